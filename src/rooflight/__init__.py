@@ -1,0 +1,72 @@
+"""rooflight: which ceiling your LLM inference hits, how far below it you are, and what a move would gain.
+
+    >>> import rooflight
+    >>> answer = rooflight.analyze("meta-llama/Meta-Llama-3-8B", on="h100-sxm")
+    >>> answer.phases["decode"].bound
+    'memory'
+
+Names are loaded when first used, so `import rooflight` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rooflight.errors import BadConfig, BadInput, MissingExtra, MissingFact, RooflightError, UnknownName
+    from rooflight.library import accelerator, analyze, model, sweep
+    from rooflight.spec.accelerator import Accelerator
+    from rooflight.spec.analysis import Analysis
+    from rooflight.spec.deployment import Deployment
+    from rooflight.spec.model import Model
+    from rooflight.spec.workload import Workload
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "accelerator": "rooflight.library",
+    "analyze": "rooflight.library",
+    "model": "rooflight.library",
+    "sweep": "rooflight.library",
+    "Accelerator": "rooflight.spec.accelerator",
+    "Analysis": "rooflight.spec.analysis",
+    "BadConfig": "rooflight.errors",
+    "BadInput": "rooflight.errors",
+    "Deployment": "rooflight.spec.deployment",
+    "MissingExtra": "rooflight.errors",
+    "MissingFact": "rooflight.errors",
+    "Model": "rooflight.spec.model",
+    "RooflightError": "rooflight.errors",
+    "UnknownName": "rooflight.errors",
+    "Workload": "rooflight.spec.workload",
+}
+
+__all__ = [
+    "Accelerator",
+    "Analysis",
+    "BadConfig",
+    "BadInput",
+    "Deployment",
+    "MissingExtra",
+    "MissingFact",
+    "Model",
+    "RooflightError",
+    "UnknownName",
+    "Workload",
+    "accelerator",
+    "analyze",
+    "model",
+    "sweep",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'rooflight' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,199 @@
+"""Accelerators: one TOML file of published facts each, read into a frozen value in base units.
+
+`load("8xh100-sxm")` gives the accelerator and the count. A name is an id, another spelling of one, the short name of a
+family (`h100`: a stated pick, listed among the assumptions), or the path of a TOML file of your own.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rooflight.catalog import card
+from rooflight.errors import BadConfig, BadInput, UnknownName
+from rooflight.spec.accelerator import Accelerator
+from rooflight.units import to_base
+
+_HERE = Path(__file__).parent
+_FOLDER = _HERE / "accelerators"
+_MAX_FILE_BYTES = to_base(1, "MB")
+_MAX_COUNT = 1_000_000
+_LIST = "`rooflight accelerators` for the list"
+
+
+def load(name: str) -> tuple[Accelerator, int]:
+    """The accelerator a name or file stands for, and how many of it: load("8xh100-sxm") gives (h100-sxm, 8)."""
+    if _is_path(name):
+        return _from_file(Path(name)), 1
+    count, rest = _split_count(name)
+    if rest.lower().endswith(".toml") or _is_path(rest):
+        return _from_file(Path(rest)), count
+    return _by_name(rest), count
+
+
+def ids() -> tuple[str, ...]:
+    """The id of every accelerator in the catalog, sorted."""
+    return tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
+
+
+def all_accelerators() -> Iterator[Accelerator]:
+    """Every accelerator in the catalog, by id."""
+    return (_shipped(accelerator_id) for accelerator_id in ids())
+
+
+def _split_count(name: str) -> tuple[int, str]:
+    """`8xh100` into (8, "h100"). A count is a whole number from 1; a name without one means a single device."""
+    match = re.fullmatch(r"\s*([-+]?[0-9][0-9.,]*)\s*[xX\u00d7]\s*(.*)", name, re.DOTALL)
+    if match is None:
+        return 1, name.strip()
+    digits, rest = match.groups()
+    whole = re.fullmatch(r"[0-9]{1,9}", digits)
+    if whole is None or not 1 <= int(digits) <= _MAX_COUNT:
+        raise BadInput(
+            f"{_short(digits)}x is not a number of accelerators",
+            got=_short(name),
+            want=f"a whole number from 1 to {_MAX_COUNT:,} before the x, as in 8xh100-sxm",
+        )
+    if not rest:
+        raise BadInput(
+            f"{digits}x of which accelerator?", got=_short(name), want="a name after the x, as in 8xh100-sxm"
+        )
+    return int(digits), rest.strip()
+
+
+def _by_name(name: str) -> Accelerator:
+    dashed = re.sub(r"[\s_-]+", "-", name.strip().lower()).strip("-")
+    if not dashed:
+        raise BadInput("no accelerator was named", want="an id such as h100-sxm, or a TOML file", try_this=_LIST)
+    if dashed == "this":
+        raise BadInput(
+            "measuring this machine is not available in this version",
+            got="this",
+            want="an accelerator's id, or a TOML file with its figures",
+            try_this=_LIST,
+        )
+    if re.fullmatch(r"[a-z0-9][a-z0-9.+-]{0,99}", dashed) and (_FOLDER / f"{dashed}.toml").is_file():
+        return _shipped(dashed)
+    return _by_other_name(name, dashed)
+
+
+def _by_other_name(name: str, dashed: str) -> Accelerator:
+    """A spelling of an id, a family's pick, or a spelling some entry lists; refused with the closest names."""
+    table = tomllib.loads((_HERE / "aliases.toml").read_text(encoding="utf-8"))
+    known = {_squeezed(accelerator_id): accelerator_id for accelerator_id in ids()}
+    picks = {_squeezed(alias): (alias, chosen) for alias, chosen in table["pick"].items()}
+    spellings = _without_prefixes(_squeezed(dashed), table["prefixes"])
+    for spelling in spellings:
+        if spelling in known:
+            return _shipped(known[spelling])
+        if spelling in picks:
+            return _picked(*picks[spelling])
+    other = _listed_spellings()
+    for spelling in spellings:
+        if spelling in other:
+            return _shipped(other[spelling])
+    raise _unknown(name, dashed, [*known.values(), *table["pick"]])
+
+
+def _picked(alias: str, chosen: list[str]) -> Accelerator:
+    """The first of the entries a short name may mean, with a line that says so."""
+    accelerator = _shipped(chosen[0])
+    line = f"{alias} read as {accelerator.id} ({accelerator.name})"
+    if len(chosen) > 1:
+        line += f"; others: {', '.join(chosen[1:])}"
+    return msgspec.structs.replace(accelerator, assumptions=(line, *accelerator.assumptions))
+
+
+@functools.cache
+def _listed_spellings() -> dict[str, str]:
+    """Every name and alias that entries list, without separators, and the id it means."""
+    spellings: dict[str, str] = {}
+    for accelerator_id in ids():
+        raw = tomllib.loads((_FOLDER / f"{accelerator_id}.toml").read_text(encoding="utf-8"))
+        for spelling in (raw["name"], *raw.get("aliases", ())):
+            spellings.setdefault(_squeezed(spelling), accelerator_id)
+    return spellings
+
+
+def _without_prefixes(spelling: str, prefixes: list[str]) -> list[str]:
+    """The spelling, then shorter ones with the vendor's and the brand's name taken off its front."""
+    found = [spelling]
+    for prefix in (prefix for _ in range(2) for prefix in prefixes):
+        if found[-1].startswith(prefix) and found[-1] != prefix:
+            found.append(found[-1].removeprefix(prefix))
+    return found
+
+
+def _unknown(name: str, dashed: str, candidates: list[str]) -> UnknownName:
+    import difflib
+
+    close = difflib.get_close_matches(dashed[:100], candidates, n=4, cutoff=0.55)
+    return UnknownName(
+        f"no accelerator is called {_short(name)!r}",
+        got=_short(name),
+        want="an id, the short name of a family, or a TOML file",
+        try_this=f"{', '.join(close)}; {_LIST}" if close else _LIST,
+    )
+
+
+@functools.cache
+def _shipped(accelerator_id: str) -> Accelerator:
+    path = _FOLDER / f"{accelerator_id}.toml"
+    raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    return card.accelerator(raw, origin=f"catalog/accelerators/{path.name}", assumed_from=_assumptions())
+
+
+@functools.cache
+def _assumptions() -> dict[str, Any]:
+    return tomllib.loads((_HERE / "assumptions.toml").read_text(encoding="utf-8"))
+
+
+def _from_file(path: Path) -> Accelerator:
+    return card.accelerator(_read_toml(path), origin=str(path), assumed_from=_assumptions())
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    """A user's TOML file as plain values; anything that is not one is refused in words."""
+    where = _short(str(path), 200)
+    want = "a TOML file with the facts of an accelerator"
+    try:
+        path = path.expanduser()
+        if not path.exists():
+            raise BadInput(f"there is no file {where}", where=where, want=want, try_this=_LIST)
+        if not path.is_file():
+            raise BadConfig(f"{where} is not a file", where=where, got="a folder or device", want=want)
+        with path.open("rb") as file:
+            data = file.read(int(_MAX_FILE_BYTES) + 1)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise BadInput(f"{where} cannot be read", where=where, got=str(error), want=want) from None
+    if len(data) > _MAX_FILE_BYTES:
+        raise BadConfig(f"{where} is too large for an accelerator", where=where, got="over 1 MB", want=want)
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise BadConfig(f"{where} is not text", where=where, got="bytes that are not UTF-8", want=want) from None
+    except (ValueError, RecursionError) as error:
+        reason = "tables nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise BadConfig(f"{where} is not TOML", where=where, got=_short(reason, 200), want=want) from None
+
+
+def _is_path(name: str) -> bool:
+    """Whether a name is meant as a path: something is there, and it could not be an id."""
+    try:
+        return Path(name).exists() and ("/" in name or "\\" in name or name.lower().endswith(".toml"))
+    except (OSError, ValueError):
+        return False
+
+
+def _squeezed(name: str) -> str:
+    return re.sub(r"[\s_-]+", "", name.lower())
+
+
+def _short(text: str, limit: int = 60) -> str:
+    return text if len(text) <= limit else text[:limit] + "…"

@@ -1,0 +1,337 @@
+"""An accelerator's TOML checked fact by fact and turned into an Accelerator. The schema lives here.
+
+Top keys: id, name (one of the two), vendor, family, kind, confidence, notes, aliases, sources, and devices: how many
+devices of the operating system share the printed figures (2 for a package of two). Then a [[fact]] a number.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, NoReturn
+
+from rooflight.errors import BadConfig
+from rooflight.spec.accelerator import Accelerator, Assumed, Fact, Link
+from rooflight.units import to_base
+
+DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "fp6", "fp4", "int8", "int4")
+
+_RATE = ("FLOP/s", "OP/s")
+# what a fact may be, and the base units it may be printed in; () is a count
+_QUANTITIES: dict[str, tuple[str, ...]] = {
+    "peak": _RATE,
+    "peak-fp16-accumulate": _RATE,
+    "memory-bandwidth": ("B/s",),
+    "memory-label": ("B",),
+    "memory-usable": ("B",),
+    "last-level-cache": ("B",),
+    "boost-clock": ("Hz",),
+    "base-clock": ("Hz",),
+    "max-clock": ("Hz",),
+    "link": ("B/s",),
+    "pcie": ("B/s",),
+    "tdp": ("W",),
+    "compute-units": (),
+    "link-domain": (),
+    "release-year": (),
+}
+_TEXTS = ("link-name",)
+_FLAGS = ("link-reduces",)
+_WHATS = (*_QUANTITIES, *_TEXTS, *_FLAGS)
+# kinds a fact must state, because leaving them out is how factors of two are lost; only dense peaks feed a roof
+_KINDS = {
+    "peak": ("dense", "sparse", "vector"),
+    "peak-fp16-accumulate": ("dense", "sparse"),
+    "link": ("both-ways", "one-way"),
+    "pcie": ("one-way", "both-ways"),
+}
+# a package's figures that its devices share out; a PCIe slot serves whichever device asks
+_SHARED = frozenset(
+    ("peak", "peak-fp16-accumulate", "memory-bandwidth", "memory-label", "memory-usable", "last-level-cache")
+) | {"link", "tdp"}
+_FACT_KEYS = frozenset(Fact.__struct_fields__)
+_TOP_TEXTS = ("id", "name", "vendor", "family", "kind", "confidence", "notes")
+_TOP_KEYS = frozenset((*_TOP_TEXTS, "aliases", "sources", "devices", "fact"))
+_CONFIDENCES = ("A", "B", "C")
+
+
+def ceiling_flop_per_s(
+    *, peak_flop_per_s: float, fp16_accumulate_flop_per_s: float, clock_ratio: float | None, margin: float
+) -> float:
+    """The dense rate no device of this kind exceeds, in FLOP/s.
+
+    The higher accumulator's rate, times highest over rated clock where both are known, else times the family's margin.
+    Check: 989.4e12 printed at 1830 MHz, clock up to 1980 MHz -> 1070.5e12.
+    """
+    return max(peak_flop_per_s, fp16_accumulate_flop_per_s) * (clock_ratio or margin)
+
+
+def accelerator(raw: dict[str, Any], *, origin: str, assumed_from: dict[str, Any]) -> Accelerator:
+    """A parsed TOML file as an Accelerator: one device, base units, dense rates."""
+    top = _top(raw, origin)
+    devices = _devices(raw, origin)
+    facts = tuple(_fact(entry, f"{origin}, [[fact]] number {i}") for i, entry in enumerate(_entries(raw, origin), 1))
+    _refuse_repeats(facts, origin)
+    amounts = {fact.what: _amount(fact, devices) for fact in facts if fact.what in _QUANTITIES}
+    texts = {fact.what: fact for fact in facts}
+    name = top["name"] or top["id"]
+    family = top["family"] or "default"
+    assumed = _assumed(family, name, assumed_from)
+    peaks = _peaks(facts, "peak", devices)
+    memory_bytes = amounts.get("memory-usable", amounts.get("memory-label"))
+    link = _link(texts, amounts)
+    accelerator_id = top["id"] or re.sub(r"[\s_-]+", "-", name.lower())
+    return Accelerator(
+        id=accelerator_id,
+        name=name,
+        vendor=top["vendor"],
+        family=family,
+        kind=top["kind"] or "gpu",
+        peak_flop_per_s=peaks,
+        fast_flop_per_s=_fast(peaks, _peaks(facts, "peak-fp16-accumulate", devices), amounts, assumed.peak_margin),
+        memory_bytes_per_s=amounts.get("memory-bandwidth"),
+        memory_bytes=memory_bytes,
+        last_level_cache_bytes=amounts.get("last-level-cache"),
+        link=link,
+        unrated_link="" if link or "link-name" not in texts else str(texts["link-name"].value),
+        pcie_bytes_per_s=amounts.get("pcie"),
+        tdp_w=amounts.get("tdp"),
+        release_year=int(amounts["release-year"]) if "release-year" in amounts else None,
+        confidence=top["confidence"] or "B",
+        assumed=assumed,
+        facts=facts,
+        notes=top["notes"],
+        origin=origin,
+        assumptions=tuple(_said(accelerator_id, top["confidence"], devices, texts, memory_bytes)),
+    )
+
+
+def _said(
+    accelerator_id: str, confidence: str, devices: int, facts: dict[str, Fact], memory_bytes: float | None
+) -> list[str]:
+    """What was assumed in reading the file, a line each."""
+    lines = []
+    if devices > 1:
+        lines.append(f"{accelerator_id} is one of the {devices} devices of its package: printed figures are divided")
+    if "memory-label" in facts and "memory-usable" not in facts:
+        label = facts["memory-label"]
+        share = f" / {devices}" if devices > 1 else ""
+        lines.append(
+            f"memory of {accelerator_id} is the vendor's label, {label.value:g} {label.unit}{share},"
+            f" taken as {memory_bytes:,.0f} bytes"
+        )
+    if confidence == "C":
+        lines.append(f"figures of {accelerator_id} are uncertain: one source, derived or only announced (confidence C)")
+    return lines
+
+
+def _fast(
+    peaks: dict[str, float], fp16_accumulate: dict[str, float], amounts: dict[str, float], margin: float
+) -> dict[str, float]:
+    ratio = None
+    if "max-clock" in amounts and "boost-clock" in amounts:
+        ratio = max(1.0, amounts["max-clock"] / amounts["boost-clock"])
+    return {
+        dtype: ceiling_flop_per_s(
+            peak_flop_per_s=peaks.get(dtype, 0.0),
+            fp16_accumulate_flop_per_s=fp16_accumulate.get(dtype, 0.0),
+            clock_ratio=ratio,
+            margin=margin,
+        )
+        for dtype in DTYPES
+        if dtype in peaks or dtype in fp16_accumulate
+    }
+
+
+def _peaks(facts: tuple[Fact, ...], what: str, devices: int) -> dict[str, float]:
+    """Dense rates by number format. Vector and tensor units both in print: the faster one."""
+    peaks: dict[str, float] = {}
+    for fact in facts:
+        if fact.what == what and fact.kind == "dense" and fact.dtype is not None:
+            peaks[fact.dtype] = max(peaks.get(fact.dtype, 0.0), _amount(fact, devices))
+    return peaks
+
+
+def _link(facts: dict[str, Fact], amounts: dict[str, float]) -> Link | None:
+    if "link" not in amounts:
+        return None
+    reduces = facts.get("link-reduces")
+    domain = amounts.get("link-domain")
+    return Link(
+        name=facts["link"].note or "link",
+        bytes_per_s=amounts["link"],
+        domain=None if domain is None else int(domain),
+        reduces=reduces is not None and reduces.value is True,
+    )
+
+
+def _amount(fact: Fact, devices: int) -> float:
+    """A fact's number in base units, per device and one way.
+
+    Cache sizes are printed in MB and mean MiB (50 MB of L2 is 52,428,800 bytes by device query): read as the larger,
+    because a ceiling credits the whole cache.
+    """
+    unit = fact.unit
+    if fact.what == "last-level-cache" and unit in ("kB", "MB", "GB"):
+        unit = {"kB": "KiB", "MB": "MiB", "GB": "GiB"}[unit]
+    amount = to_base(float(fact.value), unit) if unit else float(fact.value)
+    if fact.kind == "both-ways":
+        amount /= 2
+    if fact.what in _SHARED:
+        amount /= devices
+    return float(f"{amount:.15g}")  # 66.9 x 10^12 is 66900000000000.01 in binary; no source prints 16 digits
+
+
+def _assumed(family: str, name: str, table: dict[str, Any]) -> Assumed:
+    """What is assumed for a family, its margin replaced by that of the segment the name belongs to."""
+    entries = table["assumed"]
+    entry = next((entry for entry in entries if family in entry["families"]), entries[-1])
+    segment = next((one for one in table["segment"] if one["name_has"] in name), None)
+    said = f"{entry['source']} ({entry['date']})"
+    return Assumed(
+        family=family,
+        peak_margin=(segment or entry)["peak_margin"],
+        last_level_cache_bytes=to_base(entry["last_level_cache_MiB"], "MiB"),
+        launch_graph_s=to_base(entry["launch_graph_us"], "us"),
+        launch_eager_s=to_base(entry["launch_eager_us"], "us"),
+        engine_reserve_bytes=to_base(entry["engine_reserve_GiB"], "GiB"),
+        source=said if segment is None else f"{segment['basis']} ({segment['date']}); {said}",
+    )
+
+
+def _top(raw: dict[str, Any], origin: str) -> dict[str, str]:
+    """The text keys at the top, "" where left out."""
+    for key in raw:
+        if key not in _TOP_KEYS:
+            _refuse(
+                f"{key!r} is not a key of an accelerator",
+                origin,
+                key,
+                ", ".join(sorted(_TOP_KEYS)),
+                _near(key, _TOP_KEYS),
+            )
+    for key in _TOP_TEXTS:
+        value = raw.get(key, "")
+        if not isinstance(value, str):
+            _refuse(f"{key} is not text", origin, value, f'text in quotes, as in {key} = "..."')
+    top = {key: raw.get(key, "").strip() for key in _TOP_TEXTS}
+    if not top["id"] and not top["name"]:
+        _refuse("the accelerator has no id and no name", origin, "neither", 'id = "my-card" at the top')
+    if top["confidence"] and top["confidence"] not in _CONFIDENCES:
+        _refuse("confidence is not one of A, B, C", origin, top["confidence"], "A, B or C")
+    for key in ("aliases", "sources"):
+        if not isinstance(raw.get(key, []), list) or not all(isinstance(text, str) for text in raw.get(key, [])):
+            _refuse(f"{key} is not a list of texts", origin, raw[key], f'{key} = ["...", "..."]')
+    return top
+
+
+def _devices(raw: dict[str, Any], origin: str) -> int:
+    devices = raw.get("devices", 1)
+    if isinstance(devices, bool) or not isinstance(devices, int) or not 1 <= devices <= 1024:
+        _refuse(
+            "devices is not a whole number from 1",
+            origin,
+            devices,
+            "devices = 2 for a package of two, else leave it out",
+        )
+    return devices
+
+
+def _entries(raw: dict[str, Any], origin: str) -> list[Any]:
+    entries = raw.get("fact", [])
+    if not isinstance(entries, list):
+        _refuse(
+            "fact is not a list of tables", origin, entries, "a [[fact]] table, in double brackets, for each number"
+        )
+    return entries
+
+
+def _fact(entry: Any, where: str) -> Fact:
+    """One [[fact]], checked: known keys, a known `what`, a value and unit that fit it."""
+    if not isinstance(entry, dict):
+        _refuse("a fact is not a table", where, entry, "a [[fact]] table")
+    for key in entry:
+        if key not in _FACT_KEYS:
+            _refuse(
+                f"{key!r} is not a key of a fact", where, key, ", ".join(sorted(_FACT_KEYS)), _near(key, _FACT_KEYS)
+            )
+    what = entry.get("what")
+    if not isinstance(what, str) or what not in _WHATS:
+        _refuse("the fact does not say what it is", where, what, ", ".join(_WHATS), _near(what, _WHATS))
+    where = f"{where} (what = {what!r})"
+    fields = {key: value for key, value in entry.items() if key != "value"}
+    if "read" in fields:  # TOML has dates; both forms are read
+        fields["read"] = str(fields["read"])
+    for key, text in fields.items():
+        if not isinstance(text, str):
+            _refuse(f"{key} is not text", where, text, "text in quotes")
+    if fields.get("confidence", "B") not in _CONFIDENCES:
+        _refuse("confidence is not one of A, B, C", where, fields["confidence"], "A, B or C")
+    _check_value(what, entry.get("value"), fields.get("unit", ""), where)
+    kinds = _KINDS.get(what)
+    if kinds is not None and fields.get("kind") not in kinds:
+        _refuse("the fact does not say its kind", where, fields.get("kind"), f"kind = one of {', '.join(kinds)}")
+    if what.startswith("peak") and fields.get("dtype") not in DTYPES:
+        _refuse(
+            "the peak does not say its number format", where, fields.get("dtype"), f"dtype = one of {', '.join(DTYPES)}"
+        )
+    return Fact(value=entry["value"], **fields)
+
+
+def _check_value(what: str, value: Any, unit: str, where: str) -> None:
+    if what in _FLAGS:
+        if not isinstance(value, bool):
+            _refuse("the value is not true or false", where, value, "value = true or value = false")
+        return
+    if what in _TEXTS:
+        if not isinstance(value, str) or not value.strip():
+            _refuse("the value is not text", where, value, "text in quotes")
+        return
+    bases = _QUANTITIES[what]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        _refuse("the value is not a number", where, value, "a number, without quotes, in the printed unit")
+    try:
+        amount = to_base(float(value), unit) if bases else float(value)
+    except ValueError:
+        _refuse("the unit is not known", where, unit or "no unit", f"{bases[0]} with a prefix, as in {_example(bases)}")
+    except OverflowError:
+        amount = math.inf
+    if not any(unit.endswith(base) for base in bases) and (bases or unit):
+        want = f"{bases[0]} with a prefix, as in {_example(bases)}" if bases else "no unit: a count"
+        _refuse("the unit does not fit what the fact is", where, unit, want)
+    if not (math.isfinite(amount) and amount > 0):
+        _refuse("the value is not a positive number", where, value, "a number above 0; leave an unknown fact out")
+    if not bases and amount != int(amount):
+        _refuse("the value is not a whole number", where, value, "a whole number")
+
+
+def _example(bases: tuple[str, ...]) -> str:
+    return {"FLOP/s": "TFLOP/s", "B/s": "GB/s", "B": "GB or GiB", "Hz": "MHz", "W": "W"}[bases[0]]
+
+
+def _refuse_repeats(facts: tuple[Fact, ...], origin: str) -> None:
+    """Two figures for one thing need a note that tells them apart, and only peaks may have two."""
+    seen = set()
+    for fact in facts:
+        key = (fact.what, fact.dtype, fact.kind, fact.note) if fact.what.startswith("peak") else (fact.what,)
+        if key in seen:
+            _refuse(f"{' '.join(part for part in key if part)} is given twice", origin, fact.value, "one [[fact]] each")
+        seen.add(key)
+
+
+def _refuse(what: str, where: str, got: object, want: str, near: str | None = None) -> NoReturn:
+    text = repr(got)
+    raise BadConfig(
+        f"{where.split(',')[0]}: {what}",
+        where=where,
+        got=text if len(text) <= 80 else text[:80] + "…",
+        want=want,
+        try_this=near,
+    )
+
+
+def _near(word: object, words: Any) -> str | None:
+    import difflib
+
+    close = difflib.get_close_matches(str(word)[:60], list(words), n=2, cutoff=0.4)
+    return " or ".join(close) or None

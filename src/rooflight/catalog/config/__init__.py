@@ -1,0 +1,19 @@
+"""config.json -> Model. Shapes and formats only: no weights are read and no remote code is run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rooflight.catalog.config.json_file import read
+from rooflight.catalog.config.reading import model_from_dict
+from rooflight.spec.model import Model
+
+__all__ = ["model_from_dict", "read_model"]
+
+
+def read_model(path: str | Path) -> Model:
+    """The Model of a config.json, or of the directory that holds one. Raises BadInput and its kinds."""
+    file = read(path)
+    return model_from_dict(file.data, id=file.id, origin=file.origin, sidecar=file.sidecar, warnings=file.warnings)

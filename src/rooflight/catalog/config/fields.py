@@ -1,0 +1,144 @@
+"""Typed access to a parsed config.json: null is absent, aliases are tried in order, errors name file and key."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rooflight.errors import BadConfig
+
+_MISSING = object()
+
+
+class Config:
+    """One JSON object of a config file, with where it stands in it ("text_config" ...).
+
+    `notes` (what was assumed) and `warnings` are shared between an object and its sections.
+    """
+
+    def __init__(self, data: Mapping[str, Any], *, origin: str, path: str = "", parent: Config | None = None) -> None:
+        self.data = data
+        self.origin = origin
+        self.path = path
+        self.notes: list[str] = parent.notes if parent else []
+        self.warnings: list[str] = parent.warnings if parent else []
+
+    def at(self, key: str) -> str:
+        """Where a key stands, for an error: `config.json: text_config.hidden_size`."""
+        return f"{self.origin}: {self.path}{key}"
+
+    def raw(self, *keys: str) -> Any:
+        """The first of `keys` that is present and not null, else None."""
+        for key in keys:
+            value = self.data.get(key)
+            if value is not None:
+                return value
+        return None
+
+    def has(self, *keys: str) -> bool:
+        return self.raw(*keys) is not None
+
+    def _found(self, keys: Sequence[str]) -> tuple[str, Any]:
+        return next(((key, self.data[key]) for key in keys if self.data.get(key) is not None), (keys[0], None))
+
+    def integer(self, *keys: str, default: Any = _MISSING, at_least: int = 1) -> int:
+        """A whole number; a string of digits is read as one, with a warning. Raises BadConfig."""
+        key, value = self._found(keys)
+        if value is None:
+            return self._default(keys, default, "a whole number")
+        if isinstance(value, str) and value.strip().lstrip("-").isdigit():
+            self.warn(f"{self.at(key)} is the string {value!r}; read as the number {int(value)}")
+            value = int(value)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self.bad(key, value, "a whole number")
+        if not at_least <= value < 2**53:
+            raise self.bad(key, value, f"a whole number of at least {at_least}")
+        return value
+
+    def optional(self, *keys: str, at_least: int = 1) -> int | None:
+        """As integer(), None where absent."""
+        return self.integer(*keys, at_least=at_least) if self.has(*keys) else None
+
+    def number(self, *keys: str, default: Any = _MISSING) -> float:
+        """A finite number. Raises BadConfig."""
+        key, value = self._found(keys)
+        if value is None:
+            return self._default(keys, default, "a number")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise self.bad(key, value, "a finite number")
+        return float(value)
+
+    def flag(self, *keys: str, default: bool = False) -> bool:
+        """true or false; the strings "true" and "false" are read as such, with a warning. Raises BadConfig."""
+        key, value = self._found(keys)
+        if value is None:
+            return default
+        if isinstance(value, str) and value.strip().lower() in ("true", "false"):
+            self.warn(f"{self.at(key)} is the string {value!r}; read as {value.strip().lower()}")
+            return value.strip().lower() == "true"
+        if isinstance(value, bool) or value in (0, 1):
+            return bool(value)
+        raise self.bad(key, value, "true or false")
+
+    def text(self, *keys: str, default: Any = _MISSING) -> str:
+        """A string. Raises BadConfig."""
+        key, value = self._found(keys)
+        if value is None:
+            return self._default(keys, default, "a string")
+        if not isinstance(value, str):
+            raise self.bad(key, value, "a string")
+        return value
+
+    def items(self, *keys: str, length: int | None = None, length_of: str = "num_hidden_layers") -> list[Any] | None:
+        """A list, None where absent; its length is checked against `length` where given. Raises BadConfig."""
+        key, value = self._found(keys)
+        if value is None:
+            return None
+        if not isinstance(value, list):
+            raise self.bad(key, value, "a list")
+        if length is not None and len(value) != length:
+            raise BadConfig(
+                f"{key} has {len(value)} entries, but {length_of} is {length}",
+                where=self.at(key),
+                got=f"{len(value)} entries",
+                want=f"{length} entries, one a layer",
+                try_this=f"cut or extend {key}, or set {length_of} to {len(value)}",
+            )
+        return value
+
+    def section(self, *keys: str) -> Config | None:
+        """A nested object as a Config of its own, None where absent. Raises BadConfig."""
+        key, value = self._found(keys)
+        if value is None:
+            return None
+        if not isinstance(value, Mapping):
+            raise self.bad(key, value, "an object")
+        return Config(value, origin=self.origin, path=f"{self.path}{key}.", parent=self)
+
+    def assume(self, note: str) -> None:
+        """Say what was assumed where the file is silent."""
+        if note not in self.notes:
+            self.notes.append(note)
+
+    def warn(self, warning: str) -> None:
+        if warning not in self.warnings:
+            self.warnings.append(warning)
+
+    def bad(self, key: str, value: Any, want: str, try_this: str | None = None) -> BadConfig:
+        shown = repr(value)
+        return BadConfig(
+            f"{key} is not {want}",
+            where=self.at(key),
+            got=shown if len(shown) <= 80 else shown[:77] + "...",
+            want=want,
+            try_this=try_this,
+        )
+
+    def _default(self, keys: Sequence[str], default: Any, want: str) -> Any:
+        if default is not _MISSING:
+            return default
+        names = " or ".join(keys)
+        raise BadConfig(f"{names} is missing", where=self.at(keys[0]), got="nothing", want=want)

@@ -1,0 +1,139 @@
+"""From a parsed config to a Model: find the text config, ask its family, put formats, towers and notes on the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from rooflight.catalog.config import quantization
+from rooflight.catalog.config.fields import Config
+from rooflight.catalog.config.names import canonical_type, refuse_other_shapes, unknown_type
+from rooflight.catalog.config.parts import merged
+from rooflight.catalog.config.registry import Text, reader_of, tower_counter_of
+from rooflight.errors import BadConfig
+from rooflight.spec.model import Linear, Model, Tower
+
+# Where the text model stands in the config of a multimodal one.
+_TEXT_SECTIONS = ("text_config", "language_config", "llm_config", "thinker_config", "language_model_config", "llm")
+_TOWER_SECTIONS = ("vision_config", "audio_config", "visual", "vision_tower_config", "speech_config", "sound_config")
+_DTYPES = {
+    "bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "fp16": "fp16", "half": "fp16",
+    "float32": "fp32", "fp32": "fp32", "float": "fp32",
+}  # fmt: skip
+
+
+def model_from_dict(
+    data: Mapping[str, Any],
+    *,
+    id: str,
+    origin: str,
+    sidecar: Mapping[str, Any] | None = None,
+    warnings: tuple[str, ...] = (),
+) -> Model:
+    """The Model a config describes. Raises BadConfig, UnknownName."""
+    outer = Config(data, origin=origin)
+    for warning in warnings:
+        outer.warn(warning)
+    cfg = text_section(outer)
+    architecture = _architecture(outer)
+    refuse_other_shapes(outer, architecture)
+    model_type = canonical_type(outer, cfg, architecture)
+    reader = reader_of(model_type)
+    if reader is None:
+        raise unknown_type(outer, model_type, architecture)
+    text = _headless(outer, architecture, reader(cfg))
+    dtype = _dtype(outer, cfg)
+    _note_drafts(cfg)
+    plan = quantization.plan_of(outer, cfg, sidecar)
+    text = quantization.apply(text, plan, dtype)
+    return Model(
+        id=id,
+        type=model_type,
+        architecture=architecture,
+        hidden=text.hidden,
+        vocab=text.vocab,
+        layers=merged(text.layers),
+        embedding_parameters=text.embedding_parameters,
+        embedding_row=text.embedding_row,
+        head=text.head,
+        tied=text.tied,
+        outside=text.outside,
+        vector_parameters=text.vector_parameters,
+        towers=_towers(outer, model_type, dtype),
+        dtype=dtype,
+        quantization=plan.label if plan else None,
+        kv_format=plan.kv_format if plan else None,
+        max_context=cfg.optional("max_position_embeddings", "max_seq_len", "seq_length", "n_positions", "max_sequence_length"),
+        origin=origin,
+        assumptions=tuple(outer.notes),
+        warnings=tuple(outer.warnings),
+    )
+
+
+def text_section(outer: Config) -> Config:
+    """The part of a config that describes the text model: itself, or a section of it, however deep."""
+    for key in _TEXT_SECTIONS:
+        if isinstance(outer.raw(key), Mapping):
+            section = outer.section(key)
+            if section is not None and section.data:
+                return text_section(section)
+    return outer
+
+
+def _architecture(outer: Config) -> str:
+    names = outer.raw("architectures")
+    if isinstance(names, list) and names and isinstance(names[0], str):
+        return names[0]
+    return names if isinstance(names, str) else ""
+
+
+def _dtype(outer: Config, cfg: Config) -> str:
+    for config in (cfg, outer):
+        name = config.raw("dtype", "torch_dtype")
+        if name is None or name == "auto":
+            continue
+        if not isinstance(name, str):
+            raise config.bad("torch_dtype", name, "the name of a number type")
+        found = _DTYPES.get(name.removeprefix("torch.").lower())
+        if found:
+            return found
+        config.assume(f"the weight type {name!r} is no wide one: layers without a format of their own are read as bf16")
+        return "bf16"
+    outer.assume("the config names no weight type (torch_dtype): bf16")
+    return "bf16"
+
+
+def _headless(outer: Config, architecture: str, text: Text) -> Text:
+    """Embedding and reward models: the same stack without the vocabulary head."""
+    name = architecture.lower()
+    if name.endswith(("forsequenceclassification", "rewardmodel", "forrewardmodel")):
+        labels = len(outer.raw("id2label") or ()) or outer.integer("num_labels", default=2)
+        outer.assume(f"{architecture} scores a sequence with {labels} outputs: it has no vocabulary head")
+        score = Linear(name="score", inputs=text.hidden, outputs=labels, split="none", pinned=True)
+        return msgspec.structs.replace(text, head=score, tied=False)
+    if name.endswith("model") and not name.endswith(("lmheadmodel", "chatglmmodel")):
+        outer.assume(f"{architecture} has no vocabulary head: it returns hidden states (an embedding model)")
+        return msgspec.structs.replace(text, head=None, tied=False)
+    return text
+
+
+def _note_drafts(cfg: Config) -> None:
+    drafts = cfg.raw("num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers", "mtp_num_layers")
+    if isinstance(drafts, int) and drafts > 0:
+        cfg.assume(f"{drafts} multi-token-prediction layer{'s' * (drafts > 1)} not counted: only speculative decoding runs them")
+
+
+def _towers(outer: Config, model_type: str, dtype: str) -> tuple[Tower, ...]:
+    outer_type = outer.raw("model_type")
+    counter = tower_counter_of(outer_type.lower()) if isinstance(outer_type, str) else None
+    if counter is not None:
+        return tuple(msgspec.structs.replace(tower, format=dtype) for tower in counter(outer))
+    towers = []
+    for key in _TOWER_SECTIONS:
+        if isinstance(outer.raw(key), Mapping):
+            name = "audio" if "audio" in key or "speech" in key or "sound" in key else "vision"
+            outer.assume(f"the {name} tower ({key}) is not counted")
+            towers.append(Tower(name=name, parameters=None, format=dtype))
+    return tuple(towers)

@@ -1,0 +1,132 @@
+"""The Python front door: names or values in, answers out. The command line asks the same functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rooflight.errors import BadInput, UnknownName
+from rooflight.serve.scenario import Scenario, scenario
+from rooflight.spec.accelerator import Accelerator
+from rooflight.spec.deployment import Deployment
+from rooflight.spec.model import Model
+from rooflight.spec.workload import Workload
+
+if TYPE_CHECKING:
+    from rooflight.serve.sweep import Sweep
+    from rooflight.spec.analysis import Analysis
+
+
+def accelerator(name: str) -> Accelerator:
+    """One device of the catalog, or of a TOML file: `h100`, `mi300x`, `my-card.toml`.
+
+    Raises UnknownName (with near names), BadInput for a count in front, BadConfig for an unreadable file.
+    """
+    from rooflight.catalog.accelerators import load
+
+    card, count = load(name)
+    if count != 1:
+        raise BadInput("one accelerator has no count", where="accelerator", got=name, want=card.id)
+    return card
+
+
+def model(name: str | Path | Model) -> Model:
+    """A model by Hugging Face id, unambiguous short name, config.json or the directory that holds one.
+
+    Raises UnknownName, or BadConfig for a file that cannot be read as a decoder's config.
+    """
+    from rooflight.catalog.models import load
+
+    return name if isinstance(name, Model) else load(name)
+
+
+def analyze(
+    model: str | Path | Model,
+    on: str | Accelerator,
+    *,
+    workload: Workload | None = None,
+    deployment: Deployment | None = None,
+    **fields: Any,
+) -> Analysis:
+    """Which ceiling binds `model` on `on`, in prefill and in decode, and the fastest each can go.
+
+    `on` is an accelerator or its name, with a count in front for several: "8xh100-sxm". Fields of Workload and
+    Deployment may be given by name instead: analyze("llama-3.1-8b", on="h100", batch=32, weights="fp8").
+
+    Raises BadInput and its kinds for a malformed question, MissingFact for a number nobody published.
+    """
+    from rooflight.serve.analyze import analyze as answer
+
+    return answer(make_scenario(model, on, workload=workload, deployment=deployment, **fields))
+
+
+def sweep(
+    model: str | Path | Model,
+    on: str | Accelerator | Sequence[str],
+    axes: Mapping[str, Sequence[Any]],
+    *,
+    phase: str | None = None,
+    workload: Workload | None = None,
+    deployment: Deployment | None = None,
+    **fields: Any,
+) -> Sweep:
+    """Many operating points as arrays: iterate over the result for blocks of a few thousand points each.
+
+    `axes` maps any of batch, prefill_batch, isl, osl, context, tp, pp, ep, dp, weights, kv_cache to the values
+    to run over; several accelerators in `on` are an axis too. `phase` is "decode" or "prefill"; left out, it is
+    prefill where isl or prefill_batch is swept and neither batch nor context is, else decode.
+
+    Raises BadInput for an axis or value that cannot be swept, and as analyze does.
+    """
+    from rooflight.serve.sweep import make_sweep
+
+    names = [on] if isinstance(on, str | Accelerator) else list(on)
+    load, layout = _split(workload, deployment, fields)
+    devices = [_devices(name) for name in names]
+    return make_sweep(_model(model), devices, axes, phase=phase, workload=load, deployment=layout)
+
+
+def make_scenario(
+    model: str | Path | Model,
+    on: str | Accelerator,
+    *,
+    workload: Workload | None = None,
+    deployment: Deployment | None = None,
+    **fields: Any,
+) -> Scenario:
+    """The definite question behind analyze(): names looked up, blanks filled, assumptions listed."""
+    load, layout = _split(workload, deployment, fields)
+    card, count = _devices(on)
+    return scenario(_model(model), card, count, load, layout)
+
+
+_model = model
+
+
+def _devices(on: str | Accelerator) -> tuple[Accelerator, int | None]:
+    """The accelerator and its count; None where no count was said."""
+    from rooflight.catalog.accelerators import load
+
+    if isinstance(on, Accelerator):
+        return on, None
+    card, count = load(on)
+    said = count > 1 or on.strip().lower().startswith("1x")
+    return card, count if said else None
+
+
+def _split(
+    workload: Workload | None, deployment: Deployment | None, fields: Mapping[str, Any]
+) -> tuple[Workload, Deployment]:
+    """Fields given by name, sorted into Workload and Deployment on top of those given whole."""
+    load = {name: getattr(workload, name) for name in Workload.__struct_fields__} if workload else {}
+    layout = {name: getattr(deployment, name) for name in Deployment.__struct_fields__} if deployment else {}
+    for name, value in fields.items():
+        if name in Workload.__struct_fields__:
+            load[name] = value
+        elif name in Deployment.__struct_fields__:
+            layout[name] = value
+        else:
+            known = ", ".join((*Workload.__struct_fields__, *Deployment.__struct_fields__))
+            raise UnknownName(f"there is no field {name!r}", where="analyze", got=name, want=f"one of {known}")
+    return Workload(**load), Deployment(**layout)

@@ -1,0 +1,69 @@
+"""Elementwise choices that work alike on plain numbers and NumPy arrays, and need NumPy only for arrays.
+
+A single operating point must not pay for `import numpy`, so formulas take their maxima from here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+# A float or int, or a NumPy array of them; formulas broadcast.
+Number = Any
+
+_PLAIN = (float, int)
+
+
+def is_plain(*values: Number) -> bool:
+    """True if every value is a Python number (not an array)."""
+    return all(isinstance(value, _PLAIN) for value in values)
+
+
+def maximum(a: Number, b: Number) -> Number:
+    """The larger of two, elementwise."""
+    if is_plain(a, b):
+        return a if a >= b else b
+    import numpy as np
+
+    return np.maximum(a, b)
+
+
+def minimum(a: Number, b: Number) -> Number:
+    """The smaller of two, elementwise."""
+    if is_plain(a, b):
+        return a if a <= b else b
+    import numpy as np
+
+    return np.minimum(a, b)
+
+
+def floor(a: Number) -> Number:
+    """The largest whole number not above, elementwise."""
+    if is_plain(a):
+        return a // 1
+    import numpy as np
+
+    return np.floor(a)
+
+
+def where(condition: Number, yes: Number, no: Number) -> Number:
+    """`yes` where the condition holds, else `no`, elementwise."""
+    if isinstance(condition, bool):
+        return yes if condition else no
+    import numpy as np
+
+    return np.where(condition, yes, no)
+
+
+def index_of_largest(values: tuple[Number, ...]) -> Number:
+    """Which of several is largest (the first, if equal), elementwise."""
+    if is_plain(*values):
+        return max(range(len(values)), key=lambda i: (values[i], -i))
+    import numpy as np
+
+    best = np.asarray(values[0])
+    index = np.zeros(np.broadcast_shapes(*(np.shape(v) for v in values)), dtype=np.int8)
+    for position, value in enumerate(values[1:], start=1):
+        larger = value > best
+        best = np.maximum(best, value)
+        index = np.where(larger, np.int8(position), index)
+    return index

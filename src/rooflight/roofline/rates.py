@@ -1,0 +1,104 @@
+"""What a machine can do per second, with the fall-backs of formats it has no path for."""
+
+from __future__ import annotations
+
+import msgspec
+
+from rooflight.errors import MissingFact
+from rooflight.spec.accelerator import Accelerator
+from rooflight.work.layout import Layout
+
+# The next wider format a product runs in where the hardware has no path for the first.
+WIDER = {
+    "fp4": ("fp6", "fp8", "bf16", "fp16", "fp32"),
+    "fp6": ("fp8", "bf16", "fp16", "fp32"),
+    "fp8": ("bf16", "fp16", "fp32"),
+    "int4": ("int8", "bf16", "fp16", "fp32"),
+    "int8": ("bf16", "fp16", "fp32"),
+    "bf16": ("fp16", "fp32"),
+    "fp16": ("bf16", "fp32"),
+    "fp32": (),
+}
+
+
+class Rates(msgspec.Struct, frozen=True, kw_only=True):
+    """One device's rates for a layout. link_bytes_per_s is None where nothing is communicated."""
+
+    accelerator: Accelerator
+    memory_bytes_per_s: float
+    cache_bytes: float
+    link_bytes_per_s: float | None
+    launch_s: float
+
+    def peak(self, form: str) -> float:
+        """Datasheet FLOP/s of the format a product really runs in."""
+        return self.accelerator.peak_flop_per_s[hardware_format(self.accelerator, form)]
+
+    def fastest(self, form: str) -> float:
+        """FLOP/s nothing real exceeds in that format: any accumulator, maximum clock. For ceilings."""
+        used = hardware_format(self.accelerator, form)
+        rates = self.accelerator.fast_flop_per_s
+        same_width = {"bf16": ("bf16", "fp16"), "fp16": ("bf16", "fp16"), "fp32": ("fp32", "tf32")}.get(used, (used,))
+        return max(rates.get(name, 0.0) for name in same_width) or self.peak(form)
+
+
+def hardware_format(accelerator: Accelerator, form: str) -> str:
+    """The format itself if the device has a peak for it, else the next wider one; raises MissingFact."""
+    for name in (form, *WIDER[form]):
+        if name in accelerator.peak_flop_per_s:
+            return name
+    have = ", ".join(accelerator.peak_flop_per_s) or "none"
+    raise MissingFact(
+        f"{accelerator.id} has no dense {form} peak, nor a wider one, so no compute roof can be drawn",
+        where=accelerator.origin or accelerator.id,
+        got=f"peaks for {have}",
+        want=f'a [[fact]] with what = "peak", dtype = "{form}", kind = "dense"',
+        try_this="a file of your own with that fact: --on my-card.toml",
+    )
+
+
+def rates(accelerator: Accelerator, layout: Layout, *, graphs: bool) -> Rates:
+    """The rates of a device in a layout; raises MissingFact for a bandwidth nobody published."""
+    if accelerator.memory_bytes_per_s is None:
+        raise MissingFact(
+            f"{accelerator.id} has no memory bandwidth, so no memory roof can be drawn",
+            where=accelerator.origin or accelerator.id,
+            got="nothing",
+            want='a [[fact]] with what = "memory-bandwidth"',
+            try_this="a file of your own with that fact: --on my-card.toml",
+        )
+    assumed = accelerator.assumed
+    cache = accelerator.last_level_cache_bytes
+    return Rates(
+        accelerator=accelerator,
+        memory_bytes_per_s=accelerator.memory_bytes_per_s,
+        cache_bytes=assumed.last_level_cache_bytes if cache is None else cache,
+        link_bytes_per_s=_link(accelerator) if communicates(layout) else None,
+        launch_s=assumed.launch_graph_s if graphs else assumed.launch_eager_s,
+    )
+
+
+def communicates(layout: Layout) -> bool:
+    """True where devices exchange activations within a step."""
+    return layout.tp > 1 or layout.pp > 1 or layout.pooled > 1
+
+
+def _link(accelerator: Accelerator) -> float:
+    if accelerator.link is not None:
+        return accelerator.link.bytes_per_s
+    if accelerator.pcie_bytes_per_s is not None:
+        return accelerator.pcie_bytes_per_s
+    raise MissingFact(
+        f"{accelerator.id} has neither a link nor a PCIe rate, so devices that communicate cannot be bounded",
+        where=accelerator.origin or accelerator.id,
+        got="nothing",
+        want='a [[fact]] with what = "link" or "pcie"',
+        try_this="one device (--tp 1), or replicas (--dp), or a file of your own with that fact",
+    )
+
+
+def ridges(accelerator: Accelerator) -> dict[str, float]:
+    """Ridge point in FLOP/byte for each format the device multiplies in (datasheet rates)."""
+    if not accelerator.memory_bytes_per_s:
+        return {}
+    return {form: peak / accelerator.memory_bytes_per_s for form, peak in accelerator.peak_flop_per_s.items()}

@@ -1,0 +1,195 @@
+"""`analyze`: a scenario's phases, memory and request, as the documented answer."""
+
+from __future__ import annotations
+
+import msgspec
+
+from rooflight.roofline.rates import hardware_format, ridges
+from rooflight.serve import phases
+from rooflight.serve.answer import answer
+from rooflight.serve.memory import memory
+from rooflight.serve.scenario import Scenario, context_tokens
+from rooflight.spec.analysis import (
+    AcceleratorBlock,
+    Analysis,
+    Bytes,
+    Ceilings,
+
+    ModelBlock,
+    OperatorBlock,
+    Phase,
+    Request,
+    Span,
+)
+from rooflight.spec.steptime import BOUNDS, OperatorTime
+from rooflight.units import whole
+from rooflight.work import count
+from rooflight.work.storage import element_bytes
+
+
+def analyze(sc: Scenario) -> Analysis:
+    """The analysis of one operating point; phases and request are None where the model does not fit."""
+    held = memory(sc)
+    shown: dict[str, Phase] | None = None
+    request = None
+    if held.fits or sc.deployment.ignore_capacity:
+        prefill = phases.prefill(sc)
+        decode = phases.decode(sc)
+        shown = {"prefill": phase_block(sc, prefill), "decode": phase_block(sc, decode)}
+        if sc.workload.draft_tokens:
+            shown["verify"] = phase_block(sc, phases.verify(sc))
+        if sc.workload.chunk_tokens:
+            shown["mixed"] = phase_block(sc, phases.mixed(sc))
+        request = _request(sc, prefill)
+    accelerator = accelerator_block(sc)
+    return Analysis(
+        answer=answer(sc, shown, held),
+        model=model_block(sc),
+        accelerator=accelerator,
+        workload=_workload(sc),
+        deployment=_deployment(sc),
+        bound=None if held.fits else "capacity",
+        assumptions=_said(sc),
+        warnings=sc.warnings,
+        phases=shown,
+        request=request,
+        memory=held,
+    )
+
+
+def model_block(sc: Scenario) -> ModelBlock:
+    """Counts of the model in the deployment's formats."""
+    model, numbers = sc.model, sc.numbers
+    return ModelBlock(
+        id=model.id,
+        parameters=count.parameters(model),
+        active_parameters=count.active_parameters(model),
+        tower_parameters=sum(tower.parameters or 0 for tower in model.towers),
+        weight_bytes=whole(count.weight_bytes(model, numbers.weights)),
+        streamed_weight_bytes=whole(count.streamed_weight_bytes(model, numbers.weights)),
+        kv_bytes_per_token=whole(count.kv_bytes_per_token(model, numbers.kv_bytes)),
+        window_kv_bytes_per_token=whole(count.window_kv_bytes_per_token(model, numbers.kv_bytes)),
+        windows=count.windows(model),
+        state_bytes_per_sequence=whole(count.state_bytes_per_sequence(model, numbers.act_bytes)),
+    )
+
+
+def accelerator_block(sc: Scenario) -> AcceleratorBlock:
+    """Datasheet rates of one device."""
+    card = sc.accelerator
+    return AcceleratorBlock(
+        id=card.id,
+        name=card.name,
+        count=sc.layout.devices,
+        peak_flop_per_s=card.peak_flop_per_s,
+        memory_bytes_per_s=sc.rates.memory_bytes_per_s,
+        memory_bytes=card.memory_bytes,
+        ridge_flop_per_byte=ridges(card),
+        confidence=card.confidence,
+    )
+
+
+def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
+    """A phase as the contract shows it: work of all devices, launches of one, wall times."""
+    time = phase.time
+    work = time.work
+    copies = phase.passes * sc.layout.tp
+    by_format: dict[str, float] = {}
+    for row in time.operators:
+        op = row.operator
+        if op.work.flop:
+            used = hardware_format(sc.accelerator, op.compute)
+            by_format[used] = by_format.get(used, 0.0) + op.work.flop * op.count * copies
+    span = Span(ceiling=time.ceiling_s, roofline=time.roofline_s)
+    return Phase(
+        flop=work.flop * copies,
+        flop_by_format=by_format,
+        bytes=Bytes(
+            weights=work.weight_bytes * copies,
+            kv_read=work.kv_read_bytes * copies,
+            kv_write=work.kv_write_bytes * copies,
+            activations=work.activation_bytes * copies,
+            total=work.moved_bytes * copies,
+        ),
+        link_bytes=work.link_bytes * copies,
+        launches=work.launches * phase.passes / min(phase.passes, sc.layout.dp) / sc.layout.pp,
+        intensity_flop_per_byte=work.flop / work.moved_bytes,
+        ridge_flop_per_byte=ridges(sc.accelerator)[phases.main_format(sc, time)],
+        bound=BOUNDS[time.bound],
+        split=split(time.operators),
+        ceilings_s=Ceilings(compute=time.compute_s, memory=time.memory_s, link=time.link_s, launch=time.launch_s),
+        time_s=span,
+        tokens_per_s=_per_second(phase.tokens, span),
+        tokens_per_s_per_user=None if phase.users is None else _per_second(phase.tokens / phase.users, span),
+        operators=tuple(_operator_block(sc, row, copies) for row in time.operators),
+    )
+
+
+def split(rows: tuple[OperatorTime, ...]) -> dict[str, float]:
+    """The share of roofline time spent in operators bound by each resource."""
+    shares = dict.fromkeys(BOUNDS, 0.0)
+    for row in rows:
+        shares[BOUNDS[row.bound]] += row.share
+    return shares
+
+
+def _per_second(tokens: float, span: Span) -> Span:
+    return Span(ceiling=tokens / span.ceiling, roofline=tokens / span.roofline)
+
+
+def _operator_block(sc: Scenario, row: OperatorTime, copies: float) -> OperatorBlock:
+    op = row.operator
+    moved = op.work.moved_bytes
+    return OperatorBlock(
+        name=op.name,
+        count=op.count,
+        flop=op.work.flop * op.count * copies,
+        bytes=moved * op.count * copies,
+        link_bytes=op.work.link_bytes * op.count * copies,
+        intensity_flop_per_byte=op.work.flop / moved if moved else None,
+        bound=BOUNDS[row.bound],
+        time_s=row.time_s,
+        share=row.share,
+        compute=hardware_format(sc.accelerator, op.compute) if op.work.flop else op.compute,
+    )
+
+
+def _request(sc: Scenario, prefill: phases.PhaseTime) -> Request:
+    """Prefill plus the sum of the decode steps of one request at the workload's batch."""
+    ceiling, roofline = phases.decode_total_s(sc)
+    span = Span(ceiling=prefill.time.ceiling_s + ceiling, roofline=prefill.time.roofline_s + roofline)
+    return Request(
+        time_s=span,
+        prefill_share=Span(
+            ceiling=prefill.time.ceiling_s / span.ceiling, roofline=prefill.time.roofline_s / span.roofline
+        ),
+    )
+
+
+def _workload(sc: Scenario) -> dict[str, int | float | None]:
+    shown: dict[str, int | float | None] = msgspec.to_builtins(sc.workload)
+    return {**shown, "context": context_tokens(sc.workload)}
+
+
+def _deployment(sc: Scenario) -> dict[str, object]:
+    """The deployment with its blanks filled: degrees, and the formats that are really used."""
+    given: dict[str, object] = msgspec.to_builtins(sc.deployment)
+    weights = sc.numbers.weights
+    return {
+        **given,
+        "devices": sc.layout.devices,
+        "tp": sc.layout.tp,
+        "weights": weights.id if weights is not None else (sc.model.quantization or sc.model.dtype),
+        "kv_cache": sc.deployment.kv_cache if sc.deployment.kv_cache not in (None, "auto") else "bf16",
+        "activations": sc.deployment.activations or "bf16",
+        "weights_given": sc.deployment.weights is not None,
+        "kv_element_bytes": sc.numbers.kv_bytes,
+        "table_element_bytes": element_bytes(sc.model.dtype),
+    }
+
+
+def _said(sc: Scenario) -> tuple[str, ...]:
+    """Assumptions, each once, in order."""
+    return tuple(dict.fromkeys(sc.assumptions))
+
+

@@ -1,0 +1,63 @@
+"""Where a batch sweep turns: ridge crossing, knee, KV limit. Found by halving, not by scanning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from rooflight.roofline.rates import ridges
+from rooflight.serve import phases
+from rooflight.serve.memory import max_batch, room
+from rooflight.serve.scenario import Scenario, context_tokens
+from rooflight.spec.steptime import BOUNDS, StepTime
+from rooflight.spec.sweep import Landmarks
+
+LARGEST_BATCH = 2**20
+# The knee: doubling the batch there gains less than half of a doubling.
+KNEE_GAIN = 1.5
+
+
+def landmarks(sc: Scenario) -> Landmarks:
+    """The landmarks of one deployment at its own context."""
+    one = room(msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, batch=1)))
+
+    def step(batch: int) -> StepTime:
+        return phases.decode(sc, batch=batch).time
+
+    def past_ridge(batch: int) -> bool:
+        time = step(batch)
+        return bool(time.work.flop / time.work.moved_bytes >= ridges(sc.accelerator)[phases.main_format(sc, time)])
+
+    def computes(batch: int) -> bool:
+        return BOUNDS[step(batch).bound] == "compute"
+
+    def flattens(batch: int) -> bool:
+        return bool(2 * step(batch).roofline_s < KNEE_GAIN * step(2 * batch).roofline_s)
+
+    return Landmarks(
+        accelerator=sc.accelerator.id,
+        devices=sc.layout.devices,
+        tp=sc.layout.tp,
+        weights=sc.numbers.weights.id if sc.numbers.weights is not None else (sc.model.quantization or sc.model.dtype),
+        kv_cache=sc.deployment.kv_cache or "bf16",
+        context=int(context_tokens(sc.workload)),
+        ridge_batch=_first(past_ridge),
+        compute_batch=_first(computes),
+        knee_batch=_first(flattens),
+        kv_limit=max_batch(one) * sc.layout.dp,
+    )
+
+
+def _first(holds: Callable[[int], bool]) -> int | None:
+    """The smallest batch for which a condition that stays true holds; None if not by LARGEST_BATCH."""
+    high = 1
+    while not holds(high):
+        if high >= LARGEST_BATCH:
+            return None
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high

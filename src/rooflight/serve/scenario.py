@@ -1,0 +1,193 @@
+"""A question made definite: names looked up, blanks filled from the defaults, every assumption written down."""
+
+from __future__ import annotations
+
+import msgspec
+
+from rooflight.errors import BadInput
+from rooflight.roofline.rates import Rates, hardware_format, rates
+from rooflight.spec.accelerator import Accelerator
+from rooflight.spec.deployment import Deployment
+from rooflight.spec.formats import format_named
+from rooflight.spec.model import Model, Recurrent
+from rooflight.spec.workload import Workload
+from rooflight.work.layout import Layout, check_layout
+from rooflight.work.numbers import Numbers
+from rooflight.work.storage import element_bytes
+
+
+class Scenario(msgspec.Struct, frozen=True, kw_only=True):
+    """A model on `layout.devices` of an accelerator, under a workload, in definite formats."""
+
+    model: Model
+    accelerator: Accelerator
+    workload: Workload
+    deployment: Deployment
+    layout: Layout
+    numbers: Numbers
+    rates: Rates
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def scenario(
+    model: Model, accelerator: Accelerator, count: int | None, workload: Workload, deployment: Deployment
+) -> Scenario:
+    """Fill the blanks. `count` is the number of devices, None if not said.
+
+    Raises BadInput where the layout does not fit model or count, MissingFact for an unpublished rate.
+    """
+    layout = _layout(accelerator, count, deployment)
+    check_layout(model, layout)
+    numbers = _numbers(deployment)
+    machine = rates(accelerator, layout, graphs=deployment.graphs)
+    return Scenario(
+        model=model,
+        accelerator=accelerator,
+        workload=workload,
+        deployment=deployment,
+        layout=layout,
+        numbers=numbers,
+        rates=machine,
+        assumptions=(
+            *accelerator.assumptions,
+            *model.assumptions,
+            *_assumed_workload(workload),
+            *_assumed_formats(model, accelerator, deployment, numbers),
+            *_assumed_machine(accelerator, layout, deployment),
+            *_assumed_model(model),
+        ),
+        warnings=(*model.warnings, *_warnings(model, workload)),
+    )
+
+
+def _layout(accelerator: Accelerator, count: int | None, deployment: Deployment) -> Layout:
+    """tp = devices / (pp x dp); a tp without a count means so many devices."""
+    others = deployment.pp * deployment.dp
+    if deployment.tp is None:
+        devices = others if count is None else count
+        if devices % others:
+            raise BadInput(
+                f"{devices} devices cannot be cut into pp {deployment.pp} x dp {deployment.dp}",
+                where="--pp, --dp", got=others, want=f"a product that divides {devices}",
+            )  # fmt: skip
+        tp = devices // others
+    else:
+        tp, devices = deployment.tp, deployment.tp * others
+        if count is not None and count != devices:
+            raise BadInput(
+                f"tp {tp} x pp {deployment.pp} x dp {deployment.dp} is {devices} devices, not {count}",
+                where="--on, --tp, --pp, --dp",
+                got=f"{count} devices",
+                want=f"tp x pp x dp = {count}",
+                try_this=f"--dp {count // devices}" if count % devices == 0 else f"--on {devices}x{accelerator.id}",
+            )
+    in_switch = accelerator.link is not None and accelerator.link.reduces
+    return Layout(tp=tp, pp=deployment.pp, ep=deployment.ep, dp=deployment.dp, in_switch=in_switch)
+
+
+def _numbers(deployment: Deployment) -> Numbers:
+    weights = None if deployment.weights is None else format_named(deployment.weights, "--weights")
+    for option, name in (("--activations", deployment.activations), ("--compute", deployment.compute)):
+        if name is not None and format_named(name, option).compute is None:
+            raise BadInput(
+                f"nothing multiplies in {name}", where=option, got=name, want="bf16, fp16, fp32, fp8, int8 or nvfp4"
+            )
+    kv = "bf16" if deployment.kv_cache in (None, "auto") else format_named(str(deployment.kv_cache), "--kv-cache").id
+    kv_compute = format_named(kv).compute
+    return Numbers(
+        weights=weights,
+        activations=None if deployment.activations is None else _compute_of(deployment.activations),
+        compute=deployment.compute,
+        kv_bytes=element_bytes(kv),
+        kv_compute=kv_compute if kv_compute in ("fp32", "fp16", "fp8") else "bf16",
+        act_bytes=2.0 if deployment.activations != "fp32" else 4.0,
+        flash=deployment.attention == "flash",
+    )
+
+
+def _compute_of(name: str) -> str:
+    return format_named(name, "--activations").compute or "bf16"
+
+
+_DEFAULTS = Workload()
+
+
+def context_tokens(workload: Workload) -> object:
+    """Tokens cached before the decode step: as given, else isl + osl / 2, the mean of the request."""
+    return workload.isl + workload.osl // 2 if workload.context is None else workload.context
+
+
+def _assumed_workload(workload: Workload) -> list[str]:
+    said = []
+    for name in ("batch", "prefill_batch", "isl", "osl"):
+        value = getattr(workload, name)
+        if isinstance(value, int) and value == getattr(_DEFAULTS, name):
+            said.append(f"{name.replace('_', '-')} {value}: the default")
+    if workload.context is None:
+        said.append("decode context isl + osl / 2 tokens, the mean of the request")
+    return said
+
+
+def _assumed_formats(
+    model: Model, accelerator: Accelerator, deployment: Deployment, numbers: Numbers
+) -> list[str]:
+    said = []
+    if deployment.weights is None:
+        said.append(f"weights as the config says: {model.quantization or model.dtype}")
+    elif model.quantization:
+        said.append(f"{deployment.weights} weights in place of the config's own {model.quantization}")
+    else:
+        said.append(f"{deployment.weights} applies to the linear layers; tables, lm_head, norms and router keep {model.dtype}")
+    if deployment.activations is None:
+        said.append("activations bf16, narrower only where the weight format brings it (W8A8, W4A4)")
+    if deployment.kv_cache in (None, "auto"):
+        own = f"; the checkpoint asks for {model.kv_format}: --kv-cache {model.kv_format}" if model.kv_format else ""
+        said.append(f"KV cache bf16{own}")
+    wanted = {numbers.kv_compute, "bf16"}
+    for name in sorted(wanted):
+        used = hardware_format(accelerator, name)
+        if used != name:
+            said.append(f"{accelerator.id} has no {name} path: those products run at its {used} peak")
+    return said
+
+
+def _assumed_machine(accelerator: Accelerator, layout: Layout, deployment: Deployment) -> list[str]:
+    assumed = accelerator.assumed
+    mode, floor = ("graph", assumed.launch_graph_s) if deployment.graphs else ("eager", assumed.launch_eager_s)
+    said = [
+        f"{mode} launch floor {floor * 1e6:.3g} us a kernel, the smallest seen for {assumed.family}",
+        f"gpu-memory-utilization {deployment.gpu_memory_utilization:g}, attention {deployment.attention}",
+    ]
+    if accelerator.last_level_cache_bytes is None:
+        said.append(f"last-level cache {assumed.last_level_cache_bytes:.3g} bytes, assumed for {assumed.family}")
+    if layout.tp * layout.pp > 1 or layout.pooled > 1:
+        if accelerator.link is None:
+            said.append("devices joined by PCIe: no other link is known")
+        elif accelerator.link.domain is not None and layout.devices > accelerator.link.domain:
+            said.append(
+                f"{layout.devices} devices exceed the {accelerator.link.domain} that {accelerator.link.name} joins: "
+                "the network between is taken as fast as the link, real ones are slower"
+            )
+    return said
+
+
+def _assumed_model(model: Model) -> list[str]:
+    said = []
+    if any(layer.experts is not None for layer in model.layers):
+        said.append("experts: uniform, independent routing; a step touches E (1 - (1 - k/E)^tokens) of them")
+    if any(isinstance(layer.mixer, Recurrent) for layer in model.layers):
+        said.append("recurrent state read and written once a step")
+    if model.towers:
+        said.append("text only: vision and audio towers are held in memory but not run")
+    return said
+
+
+def _warnings(model: Model, workload: Workload) -> list[str]:
+    if model.max_context is None:
+        return []
+    said = []
+    longest = workload.isl + workload.osl if workload.context is None else workload.context + 1
+    if isinstance(longest, int) and longest > model.max_context:
+        said.append(f"{longest:,} tokens exceed the {model.max_context:,} that {model.id} was made for; computed anyway")
+    return said

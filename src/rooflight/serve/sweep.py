@@ -1,0 +1,216 @@
+"""Many operating points: a grid cut into blocks of a few thousand, each a dozen array expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from rooflight.errors import BadInput, UnknownName
+from rooflight.roofline.rates import ridges
+from rooflight.serve import phases
+from rooflight.serve.landmarks import landmarks
+from rooflight.serve.memory import max_batches, room
+from rooflight.serve.scenario import Scenario, context_tokens, scenario
+from rooflight.spec.accelerator import Accelerator
+from rooflight.spec.deployment import Deployment
+from rooflight.spec.model import Model
+from rooflight.spec.sweep import Landmarks, SweepBlock
+from rooflight.spec.workload import Workload
+
+# Axes whose values are arrays, in the order of the grid's dimensions; each takes one dimension.
+GRID_AXES = ("batch", "prefill_batch", "isl", "osl", "context")
+# Axes that change the plan itself: one after the other.
+PLAN_AXES = ("tp", "pp", "ep", "dp", "weights", "kv_cache")
+# Points of a block: large enough to hide Python, small enough to stay in the processor's cache.
+BLOCK_POINTS = 12_000
+
+
+class Sweep:
+    """The points of a sweep, computed block by block while iterating; memory does not grow with their number."""
+
+    def __init__(
+        self, scenarios: tuple[Scenario, ...], grid: Mapping[str, np.ndarray[Any, Any]], phase: str, axes: tuple[str, ...]
+    ) -> None:
+        self.scenarios = scenarios
+        self.grid = grid
+        self.phase = phase
+        self.axes = axes
+
+    @property
+    def points(self) -> int:
+        """How many there are."""
+        count = len(self.scenarios)
+        for values in self.grid.values():
+            count *= len(values)
+        return count
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Of all scenarios, each once; what an axis varies is not assumed."""
+        said = dict.fromkeys(line for sc in self.scenarios for line in sc.assumptions)
+        swept = tuple(f"{axis.replace('_', '-')} " for axis in self.axes)
+        return tuple(line for line in said if not line.startswith(swept))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Of all scenarios, each once."""
+        return tuple(dict.fromkeys(line for sc in self.scenarios for line in sc.warnings))
+
+    def __iter__(self) -> Iterator[SweepBlock]:
+        for sc in self.scenarios:
+            for pieces in _blocks(self.grid):
+                yield _block(sc, pieces, self.phase)
+
+    def landmarks(self) -> tuple[Landmarks, ...]:
+        """Where the batch of each deployment meets the ridge, the knee and the KV limit (decode, own context)."""
+        return tuple(landmarks(sc) for sc in self.scenarios)
+
+    def columns(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Every point as flat arrays by name: bound is an index into spec.steptime.BOUNDS; times are seconds."""
+        parts: dict[str, list[np.ndarray[Any, Any]]] = {}
+        for block in self:
+            for name, values in _block_columns(block).items():
+                parts.setdefault(name, []).append(np.broadcast_to(values, block.shape).ravel())
+        return {name: np.concatenate(values) for name, values in parts.items()}
+
+
+def make_sweep(
+    model: Model,
+    devices: Sequence[tuple[Accelerator, int | None]],
+    axes: Mapping[str, Sequence[Any]],
+    *,
+    phase: str | None,
+    workload: Workload,
+    deployment: Deployment,
+) -> Sweep:
+    """The sweep over `axes`; a deployment that cannot be laid out is an error. Raises BadInput, UnknownName."""
+    unknown = [name for name in axes if name not in (*GRID_AXES, *PLAN_AXES)]
+    if unknown:
+        raise UnknownName(
+            f"{unknown[0]} cannot be swept", where="axes", got=unknown[0], want=", ".join((*GRID_AXES, *PLAN_AXES))
+        )
+    for name, values in axes.items():
+        if len(values) == 0:
+            raise BadInput(f"the axis {name} has no values", where=f"--{name}", got="nothing", want="at least one")
+    grid = {name: np.asarray(axes[name]) for name in GRID_AXES if name in axes}
+    # The largest of each axis stands in for it, so that warnings and checks see the extreme.
+    load = msgspec.structs.replace(workload, **{name: _largest(values) for name, values in grid.items()})
+    Workload(**{name: getattr(load, name) for name in Workload.__struct_fields__})
+    for name, values in grid.items():
+        Workload(**{name: values})
+    scenarios = tuple(
+        scenario(model, card, count, load, deployment_with)
+        for card, count in devices
+        for deployment_with in _deployments(deployment, axes)
+    )
+    chosen = phase or _phase_of(axes)
+    if chosen not in ("decode", "prefill"):
+        raise BadInput("a sweep's phase is decode or prefill", where="--phase", got=chosen, want="decode or prefill")
+    several = ("accelerator",) if len(devices) > 1 else ()
+    return Sweep(scenarios, grid, chosen, (*several, *axes))
+
+
+def _largest(values: np.ndarray[Any, Any]) -> int:
+    try:
+        return int(values.max())
+    except (TypeError, ValueError) as error:
+        raise BadInput("an axis holds whole numbers", where="axes", got=values, want="whole numbers") from error
+
+
+def _phase_of(axes: Mapping[str, Sequence[Any]]) -> str:
+    prompts = "isl" in axes or "prefill_batch" in axes
+    return "prefill" if prompts and "batch" not in axes and "context" not in axes else "decode"
+
+
+def _deployments(deployment: Deployment, axes: Mapping[str, Sequence[Any]]) -> Iterator[Deployment]:
+    names = [name for name in PLAN_AXES if name in axes]
+    given = {name: getattr(deployment, name) for name in Deployment.__struct_fields__}
+    for values in product(*(axes[name] for name in names)):
+        yield Deployment(**{**given, **dict(zip(names, values, strict=True))})
+
+
+def _blocks(grid: Mapping[str, np.ndarray[Any, Any]]) -> Iterator[dict[str, np.ndarray[Any, Any]]]:
+    """Cut the grid into blocks of at most BLOCK_POINTS, each axis shaped to its own dimension."""
+    sizes = [len(values) for values in grid.values()]
+    cuts = list(sizes)
+    for dimension in range(len(sizes)):
+        inner = int(np.prod(cuts[dimension + 1 :], dtype=np.int64))
+        cuts[dimension] = max(1, min(sizes[dimension], BLOCK_POINTS // inner)) if inner <= BLOCK_POINTS else 1
+    starts = [range(0, size, cut) for size, cut in zip(sizes, cuts, strict=True)]
+    for corner in product(*starts):
+        pieces = {}
+        for dimension, (name, values) in enumerate(grid.items()):
+            piece = values[corner[dimension] : corner[dimension] + cuts[dimension]]
+            shape = [1] * len(sizes)
+            shape[dimension] = len(piece)
+            pieces[name] = piece.reshape(shape)
+        yield pieces
+
+
+def _block(sc: Scenario, pieces: Mapping[str, np.ndarray[Any, Any]], phase: str) -> SweepBlock:
+    """The points of one block. Floats inside: whole numbers of this size are exact in them."""
+    arrays = {name: piece.astype(np.float64) for name, piece in pieces.items()}
+    sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, **arrays))
+    run: Callable[[Scenario], phases.PhaseTime] = phases.decode if phase == "decode" else phases.prefill
+    one = run(sc)
+    memory = room(sc)
+    sequences = np.ceil(np.asarray(sc.workload.batch / sc.layout.dp))
+    shape = np.broadcast_shapes(*(piece.shape for piece in pieces.values()))
+    card, load = sc.accelerator, sc.workload
+    return SweepBlock(
+        accelerator=card.id,
+        devices=sc.layout.devices,
+        tp=sc.layout.tp,
+        pp=sc.layout.pp,
+        ep=sc.layout.ep,
+        dp=sc.layout.dp,
+        weights=sc.numbers.weights.id if sc.numbers.weights is not None else (sc.model.quantization or sc.model.dtype),
+        kv_cache=sc.deployment.kv_cache or "bf16",
+        phase=phase,
+        shape=shape,
+        batch=load.batch,
+        prefill_batch=load.prefill_batch,
+        isl=load.isl,
+        osl=load.osl,
+        context=context_tokens(load) if phase == "decode" else None,
+        time=one.time,
+        tokens=one.tokens,
+        copies=one.passes * sc.layout.tp,
+        ridge_flop_per_byte=ridges(card)[phases.main_format(sc, one.time)],
+        fits=np.broadcast_to(memory.fits(sequences), shape),
+        max_batch=max_batches(memory) * sc.layout.dp,
+    )
+
+
+def _block_columns(block: SweepBlock) -> dict[str, Any]:
+    """A block's numbers by column name."""
+    time, work = block.time, block.time.work
+    moved = work.moved_bytes
+    named = {
+        "batch": block.batch,
+        "prefill_batch": block.prefill_batch,
+        "isl": block.isl,
+        "osl": block.osl,
+        "fits": block.fits,
+        "max_batch": block.max_batch,
+        "bound": time.bound,
+        "compute_s": time.compute_s,
+        "memory_s": time.memory_s,
+        "link_s": time.link_s,
+        "launch_s": time.launch_s,
+        "ceiling_s": time.ceiling_s,
+        "roofline_s": time.roofline_s,
+        "tokens_per_s": block.tokens / time.ceiling_s,
+        "flop": work.flop * block.copies,
+        "weight_bytes": work.weight_bytes * block.copies,
+        "kv_read_bytes": work.kv_read_bytes * block.copies,
+        "kv_write_bytes": work.kv_write_bytes * block.copies,
+        "activation_bytes": work.activation_bytes * block.copies,
+        "link_bytes": work.link_bytes * block.copies,
+        "intensity_flop_per_byte": work.flop / moved,
+    }
+    return named if block.context is None else {**named, "context": block.context}

@@ -1,0 +1,1 @@
+"""Frozen values that flow through rooflight. No formulas, no I/O."""

@@ -1,0 +1,85 @@
+"""One device as the operating system sees it, and the links that join it to its like."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Link(msgspec.Struct, frozen=True, kw_only=True):
+    """How devices of one kind reach each other.
+
+    bytes_per_s     one way, one device, all its lanes together
+    domain          devices the link joins; beyond it only a network is left
+    reduces         the switch adds up in flight (NVLink SHARP), so an all-reduce can beat the ring bound
+    """
+
+    name: str
+    bytes_per_s: float
+    domain: int | None = None
+    reduces: bool = False
+
+
+class Assumed(msgspec.Struct, frozen=True, kw_only=True):
+    """What rooflight assumes for a device family where no fact is published. Never mixed into facts.
+
+    peak_margin             how far real clocks may carry a card above its rated peak (a ceiling only)
+    last_level_cache_bytes  used where the entry has no figure
+    launch_graph_s          smallest time seen for one kernel inside a CUDA/HIP graph
+    launch_eager_s          the same, launched one by one
+    engine_reserve_bytes    context, workspaces, communication buffers of an engine, per device
+    """
+
+    family: str
+    peak_margin: float
+    last_level_cache_bytes: float
+    launch_graph_s: float
+    launch_eager_s: float
+    engine_reserve_bytes: float
+    source: str
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True):
+    """One published number as printed, with where it was read. `where`, `note`, `dtype` as needed."""
+
+    what: str
+    value: float | str | bool
+    unit: str = ""
+    dtype: str | None = None
+    kind: str | None = None
+    confidence: str = "B"
+    source: str = ""
+    where: str = ""
+    read: str = ""
+    note: str = ""
+
+
+class Accelerator(msgspec.Struct, frozen=True, kw_only=True):
+    """A device and what it can do per second. Rates are dense, per device, in base units.
+
+    peak_flop_per_s         by number format, datasheet, fp32 accumulation
+    fast_flop_per_s         by number format: the highest dense rate of any accumulator or clock that is known
+    memory_bytes            what a program can allocate: stated GiB where known, else the vendor's label in decimal
+    unrated_link            a link that exists or can be fitted, but whose rate no source gives: PCIe does not stand for it
+    """
+
+    id: str
+    name: str
+    vendor: str
+    family: str
+    kind: str
+    peak_flop_per_s: dict[str, float]
+    fast_flop_per_s: dict[str, float] = {}
+    memory_bytes_per_s: float | None = None
+    memory_bytes: float | None = None
+    last_level_cache_bytes: float | None = None
+    link: Link | None = None
+    unrated_link: str = ""
+    pcie_bytes_per_s: float | None = None
+    tdp_w: float | None = None
+    release_year: int | None = None
+    confidence: str = "B"
+    assumed: Assumed
+    facts: tuple[Fact, ...] = ()
+    notes: str = ""
+    origin: str = ""
+    assumptions: tuple[str, ...] = ()

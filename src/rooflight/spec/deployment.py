@@ -1,0 +1,57 @@
+"""How a model is laid out on devices and run: parallelism, number formats, memory budget, engine habits."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+
+from rooflight.errors import BadInput
+
+
+class Deployment(msgspec.Struct, frozen=True, kw_only=True):
+    """Layout and formats; a None is filled from the model or the defaults of DESIGN 2a and listed as assumed.
+
+    tp, pp, ep, dp      tensor, pipeline, expert, data parallel degrees; tp None: devices / (pp * dp)
+    weights             storage format of the linear layers (embedding, lm_head, norms, router keep theirs)
+    activations         format activations take into the products
+    compute             format whose peak the products run at, if it is to be another
+    kv_cache            storage format of the KV cache
+    gpu_memory_utilization  share of device memory the engine may use
+    attention           "flash" (scores stay on chip) or "naive" (the score matrix goes through memory)
+    graphs              kernels are launched from a captured graph; False: one by one (eager)
+    ignore_capacity     compute times even if the model does not fit
+
+    Raises BadInput for a degree below 1 or a share outside (0, 1].
+    """
+
+    tp: int | None = None
+    pp: int = 1
+    ep: int = 1
+    dp: int = 1
+    weights: str | None = None
+    activations: str | None = None
+    compute: str | None = None
+    kv_cache: str | None = None
+    gpu_memory_utilization: float = 0.9
+    attention: str = "flash"
+    graphs: bool = True
+    ignore_capacity: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("tp", "pp", "ep", "dp"):
+            value: Any = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise BadInput(f"{name} must be a whole number of at least 1", where=f"--{name}", got=value, want="1, 2, 4 ...")
+        share = self.gpu_memory_utilization
+        if isinstance(share, bool) or not isinstance(share, int | float) or not math.isfinite(share) or not 0 < share <= 1:
+            raise BadInput(
+                "gpu-memory-utilization must be a share between 0 and 1",
+                where="--gpu-memory-utilization",
+                got=share,
+                want="more than 0, at most 1",
+                try_this="0.9",
+            )
+        if self.attention not in ("flash", "naive"):
+            raise BadInput("attention is flash or naive", where="--attention", got=self.attention, want="flash or naive")

@@ -1,0 +1,72 @@
+"""Work: what an operator asks of a machine, before any machine is named. It adds up."""
+
+from __future__ import annotations
+
+import msgspec
+
+from rooflight.numeric import Number
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """FLOP, bytes through device memory (each byte once; on-chip reuse is no traffic), link bytes, launches.
+
+    One device, in base units; every field may be an array. One multiply-add is 2 FLOP.
+
+    weight_bytes        weights read
+    kv_read_bytes       KV cache (or recurrent state) read
+    kv_write_bytes      the same written
+    activation_bytes    activations read and written
+    link_bytes          sent by one device, one way
+    launches            kernels
+    """
+
+    flop: Number = 0
+    weight_bytes: Number = 0
+    kv_read_bytes: Number = 0
+    kv_write_bytes: Number = 0
+    activation_bytes: Number = 0
+    link_bytes: Number = 0
+    launches: Number = 0
+
+    @property
+    def moved_bytes(self) -> Number:
+        """All bytes through device memory."""
+        return self.weight_bytes + self.kv_read_bytes + self.kv_write_bytes + self.activation_bytes
+
+    def __add__(self, other: Work) -> Work:
+        return Work(
+            flop=self.flop + other.flop,
+            weight_bytes=self.weight_bytes + other.weight_bytes,
+            kv_read_bytes=self.kv_read_bytes + other.kv_read_bytes,
+            kv_write_bytes=self.kv_write_bytes + other.kv_write_bytes,
+            activation_bytes=self.activation_bytes + other.activation_bytes,
+            link_bytes=self.link_bytes + other.link_bytes,
+            launches=self.launches + other.launches,
+        )
+
+    def __mul__(self, times: Number) -> Work:
+        """The same work `times` over."""
+        return Work(
+            flop=self.flop * times,
+            weight_bytes=self.weight_bytes * times,
+            kv_read_bytes=self.kv_read_bytes * times,
+            kv_write_bytes=self.kv_write_bytes * times,
+            activation_bytes=self.activation_bytes * times,
+            link_bytes=self.link_bytes * times,
+            launches=self.launches * times,
+        )
+
+
+class Operator(msgspec.Struct, frozen=True, kw_only=True):
+    """`count` equal kernels (or fused groups of them) of a step.
+
+    kind        "linear", "attention", "experts", "recurrent", "elementwise", "collective"
+    compute     number format whose peak bounds its FLOP
+    work        of one of them
+    """
+
+    name: str
+    kind: str
+    count: int
+    compute: str
+    work: Work

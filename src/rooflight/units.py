@@ -1,0 +1,56 @@
+"""The only table of prefixes: decimal (SI) and binary (IEC) kept apart.
+
+Inside rooflight every number is in base units (bytes, FLOP, seconds, tokens, watts, dollars).
+"""
+
+from __future__ import annotations
+
+_SI = {"u": 1e-6, "m": 1e-3, "": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_IEC = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+_BASES = ("FLOP/s", "OP/s", "B/s", "FLOP", "B", "Hz", "s", "W", "params")
+
+
+def to_base(value: float, unit: str) -> float:
+    """A printed number in base units: to_base(3.35, "TB/s") == 3.35e12.
+
+    Raises ValueError for a unit that is not a base with an SI prefix (or bytes with an IEC one):
+    `GBps`, `tflops` and `GiFLOP/s` are refused rather than guessed.
+    """
+    for base in _BASES:
+        if unit.endswith(base):
+            prefix = unit.removesuffix(base)
+            if prefix in _SI:
+                return value * _SI[prefix]
+            if prefix in _IEC and base.startswith("B"):
+                return value * _IEC[prefix]
+    raise ValueError(f"unit {unit!r} is not one of {', '.join(_BASES)} with an SI prefix, or B with an IEC one")
+
+
+def whole(value: float) -> float:
+    """A count without a stray fraction: rounded, and an int, where it is within rounding of a whole number."""
+    near = round(value)
+    return near if abs(value - near) <= 1e-9 * abs(value) else value
+
+
+def scaled(value: float, base: str, digits: int = 3) -> str:
+    """A base-unit number as a person reads it: scaled(4.48e-3, "s") == "4.48 ms"."""
+    if value == 0:
+        return f"0 {base}"
+    sign, size = ("-", -value) if value < 0 else ("", value)
+    steps = [(factor, prefix) for prefix, factor in _SI.items() if factor >= 1 or base == "s"]
+    if base in ("s", ""):
+        steps = [(factor, prefix) for factor, prefix in steps if factor <= 1 or base == ""]
+    factor, prefix = next(((f, p) for f, p in sorted(steps, reverse=True) if size >= f * 0.9995), min(steps))
+    return f"{sign}{round_significant(size / factor, digits)} {prefix}{base}".rstrip()
+
+
+def round_significant(value: float, digits: int = 3) -> str:
+    """`digits` significant digits, without exponent: 15.0, 0.448, 1,430."""
+    if value == 0:
+        return "0"
+    text = f"{value:.{digits}g}"
+    if "e" in text:
+        text = f"{float(text):,.0f}" if abs(value) >= 1 else f"{float(text):.{digits + 3}f}".rstrip("0")
+    elif abs(value) >= 1000:
+        text = f"{float(text):,.0f}"
+    return text

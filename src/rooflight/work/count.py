@@ -1,0 +1,172 @@
+"""Parameters, stored bytes and cache bytes of a model: sums over its plan, exact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rooflight.spec.formats import Format, format_named
+from rooflight.spec.model import Attention, LatentAttention, Layer, Linear, Mixer, Model, Recurrent
+from rooflight.work.storage import element_bytes, linear_bytes
+
+
+def linear_parameters(linear: Linear) -> int:
+    """Weights and bias of one matrix: inputs x outputs / groups + bias."""
+    return linear.inputs * linear.outputs // linear.groups + linear.bias
+
+
+def expert_parameters(layer: Layer) -> int:
+    """Weights of all routed experts of one layer."""
+    if layer.experts is None:
+        return 0
+    return layer.experts.count * sum(map(linear_parameters, layer.experts.linears))
+
+
+def routed_parameters(model: Model) -> int:
+    """Weights of all routed experts of the model."""
+    return sum(layer.count * expert_parameters(layer) for layer in model.layers)
+
+
+def layer_parameters(layer: Layer) -> int:
+    """All parameters of one layer."""
+    own = sum(map(linear_parameters, (*layer.projections, *layer.mlp))) + layer.vector_parameters
+    if layer.experts is not None:
+        own += linear_parameters(layer.experts.router) + expert_parameters(layer)
+    return own
+
+
+def parameters(model: Model) -> int:
+    """Parameters of the text model; a tied head is counted once, towers are not counted here."""
+    head = 0 if model.head is None or model.tied else linear_parameters(model.head)
+    if model.head is not None and model.tied:
+        head = model.head.bias
+    outside = sum(map(linear_parameters, model.outside)) + model.vector_parameters
+    layers = sum(layer.count * layer_parameters(layer) for layer in model.layers)
+    return model.embedding_parameters + head + outside + layers
+
+
+def active_parameters(model: Model) -> int:
+    """Parameters one token meets: all but the routed experts it does not choose, tables and head included."""
+    idle = 0
+    for layer in model.layers:
+        if layer.experts is not None:
+            share = layer.experts.count - layer.experts.chosen
+            idle += layer.count * share * expert_parameters(layer) // layer.experts.count
+    return parameters(model) - idle
+
+
+def parts(model: Model) -> dict[str, int]:
+    """Parameters by part: embedding, attention (any mixer), mlp, experts, router, head, norms and the rest."""
+    head = 0 if model.head is None or model.tied else linear_parameters(model.head)
+    sums = {"embedding": model.embedding_parameters, "mixer": 0, "mlp": 0, "experts": 0, "router": 0, "head": head}
+    other = model.vector_parameters + sum(map(linear_parameters, model.outside))
+    for layer in model.layers:
+        sums["mixer"] += layer.count * sum(map(linear_parameters, layer.projections))
+        sums["mlp"] += layer.count * sum(map(linear_parameters, layer.mlp))
+        sums["experts"] += layer.count * expert_parameters(layer)
+        if layer.experts is not None:
+            sums["router"] += layer.count * linear_parameters(layer.experts.router)
+        other += layer.count * layer.vector_parameters
+    return {**sums, "norms and others": other}
+
+
+def stored_format(linear: Linear, override: Format | None) -> Format:
+    """The format a matrix is kept in: its own, unless the deployment asks for another and it is not pinned."""
+    return format_named(linear.format, "the config") if override is None or linear.pinned else override
+
+
+def layer_matrices(layer: Layer) -> Iterator[tuple[Linear, int]]:
+    """The matrices of one layer, each with its number of copies."""
+    for linear in (*layer.projections, *layer.mlp):
+        yield linear, 1
+    if layer.experts is not None:
+        yield layer.experts.router, 1
+        for linear in layer.experts.linears:
+            yield linear, layer.experts.count
+
+
+def weight_bytes(model: Model, override: Format | None = None) -> float:
+    """Stored bytes of the text model's weights, scales and tables included; a tied head is stored once."""
+    wide = element_bytes(model.dtype)
+    total = (model.embedding_parameters + model.vector_parameters) * wide
+    if model.head is not None and not model.tied:
+        total += linear_bytes(model.head, stored_format(model.head, override))
+    total += sum(linear_bytes(linear, stored_format(linear, override)) for linear in model.outside)
+    for layer in model.layers:
+        matrices = sum(copies * linear_bytes(m, stored_format(m, override)) for m, copies in layer_matrices(layer))
+        total += layer.count * (matrices + layer.vector_parameters * wide)
+    return total
+
+
+def streamed_weight_bytes(model: Model, override: Format | None = None) -> float:
+    """What a step reads at most: every stored weight but the input tables; a tied head is read as the head."""
+    head = 0.0
+    if model.head is not None and model.tied:
+        head = linear_bytes(model.head, stored_format(model.head, override))
+    return weight_bytes(model, override) - model.embedding_parameters * element_bytes(model.dtype) + head
+
+
+def tower_bytes(model: Model) -> float:
+    """Stored bytes of the counted vision and audio towers."""
+    return sum(tower.parameters * element_bytes(tower.format) for tower in model.towers if tower.parameters is not None)
+
+
+def cache_elements(mixer: Mixer | None) -> int:
+    """Elements one layer caches per cached position, indexer keys included; 0 where nothing is kept a token."""
+    if isinstance(mixer, LatentAttention):
+        return mixer.latent_dim + mixer.rope_dim + (mixer.indexer.key_dim if mixer.indexer else 0)
+    if isinstance(mixer, Attention) and mixer.stores and mixer.fixed_context is None:
+        return mixer.cache_elements + (mixer.indexer.key_dim if mixer.indexer else 0)
+    return 0
+
+
+def horizon(mixer: Mixer | None) -> int | None:
+    """Tokens after which a layer's cache stops growing; None if it does not stop (or there is none)."""
+    if not isinstance(mixer, Attention | LatentAttention):
+        return None
+    return mixer.reach.window if mixer.reach.window is not None else mixer.reach.chunk
+
+
+def kv_bytes_per_token(model: Model, bytes_per_element: float = 2) -> float:
+    """Cache bytes per token of the layers whose cache grows without bound (compressed ones: their share)."""
+    total = 0.0
+    for layer in model.layers:
+        if isinstance(layer.mixer, Attention | LatentAttention):
+            grows = horizon(layer.mixer) is None or layer.mixer.reach.stride > 1
+            elements = cache_elements(layer.mixer) / layer.mixer.reach.stride
+            total += layer.count * elements * bytes_per_element if grows else 0
+    return total
+
+
+def window_kv_bytes_per_token(model: Model, bytes_per_element: float = 2) -> float:
+    """Cache bytes per token, up to their window, of the layers whose cache is bounded by one."""
+    total = 0.0
+    for layer in model.layers:
+        if isinstance(layer.mixer, Attention) and horizon(layer.mixer) is not None:
+            total += layer.count * window_elements(layer.mixer) * bytes_per_element
+    return total
+
+
+def window_elements(mixer: Attention | LatentAttention) -> int:
+    """Elements per token of a bounded cache; beside a compressed cache the window holds no indexer key."""
+    if isinstance(mixer, Attention) and mixer.reach.stride > 1:
+        return mixer.cache_elements
+    return cache_elements(mixer)
+
+
+def windows(model: Model) -> tuple[int, ...]:
+    """The distinct window (or chunk) lengths, shortest first."""
+    found = {horizon(layer.mixer) for layer in model.layers if layer.mixer is not None and cache_elements(layer.mixer)}
+    return tuple(sorted(w for w in found if w is not None))
+
+
+def state_bytes(mixer: Mixer | None, bytes_per_element: float = 2) -> float:
+    """Recurrent and convolution state of one layer and sequence; the latter in the activation format."""
+    if not isinstance(mixer, Recurrent):
+        return 0.0
+    recurrent = mixer.heads * mixer.key_dim * mixer.value_dim * mixer.state_bytes_per_element
+    return recurrent + mixer.conv_state_elements * bytes_per_element
+
+
+def state_bytes_per_sequence(model: Model, bytes_per_element: float = 2) -> float:
+    """State that does not grow with the text, of all layers."""
+    return sum(layer.count * state_bytes(layer.mixer, bytes_per_element) for layer in model.layers)

@@ -1,0 +1,45 @@
+"""Which number formats a step runs in: what is stored, what is multiplied, what is cached."""
+
+from __future__ import annotations
+
+import msgspec
+
+from rooflight.spec.formats import Format, format_named
+
+
+class Numbers(msgspec.Struct, frozen=True, kw_only=True):
+    """Formats of a deployment, resolved.
+
+    weights         override for the linear layers; None: as the config stores them
+    activations     override for the inputs of products; None: what each weight format brings
+    compute         override for the peak that bounds products
+    kv_bytes        bytes of a cached element, kv_compute the format attention multiplies in
+    act_bytes       bytes of an activation element between kernels
+    flash           scores stay on chip
+    """
+
+    weights: Format | None = None
+    activations: str | None = None
+    compute: str | None = None
+    kv_bytes: float = 2
+    kv_compute: str = "bf16"
+    act_bytes: float = 2
+    flash: bool = True
+
+
+def product_format(form: Format, numbers: Numbers) -> str:
+    """The format whose peak bounds a product of weights stored as `form`.
+
+    Both sides narrow (W8A8, W4A4): that format. Weight-only: the activations' format. An explicit compute wins.
+    """
+    if numbers.compute is not None:
+        chosen = format_named(numbers.compute, "--compute")
+        return chosen.compute or "bf16"
+    if form.bits >= 16:
+        return form.compute or "bf16"
+    narrow = numbers.activations or form.activations
+    if narrow is None:
+        return "bf16"
+    if narrow in ("fp4", "int8", "fp8"):
+        return narrow
+    return format_named(narrow, "--activations").compute or "bf16"

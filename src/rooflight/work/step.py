@@ -1,0 +1,235 @@
+"""One step of a model as operators: the plan meets tokens, formats and a layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from rooflight.numeric import Number
+from rooflight.spec.formats import Format, format_named
+from rooflight.spec.model import Attention, Experts, Layer, Linear, Model
+from rooflight.spec.work import Operator, Work
+from rooflight.work import formulas
+from rooflight.work.count import stored_format
+from rooflight.work.layout import Layout, local_sizes
+from rooflight.work.mixers import Slice, mixer_operators
+from rooflight.work.numbers import Numbers, product_format
+from rooflight.work.storage import element_bytes, linear_bytes
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """What one pass through the model processes on one replica: slices of equal sequences."""
+
+    slices: tuple[Slice, ...]
+
+    @property
+    def tokens(self) -> Number:
+        """Rows that pass the linear layers."""
+        return sum(part.sequences * part.new for part in self.slices)
+
+    @property
+    def head_rows(self) -> Number:
+        """Rows that pass the lm_head."""
+        return sum(part.sequences * part.head_positions for part in self.slices)
+
+
+def prefill(*, sequences: Number, isl: Number, cached_prefix: Number = 0) -> Step:
+    """Prompts of isl tokens, the first cached_prefix of them cached; the head runs on the last position."""
+    return Step(slices=(Slice(sequences=sequences, new=isl - cached_prefix, context=cached_prefix),))
+
+
+def decode(*, sequences: Number, context: Number) -> Step:
+    """One new token a sequence after `context` cached ones; it attends context + 1."""
+    return Step(slices=(Slice(sequences=sequences, new=1, context=context, absorbed=True),))
+
+
+def verify(*, sequences: Number, context: Number, draft_tokens: Number) -> Step:
+    """Speculative decoding: draft_tokens guesses and one sure token a sequence, the head on every one."""
+    new = draft_tokens + 1
+    return Step(slices=(Slice(sequences=sequences, new=new, context=context, head_positions=new, absorbed=True),))
+
+
+def mixed(*, sequences: Number, context: Number, chunk_tokens: Number, chunk_context: Number) -> Step:
+    """Chunked prefill: a decode step with chunk_tokens of a prompt beside it, chunk_context of them cached."""
+    chunk = Slice(sequences=1, new=chunk_tokens, context=chunk_context, head_positions=0)
+    return Step(slices=(*decode(sequences=sequences, context=context).slices, chunk))
+
+
+def operators(model: Model, step: Step, layout: Layout, numbers: Numbers) -> tuple[Operator, ...]:
+    """The operators of one pass, per device, equal ones merged into a row with a count."""
+    merged: dict[object, Operator] = {}
+    kinds: dict[object, str] = {}
+    for key, kind, op in _all(model, step, layout, numbers):
+        if key in merged:
+            op = msgspec.structs.replace(op, count=op.count + merged[key].count)
+        merged[key] = op
+        kinds.setdefault(key, kind)
+    names = [op.name for op in merged.values()]
+    return tuple(
+        msgspec.structs.replace(op, name=f"{op.name} ({kinds[key]})") if kinds[key] and names.count(op.name) > 1 else op
+        for key, op in merged.items()
+    )
+
+
+Row = tuple[object, str, Operator]
+
+
+def _all(model: Model, step: Step, layout: Layout, numbers: Numbers) -> Iterator[Row]:
+    yield from _embedding(model, step, numbers)
+    for linear in model.outside:
+        yield _linear_row(linear, step.tokens, "outside", 1, layout.tp, numbers)
+    for layer in model.layers:
+        if not (isinstance(layer.mixer, Attention) and layer.mixer.fixed_context is not None):
+            yield from _layer(model, layer, step, layout, numbers)
+    if layout.pp > 1:
+        hop = Work(link_bytes=step.tokens * model.hidden * numbers.act_bytes / layout.tp, launches=1)
+        yield "hop", "", Operator(name="pipeline hop", kind="collective", count=layout.pp - 1, compute="bf16", work=hop)
+    if model.head is not None:
+        yield _linear_row(model.head, step.head_rows, "", 1, layout.tp, numbers)
+
+
+def _embedding(model: Model, step: Step, numbers: Numbers) -> Iterator[Row]:
+    rows = step.tokens * (model.embedding_row * element_bytes(model.dtype) + model.hidden * numbers.act_bytes)
+    work = Work(activation_bytes=rows, launches=1)
+    yield "embedding", "", Operator(name="embedding", kind="elementwise", count=1, compute="bf16", work=work)
+    yield _norm_row(model, model.vector_parameters, step.tokens, 1, 1, numbers)
+
+
+def _layer(model: Model, layer: Layer, step: Step, layout: Layout, numbers: Numbers) -> Iterator[Row]:
+    tokens, kind, count = step.tokens, layer.kind, layer.count
+    yield _norm_row(model, layer.vector_parameters, tokens, count, layer.norms, numbers)
+    expansion = sum(part.sequences * part.context for part in step.slices if not part.absorbed)
+    outputs = [linear for linear in layer.projections if linear.split == "row"]
+    for linear in layer.projections:
+        if linear not in outputs:
+            rows = tokens + expansion if linear.name == "kv_b" else tokens
+            yield _linear_row(linear, rows, kind, count, layout.tp, numbers)
+    for op in mixer_operators(layer.mixer, step.slices, layout, numbers):
+        yield (op.name, layer.mixer), kind, msgspec.structs.replace(op, count=count)
+    for linear in outputs:
+        yield _linear_row(linear, tokens, kind, count, layout.tp, numbers)
+    if outputs:
+        yield from _all_reduce(model, tokens, count, layout, numbers)
+    yield from _mlp(layer.mlp, tokens, kind, count, layout.tp, numbers)
+    if layer.experts is not None:
+        yield from _experts(model, layer.experts, tokens, kind, count, layout, numbers)
+    tensor_cut = any(linear.split == "row" for linear in layer.mlp)
+    tensor_cut |= layer.experts is not None and layout.pooled == 1
+    if tensor_cut:
+        yield from _all_reduce(model, tokens, count, layout, numbers)
+
+
+def _norm_row(model: Model, vectors: int, tokens: Number, count: int, norms: int, numbers: Numbers) -> Row:
+    """The norms of `count` layers, each fused with the residual addition: two rows read, two written.
+
+    The layer's vectors (norm weights, biases of convolutions, scalars) are read with them, once a step.
+    """
+    rows = formulas.elementwise(
+        tokens=tokens, read_elements=2 * model.hidden, written_elements=2 * model.hidden, act_bytes=numbers.act_bytes
+    )
+    work = rows * norms + Work(weight_bytes=vectors * element_bytes(model.dtype))
+    if norms > 1:
+        work, count = work * (1 / norms), count * norms
+    key = ("norm", vectors, norms)
+    return key, "", Operator(name="norm", kind="elementwise", count=count, compute="bf16", work=work)
+
+
+def _linear_row(linear: Linear, tokens: Number, kind: str, count: int, cut: int, numbers: Numbers) -> Row:
+    form = stored_format(linear, numbers.weights)
+    inputs, outputs, share = local_sizes(linear, cut)
+    work = formulas.gemm(
+        tokens=tokens,
+        inputs=inputs / linear.groups,
+        outputs=outputs,
+        weight_bytes=linear_bytes(linear, form) * share,
+        in_act_bytes=input_bytes(form, numbers) * linear.groups,
+        out_act_bytes=numbers.act_bytes,
+    )
+    op = Operator(name=linear.name, kind="linear", count=count, compute=product_format(form, numbers), work=work)
+    return (linear, kind == "outside"), kind, op
+
+
+def input_bytes(form: Format, numbers: Numbers) -> float:
+    """Bytes of one input element: narrow where the product takes narrow activations."""
+    narrow = numbers.activations or form.activations
+    if narrow is None or format_named(narrow, "--activations").bits >= 16:
+        return numbers.act_bytes
+    return format_named(narrow, "--activations").bits / 8
+
+
+def _mlp(mlp: tuple[Linear, ...], tokens: Number, kind: str, count: int, cut: int, numbers: Numbers) -> Iterator[Row]:
+    for position, linear in enumerate(mlp):
+        if linear.name.endswith("down") and position:
+            yield _activation_row(mlp[position - 1], linear, tokens, kind, count, cut, numbers)
+        yield _linear_row(linear, tokens, kind, count, cut, numbers)
+
+
+def _activation_row(
+    up: Linear, down: Linear, tokens: Number, kind: str, count: int, cut: int, numbers: Numbers
+) -> Row:
+    """The activation function (and the gate product) between two matrices."""
+    work = formulas.elementwise(
+        tokens=tokens,
+        read_elements=local_sizes(up, cut)[1],
+        written_elements=local_sizes(down, cut)[0],
+        act_bytes=numbers.act_bytes,
+    )
+    name = "expert_act" if down.name.startswith("expert") else "shared_act" if down.name.startswith("shared") else "act"
+    return ("act", up, down), kind, Operator(name=name, kind="elementwise", count=count, compute="bf16", work=work)
+
+
+def _experts(
+    model: Model, experts: Experts, tokens: Number, kind: str, count: int, layout: Layout, numbers: Numbers
+) -> Iterator[Row]:
+    yield _linear_row(experts.router, tokens, kind, count, 1, numbers)
+    if layout.pooled > 1:
+        yield from _all_to_all(model, experts, tokens, count, layout, numbers)
+    pool_tokens = tokens * layout.pooled
+    touched = formulas.touched_experts(experts=experts.count, chosen=experts.chosen, tokens=pool_tokens) / layout.ep
+    rows = pool_tokens * experts.chosen / layout.ep
+    for position, linear in enumerate(experts.linears):
+        named = linear if linear.name.startswith("expert") else msgspec.structs.replace(linear, name=f"expert_{linear.name}")
+        if linear.name.endswith("down") and position:
+            yield _activation_row(experts.linears[position - 1], named, rows, kind, count, layout.expert_cut, numbers)
+        (_, *key), _, op = _linear_row(named, rows, kind, count, layout.expert_cut, numbers)
+        weights = op.work.weight_bytes * touched
+        op = msgspec.structs.replace(op, kind="experts", work=msgspec.structs.replace(op.work, weight_bytes=weights))
+        yield ("experts", experts, named, *key), kind, op
+    combine = formulas.elementwise(
+        tokens=rows, read_elements=model.hidden, written_elements=0, act_bytes=numbers.act_bytes
+    ) + Work(activation_bytes=tokens * model.hidden * numbers.act_bytes, launches=1)
+    op = Operator(name="expert_sort_combine", kind="elementwise", count=count, compute="bf16", work=combine)
+    yield ("combine", experts), kind, op
+
+
+def _all_reduce(model: Model, tokens: Number, count: int, layout: Layout, numbers: Numbers) -> Iterator[Row]:
+    if layout.tp == 1:
+        return
+    sent = formulas.all_reduce_bytes(
+        payload_bytes=tokens * model.hidden * numbers.act_bytes, devices=layout.tp, in_switch=layout.in_switch
+    )
+    op = Operator(name="all_reduce", kind="collective", count=count, compute="bf16", work=Work(link_bytes=sent, launches=1))
+    yield ("all_reduce", model.hidden), "", op
+
+
+def _all_to_all(
+    model: Model, experts: Experts, tokens: Number, count: int, layout: Layout, numbers: Numbers
+) -> Iterator[Row]:
+    """Dispatch in the experts' activation format, combine in the wide one; each tensor rank moves its part."""
+    form = stored_format(experts.linears[0], numbers.weights)
+    for name, element in (("dispatch", input_bytes(form, numbers)), ("combine", numbers.act_bytes)):
+        sent = formulas.all_to_all_bytes(
+            tokens=tokens / layout.tp, row_bytes=model.hidden * element, chosen=experts.chosen, devices=layout.ep
+        )
+        work = Work(link_bytes=sent, launches=1)
+        op = Operator(name=f"all_to_all {name}", kind="collective", count=count, compute="bf16", work=work)
+        yield (name, experts), "", op
+
+
+def total(ops: tuple[Operator, ...]) -> Work:
+    """The sum of all operators, per device."""
+    result = Work()
+    for op in ops:
+        result = result + op.work * op.count
+    return result

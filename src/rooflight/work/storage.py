@@ -1,0 +1,43 @@
+"""Bytes that formats take: a weight matrix with its scales, a cache or activation element."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import ceil
+
+from rooflight.spec.formats import Format, format_named
+from rooflight.spec.model import Linear
+
+
+def matrix_bytes(*, inputs: int, outputs: int, groups: int, form: Format) -> float:
+    """Stored bytes of a weight matrix.
+
+    bytes = elements x bits / 8  +  blocks x (scale + zero point bits) / 8  +  inputs x input bits / 8
+    with elements = inputs x outputs / groups, and blocks = ceil(inputs / block_inputs) x
+    ceil(outputs / block_outputs), a size of 0 meaning the whole dimension.
+
+    Source: the packings named in spec.formats. Leaves out: padding to whole words, file headers.
+    Check: inputs 4096, outputs 4096, groups 1, int4-g128 -> 8 912 896 bytes (4.25 bits a weight).
+    """
+    elements = inputs * outputs / groups
+    across = ceil(inputs / groups / form.block_inputs) if form.block_inputs else 1
+    along = ceil(outputs / form.block_outputs) if form.block_outputs else 1
+    shared_bits = across * along * (form.scale_bits + form.zero_bits) + inputs * form.input_bits
+    return (elements * form.bits + shared_bits) / 8
+
+
+@lru_cache(maxsize=4096)
+def linear_bytes(linear: Linear, form: Format) -> float:
+    """Stored bytes of a Linear with its bias; biases are kept in 16 bits (32 in an fp32 model)."""
+    weights = matrix_bytes(inputs=linear.inputs, outputs=linear.outputs, groups=linear.groups, form=form)
+    return weights + linear.bias * (4 if form.id == "fp32" else 2)
+
+
+def element_bytes(name: str) -> float:
+    """Bytes of one cached or activation element in a format, its share of the scales included.
+
+    Raises UnknownName. Check: "fp8" -> 1, "nvfp4" -> 0.5625, "bf16" -> 2.
+    """
+    form = format_named(name, "--kv-cache")
+    shared = (form.scale_bits + form.zero_bits) / form.block_inputs if form.block_inputs else 0
+    return (form.bits + shared) / 8
