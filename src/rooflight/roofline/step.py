@@ -25,7 +25,7 @@ def step_time(
     work = total(operators)
     compute = sum(op.work.flop * op.count / rates.fastest(op.compute) for op in operators if _nonzero(op.work.flop))
     rest = work.moved_bytes - work.weight_bytes
-    moved = work.weight_bytes + rest * overlap
+    moved = work.weight_bytes - work.avoidable_bytes + rest * overlap
     moved = moved - formulas.step_cache_credit(moved, rates.cache_bytes * stages)
     compute, memory = compute * overlap, formulas.memory_s(moved, rates.memory_bytes_per_s)
     link = 0.0 if rates.link_bytes_per_s is None else work.link_bytes * overlap / rates.link_bytes_per_s
@@ -63,7 +63,8 @@ def _nonzero(flop: Number) -> bool:
 
 def kernel_ceiling_s(op: Operator, rates: Rates) -> Number:
     """The shortest time one lone run of an operator can take: caches credited in full, fastest rates, no launch."""
-    moved = op.work.moved_bytes - formulas.kernel_cache_credit(op.work.moved_bytes, rates.cache_bytes)
+    moved = op.work.moved_bytes - op.work.avoidable_bytes
+    moved = moved - formulas.kernel_cache_credit(moved, rates.cache_bytes)
     compute = op.work.flop / rates.fastest(op.compute) if _nonzero(op.work.flop) else 0.0
     link = 0.0 if rates.link_bytes_per_s is None else op.work.link_bytes / rates.link_bytes_per_s
     return formulas.largest(compute, moved / rates.memory_bytes_per_s, link)

@@ -13,7 +13,7 @@ from rooflight.serve.scenario import Scenario, context_tokens
 from rooflight.spec.steptime import BOUNDS, StepTime
 from rooflight.spec.sweep import Landmarks
 
-LARGEST_BATCH = 2**20
+LARGEST_BATCH = 1 << 20
 # The knee: doubling the batch there gains less than half of a doubling.
 KNEE_GAIN = 1.5
 

@@ -13,6 +13,10 @@ from rooflight.work import step as steps
 from rooflight.work.layout import Share, share_out
 
 
+# A stretch of decode steps counts as straight where its middle is this close to the line (relative).
+STRAIGHT_TOLERANCE = 1e-6
+
+
 class PhaseTime(msgspec.Struct, frozen=True, kw_only=True):
     """A step of the whole deployment; every number may be an array.
 
@@ -119,7 +123,7 @@ def decode_total_s(sc: Scenario) -> tuple[float, float]:
             return mean[0] * count, mean[1] * count
         share = (middle - low) / (high - low)
         line = tuple(a + (b - a) * share for a, b in zip(at(low), at(high), strict=True))
-        if all(abs(seen_s - on) <= 1e-6 * on for seen_s, on in zip(at(middle), line, strict=True)) or len(seen) > 64:
+        if all(abs(seen_s - on) <= STRAIGHT_TOLERANCE * on for seen_s, on in zip(at(middle), line, strict=True)) or len(seen) > 64:
             return mean[0] * count, mean[1] * count
         left, right = stretch(low, middle), stretch(middle + 1, high)
         return left[0] + right[0], left[1] + right[1]

@@ -14,6 +14,7 @@ from rooflight.spec.workload import Workload
 from rooflight.work.layout import Layout, check_layout
 from rooflight.work.numbers import Numbers
 from rooflight.work.storage import element_bytes
+from rooflight.units import scaled
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,11 +157,11 @@ def _assumed_machine(accelerator: Accelerator, layout: Layout, deployment: Deplo
     assumed = accelerator.assumed
     mode, floor = ("graph", assumed.launch_graph_s) if deployment.graphs else ("eager", assumed.launch_eager_s)
     said = [
-        f"{mode} launch floor {floor * 1e6:.3g} us a kernel, the smallest seen for {assumed.family}",
+        f"{mode} launch floor {scaled(floor, 's')} a kernel, the smallest seen for {assumed.family}",
         f"gpu-memory-utilization {deployment.gpu_memory_utilization:g}, attention {deployment.attention}",
     ]
     if accelerator.last_level_cache_bytes is None:
-        said.append(f"last-level cache {assumed.last_level_cache_bytes:.3g} bytes, assumed for {assumed.family}")
+        said.append(f"last-level cache {scaled(assumed.last_level_cache_bytes, 'B')}, assumed for {assumed.family}")
     if layout.tp * layout.pp > 1 or layout.pooled > 1:
         if accelerator.link is None:
             said.append("devices joined by PCIe: no other link is known")
@@ -175,7 +176,10 @@ def _assumed_machine(accelerator: Accelerator, layout: Layout, deployment: Deplo
 def _assumed_model(model: Model) -> list[str]:
     said = []
     if any(layer.experts is not None for layer in model.layers):
-        said.append("experts: uniform, independent routing; a step touches E (1 - (1 - k/E)^tokens) of them")
+        said.append(
+            "experts: uniform, independent routing, so a step touches E (1 - (1 - k/E)^tokens) of them; "
+            "the ceiling allows for routing so alike that it is half as many"
+        )
     if any(isinstance(layer.mixer, Recurrent) for layer in model.layers):
         said.append("recurrent state read and written once a step")
     if model.towers:

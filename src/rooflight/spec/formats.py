@@ -76,6 +76,8 @@ _ALL = (
            words="NVFP4 weights, wide activations (4.5 bits)"),
     Format(id="mxfp4", bits=4, block_inputs=32, block_outputs=1, scale_bits=8,
            words="MXFP4 weight-only: 32-element blocks, an 8-bit scale each (4.25 bits)"),
+    Format(id="mxfp4-w4a4", bits=4, block_inputs=32, block_outputs=1, scale_bits=8, activations="fp4", compute="fp4",
+           words="MXFP4 W4A4: 32-element blocks, an 8-bit scale each (4.25 bits)"),
     Format(id="nf4", bits=4, block_inputs=64, block_outputs=1, scale_bits=32, words="bitsandbytes NF4 (4.5 bits)"),
     Format(id="nf4-double", bits=4, block_inputs=64, block_outputs=1, scale_bits=8.125,
            words="bitsandbytes NF4 with double quantisation (4.127 bits)"),
@@ -90,6 +92,10 @@ _ALL = (
     _ggml("iq4_nl", 4.5), _ggml("iq4_xs", 4.25), _ggml("iq3_s", 3.4375), _ggml("iq3_xxs", 3.0625),
     _ggml("iq2_s", 2.5625), _ggml("iq2_xs", 2.3125), _ggml("iq2_xxs", 2.0625), _ggml("iq1_m", 1.75), _ggml("iq1_s", 1.5625),
     _ggml("tq2_0", 2.0625), _ggml("tq1_0", 1.6875),
+    # Mixed files: half of the layers keep attn_v and ffn_down in Q6_K (llama.cpp's rule, with use_more_bits), the
+    # rest Q4_K or Q5_K. With Llama-3-8B's shapes those two are 62.9 of 218.1 million weights a layer:
+    # 4.5 + 0.5 x 0.2885 x (6.5625 - 4.5) and 5.5 + 0.5 x 0.2885 x (6.5625 - 5.5). Other shapes differ by 1-2 %.
+    _ggml("q4_k_m", 4.797), _ggml("q5_k_m", 5.653),
 )  # fmt: skip
 
 FORMATS = {form.id: form for form in _ALL}
@@ -138,6 +144,13 @@ def format_named(name: str, where: str = "--weights") -> Format:
         bits, _, group = rest.partition("-g")
         if bits in ("2", "3", "4", "8") and (not group or group.isdigit()):
             return packed_int(method, bits=int(bits), group=int(group) if group else -1, zero_point=method != "ct")
+    if key.startswith("int") and "-g" in key:
+        bits, _, group = key.removeprefix("int").partition("-g")
+        if bits in ("2", "3", "4", "5", "6", "8") and group.isdigit() and int(group) > 0:
+            return Format(
+                id=key, bits=int(bits), block_inputs=int(group), block_outputs=1, scale_bits=16, zero_bits=16,
+                words=f"INT{bits} weight-only, groups of {group}, a 16-bit scale and zero point each",
+            )  # fmt: skip
     if key.startswith("exl2-") and key.endswith("bpw"):
         return _bits_per_weight(key, key.removeprefix("exl2-").removesuffix("bpw"), where)
     raise unknown_format(name, where)
@@ -162,6 +175,6 @@ def unknown_format(name: str, where: str) -> UnknownName:
         f"there is no number format {name!r}",
         where=where,
         got=name,
-        want="one of " + ", ".join(FORMATS) + ", awq-int4-gN, gptq-int4-gN, exl2-Nbpw",
+        want="one of " + ", ".join(FORMATS) + ", intB-gN, awq-intB-gN, gptq-intB-gN, exl2-Nbpw",
         try_this=", ".join(near) if near else None,
     )

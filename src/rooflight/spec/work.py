@@ -12,7 +12,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
     One device, in base units; every field may be an array. One multiply-add is 2 FLOP.
 
-    weight_bytes        weights read
+    weight_bytes        weights read; of routed experts, those a step touches in expectation
+    avoidable_bytes     of weight_bytes, what correlated routing may not touch (a ceiling leaves it out)
     kv_read_bytes       KV cache (or recurrent state) read
     kv_write_bytes      the same written
     activation_bytes    activations read and written
@@ -22,6 +23,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
     flop: Number = 0
     weight_bytes: Number = 0
+    avoidable_bytes: Number = 0
     kv_read_bytes: Number = 0
     kv_write_bytes: Number = 0
     activation_bytes: Number = 0
@@ -37,6 +39,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
         return Work(
             flop=self.flop + other.flop,
             weight_bytes=self.weight_bytes + other.weight_bytes,
+            avoidable_bytes=self.avoidable_bytes + other.avoidable_bytes,
             kv_read_bytes=self.kv_read_bytes + other.kv_read_bytes,
             kv_write_bytes=self.kv_write_bytes + other.kv_write_bytes,
             activation_bytes=self.activation_bytes + other.activation_bytes,
@@ -49,6 +52,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
         return Work(
             flop=self.flop * times,
             weight_bytes=self.weight_bytes * times,
+            avoidable_bytes=self.avoidable_bytes * times,
             kv_read_bytes=self.kv_read_bytes * times,
             kv_write_bytes=self.kv_write_bytes * times,
             activation_bytes=self.activation_bytes * times,

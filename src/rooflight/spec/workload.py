@@ -10,6 +10,9 @@ import msgspec
 from rooflight.errors import BadInput
 from rooflight.numeric import Number, is_plain
 
+# Token counts above this are typing errors, and would lose exactness in floats soon after.
+LARGEST = 1 << 40
+
 _OPTION = {
     "batch": "--batch",
     "prefill_batch": "--prefill-batch",
@@ -71,7 +74,7 @@ def _check(name: str, value: Any, least: int) -> None:
         bad = array.dtype.kind not in "iuf" or bool((array < least).any()) or not bool(np.isfinite(array).all())
     else:
         bad = isinstance(value, bool) or not math.isfinite(value) or value < least or value != int(value)
-    if bad or (is_plain(value) and value > 2**40):
+    if bad or (is_plain(value) and value > LARGEST):
         raise BadInput(
             f"{name} must be a whole number of at least {least}",
             where=_OPTION[name],

@@ -32,7 +32,7 @@ def strided_sum(tokens: Number, stride: Number, top_k: Number | None) -> Number:
 
 
 def seen_up_to(reach: Reach, tokens: Number) -> Number:
-    """Query-key pairs of the first `tokens` positions of a sequence."""
+    """Query-key pairs of the first `tokens` positions of a sequence. Check: seen_up_to(Reach(window=3), 5) == 12."""
     if reach.stride > 1:
         near = capped_sum(tokens, reach.window) if reach.window is not None else 0
         return near + strided_sum(tokens, reach.stride, reach.top_k)
@@ -43,7 +43,10 @@ def seen_up_to(reach: Reach, tokens: Number) -> Number:
 
 
 def pairs(reach: Reach, *, new: Number, context: Number) -> Number:
-    """Query-key pairs of `new` tokens after `context` others: what causal attention multiplies."""
+    """Query-key pairs of `new` tokens after `context` others: what causal attention multiplies.
+
+    Check: pairs(Reach(), new=2, context=4) == 5 + 6.
+    """
     if reach == Reach():
         return new * context + triangle(new)
     return seen_up_to(reach, context + new) - seen_up_to(reach, context)
@@ -54,6 +57,7 @@ def cached_positions(reach: Reach, *, new: Number, context: Number) -> Number:
 
     A compressed cache counts its near window and its compressed keys. With top_k a single query reads
     top_k at most; several may pick different ones, up to new x top_k or all.
+    Check: cached_positions(Reach(window=4), new=2, context=9) == 3.
     """
     if reach.stride > 1:
         far = floor((context + new) / reach.stride)
@@ -71,7 +75,10 @@ def cached_positions(reach: Reach, *, new: Number, context: Number) -> Number:
 
 
 def held_positions(reach: Reach, tokens: Number) -> Number:
-    """Positions a growing-or-bounded cache holds after `tokens` tokens (compressed ones apart)."""
+    """Positions a growing-or-bounded cache holds after `tokens` tokens (compressed ones apart).
+
+    Check: held_positions(Reach(window=4), 9) == 4.
+    """
     if reach.stride > 1:
         return floor(tokens / reach.stride)
     bound = reach.window if reach.window is not None else reach.chunk
@@ -79,7 +86,10 @@ def held_positions(reach: Reach, tokens: Number) -> Number:
 
 
 def index_keys(reach: Reach, *, new: Number, context: Number) -> Number:
-    """Query-key pairs an indexer scores: all earlier positions, or all compressed ones."""
+    """Query-key pairs an indexer scores: all earlier positions, or all compressed ones.
+
+    Check: index_keys(Reach(top_k=2), new=2, context=4) == 5 + 6.
+    """
     if reach.stride > 1:
         return strided_sum(context + new, reach.stride, None) - strided_sum(context, reach.stride, None)
     return new * context + triangle(new)

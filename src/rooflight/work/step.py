@@ -186,15 +186,18 @@ def _experts(
     if layout.pooled > 1:
         yield from _all_to_all(model, experts, tokens, count, layout, numbers)
     pool_tokens = tokens * layout.pooled
-    touched = formulas.touched_experts(experts=experts.count, chosen=experts.chosen, tokens=pool_tokens) / layout.ep
+    routing = {"experts": experts.count, "chosen": experts.chosen, "tokens": pool_tokens}
+    touched = formulas.touched_experts(**routing) / layout.ep
+    sure = formulas.least_touched_experts(**routing) / layout.ep
     rows = pool_tokens * experts.chosen / layout.ep
     for position, linear in enumerate(experts.linears):
         named = linear if linear.name.startswith("expert") else msgspec.structs.replace(linear, name=f"expert_{linear.name}")
         if linear.name.endswith("down") and position:
             yield _activation_row(experts.linears[position - 1], named, rows, kind, count, layout.expert_cut, numbers)
         (_, *key), _, op = _linear_row(named, rows, kind, count, layout.expert_cut, numbers)
-        weights = op.work.weight_bytes * touched
-        op = msgspec.structs.replace(op, kind="experts", work=msgspec.structs.replace(op.work, weight_bytes=weights))
+        one = op.work.weight_bytes
+        read = msgspec.structs.replace(op.work, weight_bytes=one * touched, avoidable_bytes=one * (touched - sure))
+        op = msgspec.structs.replace(op, kind="experts", work=read)
         yield ("experts", experts, named, *key), kind, op
     combine = formulas.elementwise(
         tokens=rows, read_elements=model.hidden, written_elements=0, act_bytes=numbers.act_bytes

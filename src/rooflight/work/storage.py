@@ -17,7 +17,7 @@ def matrix_bytes(*, inputs: int, outputs: int, groups: int, form: Format) -> flo
     ceil(outputs / block_outputs), a size of 0 meaning the whole dimension.
 
     Source: the packings named in spec.formats. Leaves out: padding to whole words, file headers.
-    Check: inputs 4096, outputs 4096, groups 1, int4-g128 -> 8 912 896 bytes (4.25 bits a weight).
+    Check: inputs 4096, outputs 4096, groups 1, form int4-g128 -> 8 912 896 (4.25 bits a weight).
     """
     elements = inputs * outputs / groups
     across = ceil(inputs / groups / form.block_inputs) if form.block_inputs else 1
@@ -28,7 +28,10 @@ def matrix_bytes(*, inputs: int, outputs: int, groups: int, form: Format) -> flo
 
 @lru_cache(maxsize=4096)
 def linear_bytes(linear: Linear, form: Format) -> float:
-    """Stored bytes of a Linear with its bias; biases are kept in 16 bits (32 in an fp32 model)."""
+    """Stored bytes of a Linear with its bias; biases are kept in 16 bits (32 in an fp32 model).
+
+    Check: linear_bytes(Linear(name="o", inputs=8, outputs=4, bias=4), format_named("bf16")) == 8 * 4 * 2 + 4 * 2.
+    """
     weights = matrix_bytes(inputs=linear.inputs, outputs=linear.outputs, groups=linear.groups, form=form)
     return weights + linear.bias * (4 if form.id == "fp32" else 2)
 
@@ -36,7 +39,7 @@ def linear_bytes(linear: Linear, form: Format) -> float:
 def element_bytes(name: str) -> float:
     """Bytes of one cached or activation element in a format, its share of the scales included.
 
-    Raises UnknownName. Check: "fp8" -> 1, "nvfp4" -> 0.5625, "bf16" -> 2.
+    Raises UnknownName. Check: name bf16 -> 2. Check: name fp8 -> 1. Check: name nvfp4 -> 0.5625.
     """
     form = format_named(name, "--kv-cache")
     shared = (form.scale_bits + form.zero_bits) / form.block_inputs if form.block_inputs else 0

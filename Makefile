@@ -1,0 +1,55 @@
+# `make demo` and `make test` need python3, make and a network; everything else lands in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stamp
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint types docs bench replay clean
+
+help:
+	@echo "make demo    set up, then name the ceilings of a model on a card"
+	@echo "make test    set up, then run every test this machine can"
+	@echo "make check   lint, types, docs"
+	@echo "make bench   the speed figures, on one core"
+	@echo "make replay  rewrite the replay dump after an intended change of a formula"
+
+$(STAMP)-demo: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(STAMP)-dev: pyproject.toml requirements-dev.txt $(STAMP)-demo
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-dev.txt
+	@touch $@
+
+demo: $(STAMP)-demo
+	$(BIN)/rooflight analyze llama-3.1-8b --on h100
+	@echo
+	$(BIN)/rooflight sweep llama-3.1-70b --on 4xh100-sxm --batch 1:512:x2
+
+test: $(STAMP)-dev
+	$(BIN)/coverage run -m pytest -ra
+	$(BIN)/coverage report
+
+lint: $(STAMP)-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)-dev
+	$(BIN)/mypy
+
+docs: $(STAMP)-dev
+	$(BIN)/python docs/paste.py --check
+	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
+
+check: lint types docs
+
+bench: $(STAMP)-dev
+	$(BIN)/pytest bench --benchmark-only -q
+
+replay: $(STAMP)-dev
+	$(BIN)/python tests/replay/write.py
+
+clean:
+	rm -rf $(VENV) docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis

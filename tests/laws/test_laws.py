@@ -1,0 +1,195 @@
+"""What must hold for every model, card and workload, whatever the numbers."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from laws.strategies import NARROWING, cards, deployments, models, workloads
+
+from rooflight.serve import phases
+from rooflight.serve.analyze import analyze
+from rooflight.serve.scenario import scenario
+from rooflight.spec.deployment import Deployment
+from rooflight.work import count
+from rooflight.work.reach import pairs
+
+PHASES = (phases.prefill, phases.decode)
+ROUNDING = 1 + 1e-9
+
+
+def ask(model, card, load, layout):
+    return scenario(model, card, None, load, layout)
+
+
+def replaced(value, **changes):
+    return msgspec.structs.replace(value, **changes)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@given(model=models(), card=cards, load=workloads, layout=deployments)
+@settings(max_examples=60, deadline=None)
+def test_ceiling_is_never_above_the_roofline(phase, model, card, load, layout):
+    """Overlapping resources and operators can only help: ceiling <= roofline."""
+    time = phase(ask(model, card, load, layout)).time
+
+    assert 0 < time.ceiling_s <= time.roofline_s * ROUNDING
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@given(model=models(), card=cards, load=workloads, layout=deployments, faster=st.floats(1, 10))
+@settings(max_examples=40, deadline=None)
+def test_more_bandwidth_is_never_slower(phase, model, card, load, layout, faster):
+    better = replaced(card, memory_bytes_per_s=card.memory_bytes_per_s * faster)
+
+    before, after = (phase(ask(model, c, load, layout)).time for c in (card, better))
+
+    assert after.ceiling_s <= before.ceiling_s * ROUNDING
+    assert after.roofline_s <= before.roofline_s * ROUNDING
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@given(model=models(), card=cards, load=workloads, layout=deployments, faster=st.floats(1, 10))
+@settings(max_examples=40, deadline=None)
+def test_more_compute_is_never_slower(phase, model, card, load, layout, faster):
+    better = replaced(
+        card,
+        peak_flop_per_s={name: rate * faster for name, rate in card.peak_flop_per_s.items()},
+        fast_flop_per_s={name: rate * faster for name, rate in card.fast_flop_per_s.items()},
+    )
+
+    before, after = (phase(ask(model, c, load, layout)).time for c in (card, better))
+
+    assert after.ceiling_s <= before.ceiling_s * ROUNDING
+    assert after.roofline_s <= before.roofline_s * ROUNDING
+
+
+@given(model=models(), card=cards, load=workloads, layout=deployments)
+@settings(max_examples=40, deadline=None)
+def test_fewer_bits_stream_fewer_bytes_and_are_never_slower_under_the_decode_ceiling(model, card, load, layout):
+    """Weight-only and W8A8 formats shrink what is read; no card of the catalog computes slower in fp8 than bf16."""
+    steps = [phases.decode(ask(model, card, load, replaced(layout, weights=form))).time for form in NARROWING]
+
+    assert steps[0].work.weight_bytes >= steps[1].work.weight_bytes >= steps[2].work.weight_bytes
+    assert steps[2].ceiling_s <= steps[0].ceiling_s * ROUNDING
+    assert steps[1].ceiling_s <= steps[0].ceiling_s * ROUNDING
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@given(model=models(), card=cards, load=workloads)
+@settings(max_examples=40, deadline=None)
+def test_tp_1_is_no_tensor_parallelism(phase, model, card, load):
+    plain = phase(ask(model, card, load, Deployment()))
+    said = phase(ask(model, card, load, Deployment(tp=1, pp=1, ep=1, dp=1)))
+
+    assert plain == said
+    assert plain.time.work.link_bytes == 0
+
+
+@given(model=models(), card=cards, load=workloads, tp=st.sampled_from([2, 4]))
+@settings(max_examples=60, deadline=None)
+def test_tensor_parallelism_keeps_the_flop_and_never_loses_bytes(model, card, load, tp):
+    """Sharding moves no product elsewhere: FLOP over all devices grow only by what each device repeats."""
+    one = phases.decode(ask(model, card, load, Deployment())).time.work
+    many = phases.decode(ask(model, card, load, Deployment(tp=tp))).time.work
+
+    assert many.flop * tp >= one.flop / ROUNDING
+    assert many.flop <= one.flop * ROUNDING
+    assert many.weight_bytes * tp >= one.weight_bytes / ROUNDING
+    assert many.kv_read_bytes * tp >= one.kv_read_bytes / ROUNDING
+    assert many.link_bytes > 0
+
+
+@given(model=models(), card=cards, load=workloads, layout=deployments)
+@settings(max_examples=60, deadline=None)
+def test_bytes_and_flop_add_up(model, card, load, layout):
+    answer = analyze(ask(model, card, load, layout))
+
+    for phase in answer.phases.values():
+        parts = phase.bytes.weights + phase.bytes.kv_read + phase.bytes.kv_write + phase.bytes.activations
+        assert parts == pytest.approx(phase.bytes.total, rel=1e-12)
+        assert sum(op.bytes for op in phase.operators) == pytest.approx(phase.bytes.total, rel=1e-9)
+        assert sum(op.flop for op in phase.operators) == pytest.approx(phase.flop, rel=1e-9)
+        assert sum(phase.flop_by_format.values()) == pytest.approx(phase.flop, rel=1e-9)
+        assert sum(op.link_bytes for op in phase.operators) == pytest.approx(phase.link_bytes, rel=1e-9)
+        assert sum(op.share for op in phase.operators) == pytest.approx(1)
+        assert sum(phase.split.values()) == pytest.approx(1)
+        assert sum(op.time_s for op in phase.operators) == pytest.approx(phase.time_s.roofline, rel=1e-9)
+
+
+@given(model=models(moe=False), card=cards, load=workloads)
+@settings(max_examples=60, deadline=None)
+def test_a_dense_decode_step_streams_every_weight_once(model, card, load):
+    """Every stored weight but the input table, a tied head once (DESIGN 2)."""
+    work = phases.decode(ask(model, card, load, Deployment())).time.work
+
+    assert work.weight_bytes == pytest.approx(count.streamed_weight_bytes(model), rel=1e-12)
+
+
+@given(model=models(moe=True), card=cards, load=workloads)
+@settings(max_examples=60, deadline=None)
+def test_a_mixture_streams_between_its_active_and_all_its_weights(model, card, load):
+    work = phases.decode(ask(model, card, load, Deployment())).time.work
+    streamed = count.streamed_weight_bytes(model)
+    idle = 2 * (count.parameters(model) - count.active_parameters(model))
+
+    assert (streamed - idle) / ROUNDING <= work.weight_bytes <= streamed * ROUNDING
+
+
+@given(model=models(), card=cards, load=workloads, layout=deployments)
+@settings(max_examples=40, deadline=None)
+def test_longer_context_never_costs_less(model, card, load, layout):
+    """But for chunked attention, whose cache starts anew at each chunk."""
+    chunked = any(getattr(layer.mixer, "reach", None) and layer.mixer.reach.chunk for layer in model.layers)
+    sc = ask(model, card, load, layout)
+    short, long = (phases.decode(sc, context=c).time for c in (1000, 5000))
+
+    assert chunked or short.roofline_s <= long.roofline_s * ROUNDING
+
+
+@given(model=models(), card=cards, load=workloads, layout=deployments)
+@settings(max_examples=40, deadline=None)
+def test_larger_batch_is_slower_a_step_and_never_worse_in_throughput(model, card, load, layout):
+    sc = ask(model, card, load, layout)
+    few, many = (phases.decode(sc, batch=b).time.roofline_s for b in (8, 64))
+
+    assert few <= many * ROUNDING
+    assert 8 / few <= 64 / many * ROUNDING
+
+
+@given(
+    tokens=st.integers(1, 500), context=st.integers(0, 500), window=st.integers(1, 400), top_k=st.integers(1, 400)
+)
+def test_a_restricted_reach_never_sees_more(tokens, context, window, top_k):
+    from rooflight.spec.model import Reach
+
+    full = pairs(Reach(), new=tokens, context=context)
+
+    for reach in (Reach(window=window), Reach(chunk=window), Reach(top_k=top_k)):
+        assert tokens <= pairs(reach, new=tokens, context=context) <= full
+
+
+@given(model=models(), card=cards, load=workloads, layout=deployments)
+@settings(max_examples=40, deadline=None)
+def test_memory_adds_up_and_max_batch_is_the_last_that_fits(model, card, load, layout):
+    answer = analyze(ask(model, card, load, layout))
+    held = answer.memory
+
+    assert held.fits == (load.batch <= held.max_batch) or layout.dp > 1
+    spent = held.weights_bytes + held.kv_bytes + held.reserve_bytes
+    # Replicas share a batch unevenly where it does not divide, so the sum can fit where the busiest does not.
+    assert not held.fits or spent <= held.usable_bytes * ROUNDING
+
+
+@given(model=models(), card=cards, load=workloads, pp=st.just(2))
+@settings(max_examples=40, deadline=None)
+def test_a_pipeline_never_beats_the_ceiling_of_its_devices_together(model, card, load, pp):
+    """Two stages have twice the bandwidth of one device and no more."""
+    if sum(layer.count for layer in model.layers) < pp:
+        return
+    one = phases.decode(ask(model, card, load, Deployment()), batch=64).time
+    two = phases.decode(ask(model, card, load, Deployment(pp=pp)), batch=64).time
+
+    assert two.compute_s * pp >= one.compute_s / ROUNDING
+    assert two.work.kv_read_bytes * pp >= one.work.kv_read_bytes / ROUNDING

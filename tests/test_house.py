@@ -1,0 +1,142 @@
+"""The shape of the house: who imports whom, where prefixes live, what a bare import pulls in, how long things are."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).resolve().parents[1] / "src" / "rooflight"
+FILES = sorted(SRC.rglob("*.py"))
+# A module imports only from rooms of a lower rank, and from its own. `library` is the Python front door.
+RANK = {
+    "units": 0, "errors": 0, "numeric": 0, "spec": 1, "catalog": 2, "work": 2, "measure": 2, "ingest": 2,
+    "roofline": 3, "serve": 4, "advise": 5, "diagnose": 5, "library": 5.5, "show": 6, "studio": 7, "cli": 7,
+}  # fmt: skip
+
+
+def room(path: Path) -> str:
+    return path.relative_to(SRC).with_suffix("").parts[0]
+
+
+def imported_rooms(path: Path) -> Iterator[str]:
+    """Rooms of rooflight a file imports from at run time, wherever in the file."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        modules = []
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            modules = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        for name in modules:
+            parts = name.split(".")
+            if parts[0] == "rooflight" and len(parts) > 1 and parts[1] in RANK:
+                yield parts[1]
+
+
+def test_imports_only_point_down():
+    """No module imports its own rank or higher, except from its own room."""
+    up = [
+        f"{path.relative_to(SRC)} -> {other}"
+        for path in FILES
+        if room(path) in RANK
+        for other in imported_rooms(path)
+        if other != room(path) and RANK[other] >= RANK[room(path)]
+    ]
+
+    assert not up, "\n".join(up)
+
+
+def test_every_room_has_a_rank():
+    unranked = {room(path) for path in FILES} - set(RANK) - {"__init__", "__main__"}
+
+    assert not unranked
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if room(p) != "units"], ids=lambda p: str(p.relative_to(SRC)))
+def test_prefixes_live_in_units_alone(path):
+    """A 1e9 or a 2**30 in other files is a unit conversion that went astray."""
+    stray = re.compile(r"\b(1e-?(3|6|9|12|15)|1024 ?\*\* ?[23]|2 ?\*\* ?[1234]0|1_?000_?000(_?000)*)\b")
+    found = [
+        f"{number}: {line.strip()}"
+        for number, line in enumerate(code_lines(path), start=1)
+        if stray.search(line) and "TOLERANCE" not in line
+    ]
+
+    assert not found, "\n".join(found)
+
+
+def code_lines(path: Path) -> list[str]:
+    """The file's lines with strings and comments blanked."""
+    import io
+    import tokenize
+
+    text = path.read_text()
+    lines = text.splitlines()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type in (tokenize.STRING, tokenize.COMMENT) or token.type == getattr(tokenize, "FSTRING_MIDDLE", -1):
+            (first, start), (last, end) = token.start, token.end
+            for row in range(first, last + 1):
+                line = lines[row - 1]
+                left, right = (start if row == first else 0), (end if row == last else len(line))
+                lines[row - 1] = line[:left] + " " * (right - left) + line[right:]
+    return lines
+
+
+def test_no_name_says_flops():
+    """An amount is flop, a rate flop_per_s; FLOPS could be either."""
+    names = [
+        f"{path.relative_to(SRC)}: {node.id}"
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Name) and "flops" in node.id.lower()
+    ]
+
+    assert not names
+
+
+def test_functions_stay_under_60_lines_and_files_under_400():
+    long = [f"{p.relative_to(SRC)}: {len(p.read_text().splitlines())} lines" for p in FILES if len(p.read_text().splitlines()) > 400]
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno >= 60:
+                long.append(f"{path.relative_to(SRC)}: {node.name}")
+
+    assert not long, "\n".join(long)
+
+
+def modules_after(code: str) -> set[str]:
+    """Top-level modules loaded by a fresh interpreter that ran `code`."""
+    shown = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys; print('\\n'.join(sys.modules))"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return {name.split(".")[0] for name in shown.stdout.split()}
+
+
+HEAVY = {"numpy", "rich", "click", "torch", "altair", "fastapi", "pyarrow", "huggingface_hub", "transformers", "pandas"}
+
+
+def test_import_rooflight_is_light():
+    """Neither numpy nor rich nor any extra comes with the name alone."""
+    assert not modules_after("import rooflight") & (HEAVY | {"msgspec"})
+
+
+def test_one_answer_needs_no_numpy():
+    """`import numpy` alone costs more than the whole answer."""
+    loaded = modules_after("import rooflight; rooflight.analyze('meta-llama/Meta-Llama-3-8B', on='h100').to_dict()")
+
+    assert not loaded & HEAVY
+
+
+def test_public_names_are_all_there():
+    import rooflight
+
+    for name in rooflight.__all__:
+        assert getattr(rooflight, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = rooflight.nonsense
