@@ -45,12 +45,10 @@ def scaled(value: float, base: str, digits: int = 3) -> str:
 
 
 def round_significant(value: float, digits: int = 3) -> str:
-    """`digits` significant digits, without exponent: 15.0, 0.448, 1,430."""
+    """`digits` significant digits, without exponent: 15.0, 0.448, 1,430, 0.0000052."""
     if value == 0:
         return "0"
-    text = f"{value:.{digits}g}"
-    if "e" in text:
-        text = f"{float(text):,.0f}" if abs(value) >= 1 else f"{float(text):.{digits + 3}f}".rstrip("0")
-    elif abs(value) >= 1000:
-        text = f"{float(text):,.0f}"
-    return text
+    mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+    places = digits - 1 - int(exponent)
+    text = f"{float(mantissa + 'e' + exponent):,.{max(places, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -11,7 +11,7 @@ import pytest
 import rooflight.catalog
 from rooflight.catalog import accelerators
 
-ROWS = list(csv.DictReader((Path(__file__).parent / "conflicts.csv").open(encoding="utf-8")))
+ROWS = list(csv.DictReader((Path(__file__).parent / "conflicts.csv").read_text().splitlines()))
 SOURCES = tomllib.loads((Path(rooflight.catalog.__path__[0]) / "sources.toml").read_text(encoding="utf-8"))
 
 

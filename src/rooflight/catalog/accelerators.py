@@ -23,7 +23,7 @@ from rooflight.units import to_base
 _HERE = Path(__file__).parent
 _FOLDER = _HERE / "accelerators"
 _MAX_FILE_BYTES = to_base(1, "MB")
-_MAX_COUNT = 1_000_000
+_MAX_COUNT = 1_000_000  # devices, not a unit
 _LIST = "`rooflight accelerators` for the list"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rooflight.numeric import Number, index_of_largest
+from rooflight.numeric import Number, index_of_largest, maximum
 from rooflight.roofline import formulas
 from rooflight.roofline.rates import Rates
 from rooflight.spec.steptime import OperatorTime, StepTime
@@ -30,14 +30,16 @@ def step_time(
     compute, memory = compute * overlap, formulas.memory_s(moved, rates.memory_bytes_per_s)
     link = 0.0 if rates.link_bytes_per_s is None else work.link_bytes * overlap / rates.link_bytes_per_s
     launch = formulas.launch_s(work.launches, rates.launch_s)
+    ceiling = formulas.largest(compute, memory, link)
     return StepTime(
         work=work,
         compute_s=compute,
         memory_s=memory,
         link_s=link,
         launch_s=launch,
-        ceiling_s=formulas.largest(compute, memory, link),
-        roofline_s=pass_s * fill,
+        ceiling_s=ceiling,
+        # the sum is never below the largest term but for the last bit of a float
+        roofline_s=maximum(pass_s * fill, ceiling),
         bound=index_of_largest((compute, memory, link, launch)),
         operators=tuple(
             OperatorTime(operator=op, time_s=seconds * fill, bound=bound, share=seconds / pass_s)

@@ -175,13 +175,14 @@ def _deployment(sc: Scenario) -> dict[str, object]:
     """The deployment with its blanks filled: degrees, and the formats that are really used."""
     given: dict[str, object] = msgspec.to_builtins(sc.deployment)
     weights = sc.numbers.weights
+    brought = weights.activations if weights is not None else None
     return {
         **given,
         "devices": sc.layout.devices,
         "tp": sc.layout.tp,
         "weights": weights.id if weights is not None else (sc.model.quantization or sc.model.dtype),
-        "kv_cache": sc.deployment.kv_cache if sc.deployment.kv_cache not in (None, "auto") else "bf16",
-        "activations": sc.deployment.activations or "bf16",
+        "kv_cache": sc.numbers.kv,
+        "activations": sc.numbers.activations or brought or "bf16",
         "weights_given": sc.deployment.weights is not None,
         "kv_element_bytes": sc.numbers.kv_bytes,
         "table_element_bytes": element_bytes(sc.model.dtype),

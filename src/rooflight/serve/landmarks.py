@@ -22,8 +22,12 @@ def landmarks(sc: Scenario) -> Landmarks:
     """The landmarks of one deployment at its own context."""
     one = room(msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, batch=1)))
 
+    steps: dict[int, StepTime] = {}
+
     def step(batch: int) -> StepTime:
-        return phases.decode(sc, batch=batch).time
+        if batch not in steps:
+            steps[batch] = phases.decode(sc, batch=batch).time
+        return steps[batch]
 
     def past_ridge(batch: int) -> bool:
         time = step(batch)
@@ -40,22 +44,26 @@ def landmarks(sc: Scenario) -> Landmarks:
         devices=sc.layout.devices,
         tp=sc.layout.tp,
         weights=sc.numbers.weights.id if sc.numbers.weights is not None else (sc.model.quantization or sc.model.dtype),
-        kv_cache=sc.deployment.kv_cache or "bf16",
+        kv_cache=sc.numbers.kv,
         context=int(context_tokens(sc.workload)),
         ridge_batch=_first(past_ridge),
         compute_batch=_first(computes),
         knee_batch=_first(flattens),
-        kv_limit=max_batch(one) * sc.layout.dp,
+        kv_limit=int(max_batch(one)) * sc.layout.dp,
     )
 
 
 def _first(holds: Callable[[int], bool]) -> int | None:
-    """The smallest batch for which a condition that stays true holds; None if not by LARGEST_BATCH."""
-    high = 1
-    while not holds(high):
-        if high >= LARGEST_BATCH:
-            return None
-        high *= 2
+    """The batch from which on a condition holds; None if it does not at LARGEST_BATCH.
+
+    The last power of two at which it fails is found first: with experts a condition can hold at a few tokens,
+    fail while they wake more experts, and hold again.
+    """
+    high = LARGEST_BATCH
+    if not holds(high):
+        return None
+    while high > 1 and holds(high // 2):
+        high //= 2
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2

@@ -7,8 +7,8 @@ import math
 import msgspec
 
 from rooflight.errors import MissingFact
-from rooflight.numeric import Number, maximum, minimum
-from rooflight.serve.scenario import Scenario
+from rooflight.numeric import Number, floor, maximum, minimum
+from rooflight.serve.scenario import PREFILL_CHUNK_TOKENS, Scenario
 from rooflight.spec.analysis import MemoryBlock
 from rooflight.spec.model import Attention, LatentAttention, Model
 from rooflight.work.count import cache_elements, horizon, state_bytes, stored_format, tower_bytes, window_elements
@@ -17,9 +17,6 @@ from rooflight.work.numbers import Numbers
 from rooflight.work.reach import held_positions
 from rooflight.work.storage import element_bytes, linear_bytes
 from rooflight.units import whole
-
-# Prompt tokens an engine runs through the model at once; longer prompts are chunked (vLLM's default on large GPUs).
-PREFILL_CHUNK_TOKENS = 8192
 
 
 def device_weight_bytes(model: Model, layout: Layout, numbers: Numbers) -> float:
@@ -57,23 +54,38 @@ def device_sequence_bytes(model: Model, tokens: Number, layout: Layout, numbers:
     return total / layout.pp
 
 
-def device_activation_bytes(sc: Scenario) -> Number:
-    """Working memory of the largest pass: the widest rows of a prefill chunk, and the logits in fp32.
+def row_bytes(sc: Scenario) -> float:
+    """Working memory of one token's row on its way through the widest layer, on one device."""
+    model, cut = sc.model, sc.layout.tp
+    widest = max(
+        (local_sizes(linear, cut)[1] for layer in model.layers for linear in (*layer.projections, *layer.mlp)),
+        default=model.hidden,
+    )
+    return (4 * model.hidden + 2 * widest) * sc.numbers.act_bytes
+
+
+def chunk_bytes(sc: Scenario) -> Number:
+    """Working memory of a prefill chunk, score matrix included where it is kept; on one device.
 
     An assumption, not a count: engines reuse buffers differently.
     """
-    model, load, layout = sc.model, sc.workload, sc.layout
-    widest = max(
-        (local_sizes(linear, layout.tp)[1] for layer in model.layers for linear in (*layer.projections, *layer.mlp)),
-        default=model.hidden,
-    )
-    chunk = minimum(maximum(load.prefill_batch * load.isl, load.batch), PREFILL_CHUNK_TOKENS)
-    rows = chunk * (4 * model.hidden + 2 * widest) * sc.numbers.act_bytes
-    logits = maximum(load.batch, load.prefill_batch) * model.vocab * 4 / layout.tp
+    load = sc.workload
+    rows = minimum(load.prefill_batch * load.isl, PREFILL_CHUNK_TOKENS)
+    return rows * (row_bytes(sc) + _score_bytes(sc) * load.isl)
+
+
+def decode_row_bytes(sc: Scenario) -> Number:
+    """Working memory of one decoding sequence: its row, its scores where they are kept, its logits in fp32."""
+    return row_bytes(sc) + _score_bytes(sc) * sequence_tokens(sc) + sc.model.vocab * 4 / sc.layout.tp
+
+
+def _score_bytes(sc: Scenario) -> float:
+    """Bytes of scores a query leaves in memory per key: none in flash attention, one per head in naive."""
     if sc.numbers.flash:
-        return rows + logits
-    heads = max((m.heads for m in (layer.mixer for layer in model.layers) if isinstance(m, Attention | LatentAttention)), default=0)
-    return rows + logits + load.prefill_batch * heads / layout.tp * load.isl**2 * sc.numbers.act_bytes
+        return 0.0
+    mixers = (layer.mixer for layer in sc.model.layers)
+    heads = max((mixer.heads for mixer in mixers if isinstance(mixer, Attention | LatentAttention)), default=0)
+    return heads / sc.layout.tp * sc.numbers.act_bytes
 
 
 def sequence_tokens(sc: Scenario) -> Number:
@@ -97,20 +109,22 @@ def device_memory_bytes(sc: Scenario) -> float:
 class Room(msgspec.Struct, frozen=True, kw_only=True):
     """One device's memory, in bytes; every field may be an array.
 
-    sequence    what one sequence holds; left: what weights, activations, engine and the withheld share leave
+    cache, row      what one more sequence takes: KV cache and state, and its row of working memory
+    left            what weights, prefill chunk, engine and the withheld share leave for sequences
     """
 
     usable: float
     withheld: float
     weights: float
-    activations: Number
+    chunk: Number
     engine: float
-    sequence: Number
+    cache: Number
+    row: Number
     left: Number
 
     def fits(self, sequences: Number) -> Number:
         """Whether so many sequences fit beside the rest."""
-        return sequences * self.sequence <= self.left
+        return sequences * (self.cache + self.row) <= self.left
 
 
 def room(sc: Scenario) -> Room:
@@ -118,15 +132,16 @@ def room(sc: Scenario) -> Room:
     usable = device_memory_bytes(sc)
     withheld = usable - usable * sc.deployment.gpu_memory_utilization
     weights = device_weight_bytes(sc.model, sc.layout, sc.numbers)
-    activations, engine = device_activation_bytes(sc), sc.accelerator.assumed.engine_reserve_bytes
+    chunk, engine = chunk_bytes(sc), sc.accelerator.assumed.engine_reserve_bytes
     return Room(
         usable=usable,
         withheld=withheld,
         weights=weights,
-        activations=activations,
+        chunk=chunk,
         engine=engine,
-        sequence=device_sequence_bytes(sc.model, sequence_tokens(sc), sc.layout, sc.numbers),
-        left=usable - withheld - weights - activations - engine,
+        cache=device_sequence_bytes(sc.model, sequence_tokens(sc), sc.layout, sc.numbers),
+        row=decode_row_bytes(sc) / sc.layout.pp,
+        left=usable - withheld - weights - chunk - engine,
     )
 
 
@@ -134,32 +149,21 @@ def memory(sc: Scenario) -> MemoryBlock:
     """The memory of the whole deployment, and the largest batch that fits; raises MissingFact."""
     one, layout = room(sc), sc.layout
     devices, replica = layout.devices, layout.tp * layout.pp
+    activations = one.chunk * devices + one.row * sc.workload.batch * replica
     return MemoryBlock(
         weights_bytes=whole(one.weights * devices),
-        kv_bytes=whole(one.sequence * sc.workload.batch * replica),
-        reserve_bytes=whole((one.activations + one.engine + one.withheld) * devices),
+        kv_bytes=whole(one.cache * sc.workload.batch * replica),
+        reserve_bytes=whole(activations + (one.engine + one.withheld) * devices),
         usable_bytes=whole(one.usable * devices),
         fits=bool(one.fits(math.ceil(sc.workload.batch / layout.dp))),
-        max_batch=max_batch(one) * layout.dp,
-        activation_bytes=whole(one.activations * devices),
+        max_batch=int(max_batch(one)) * layout.dp,
+        activation_bytes=whole(activations),
         engine_bytes=whole(one.engine * devices),
         withheld_bytes=whole(one.withheld * devices),
-        kv_bytes_per_sequence=whole(one.sequence * replica),
+        kv_bytes_per_sequence=whole(one.cache * replica),
     )
 
 
-def max_batch(one: Room) -> int:
-    """Sequences a replica holds at most; a model without cache or state is bounded by 2^31 alone."""
-    if one.left <= 0:
-        return 0
-    return math.floor(one.left / one.sequence) if one.sequence > 0 else 2**31
-
-
-def max_batches(one: Room) -> Number:
-    """max_batch, elementwise."""
-    import numpy as np
-
-    left, sequence = np.asarray(one.left, dtype=float), np.asarray(one.sequence, dtype=float)
-    bound = np.full(np.broadcast_shapes(left.shape, sequence.shape), 2.0**31)
-    np.divide(left, sequence, out=bound, where=sequence > 0)
-    return np.where(left <= 0, 0, np.floor(bound)).astype(np.int64)
+def max_batch(one: Room) -> Number:
+    """Sequences one replica holds at most, elementwise."""
+    return maximum(floor(one.left / (one.cache + one.row)), 0)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from rooflight.numeric import Number, is_plain
 from rooflight.roofline.rates import hardware_format
 from rooflight.roofline.step import step_time
 from rooflight.serve.scenario import Scenario, context_tokens
+from rooflight.spec.model import Attention
 from rooflight.spec.steptime import StepTime
 from rooflight.work import step as steps
 from rooflight.work.layout import Share, share_out
@@ -15,6 +18,8 @@ from rooflight.work.layout import Share, share_out
 
 # A stretch of decode steps counts as straight where its middle is this close to the line (relative).
 STRAIGHT_TOLERANCE = 1e-6
+# Decode steps of a request that are evaluated at most before stretches are taken as straight all the same.
+MOST_STEPS = 400
 
 
 class PhaseTime(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,33 +104,56 @@ def _phase(
     return PhaseTime(time=time, passes=share.passes * share.replicas, tokens=tokens, users=users)
 
 
-def decode_total_s(sc: Scenario) -> tuple[float, float]:
+Times = tuple[float, float]
+
+
+def decode_total_s(sc: Scenario) -> Times:
     """(ceiling, roofline) seconds of all decode steps of a request: contexts isl .. isl + osl - 2.
 
-    Times are straight lines of the context between kinks (a bound changes, a window fills), so a stretch whose
-    middle lies on the line between its ends is summed as one; others are halved.
+    Times are straight lines of the context between kinks (a bound changes, a window fills). Chunked attention starts
+    anew at each chunk: there the sum over whole chunks is one over chunks of sums within them.
     """
-    first, steps_left = sc.workload.isl, sc.workload.osl - 1
-    if not is_plain(first, steps_left) or steps_left < 1:
+    if not is_plain(sc.workload.isl, sc.workload.osl) or sc.workload.osl < 2:
         return 0.0, 0.0
-    seen: dict[int, tuple[float, float]] = {}
+    first, end = int(sc.workload.isl), int(sc.workload.isl + sc.workload.osl - 1)
 
-    def at(context: int) -> tuple[float, float]:
-        if context not in seen:
-            time = decode(sc, context=context).time
-            seen[context] = (time.ceiling_s, time.roofline_s)
-        return seen[context]
+    def step(context: int) -> Times:
+        time = decode(sc, context=context).time
+        return time.ceiling_s, time.roofline_s
 
-    def stretch(low: int, high: int) -> tuple[float, float]:
-        middle, count = (low + high) // 2, high - low + 1
-        mean = tuple((a + b) / 2 for a, b in zip(at(low), at(high), strict=True))
+    mixers = [layer.mixer for layer in sc.model.layers if isinstance(layer.mixer, Attention)]
+    size = min((mixer.reach.chunk for mixer in mixers if mixer.reach.chunk), default=0)
+    if size == 0 or end - first <= size:
+        return straight_sum(step, first, end)
+    start, stop = -(-first // size), end // size
+    whole = straight_sum(lambda chunk: straight_sum(step, chunk * size, (chunk + 1) * size), start, stop)
+    return _added(straight_sum(step, first, start * size), whole, straight_sum(step, stop * size, end))
+
+
+def straight_sum(of: Callable[[int], Times], first: int, end: int) -> Times:
+    """The sum of a pair of functions over first .. end - 1: a stretch whose middle lies on the line between its ends
+    is summed as one, others are halved."""
+    seen: dict[int, Times] = {}
+
+    def at(place: int) -> Times:
+        if place not in seen:
+            seen[place] = of(place)
+        return seen[place]
+
+    def stretch(low: int, high: int) -> Times:
+        count, middle = high - low + 1, (low + high) // 2
+        (a0, a1), (b0, b1) = at(low), at(high)
         if count <= 2:
-            return mean[0] * count, mean[1] * count
+            return (a0 + b0) / 2 * count, (a1 + b1) / 2 * count
         share = (middle - low) / (high - low)
-        line = tuple(a + (b - a) * share for a, b in zip(at(low), at(high), strict=True))
-        if all(abs(seen_s - on) <= STRAIGHT_TOLERANCE * on for seen_s, on in zip(at(middle), line, strict=True)) or len(seen) > 64:
-            return mean[0] * count, mean[1] * count
-        left, right = stretch(low, middle), stretch(middle + 1, high)
-        return left[0] + right[0], left[1] + right[1]
+        line = (a0 + (b0 - a0) * share, a1 + (b1 - a1) * share)
+        straight = all(abs(y - on) <= STRAIGHT_TOLERANCE * on for y, on in zip(at(middle), line, strict=True))
+        if straight or len(seen) > MOST_STEPS:
+            return (a0 + b0) / 2 * count, (a1 + b1) / 2 * count
+        return _added(stretch(low, middle), stretch(middle + 1, high))
 
-    return stretch(int(first), int(first + steps_left - 1))
+    return stretch(first, end - 1) if end > first else (0.0, 0.0)
+
+
+def _added(*parts: Times) -> Times:
+    return sum(part[0] for part in parts), sum(part[1] for part in parts)

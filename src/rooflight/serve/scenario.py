@@ -17,6 +17,10 @@ from rooflight.work.storage import element_bytes
 from rooflight.units import scaled
 
 
+# Prompt tokens an engine runs through the model at once; longer prompts are chunked (vLLM's default on large GPUs).
+PREFILL_CHUNK_TOKENS = 8192
+
+
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """A model on `layout.devices` of an accelerator, under a workload, in definite formats."""
 
@@ -96,13 +100,15 @@ def _numbers(deployment: Deployment) -> Numbers:
             )
     kv = "bf16" if deployment.kv_cache in (None, "auto") else format_named(str(deployment.kv_cache), "--kv-cache").id
     kv_compute = format_named(kv).compute
+    activations = None if deployment.activations is None else _compute_of(deployment.activations)
     return Numbers(
         weights=weights,
-        activations=None if deployment.activations is None else _compute_of(deployment.activations),
+        activations=activations,
         compute=deployment.compute,
+        kv=kv,
         kv_bytes=element_bytes(kv),
         kv_compute=kv_compute if kv_compute in ("fp32", "fp16", "fp8") else "bf16",
-        act_bytes=2.0 if deployment.activations != "fp32" else 4.0,
+        act_bytes=4.0 if activations == "fp32" else 2.0,
         flash=deployment.attention == "flash",
     )
 
@@ -159,6 +165,9 @@ def _assumed_machine(accelerator: Accelerator, layout: Layout, deployment: Deplo
     said = [
         f"{mode} launch floor {scaled(floor, 's')} a kernel, the smallest seen for {assumed.family}",
         f"gpu-memory-utilization {deployment.gpu_memory_utilization:g}, attention {deployment.attention}",
+        f"an engine reserve of {scaled(assumed.engine_reserve_bytes, 'B')} a device, "
+        f"and prefill in chunks of at most {PREFILL_CHUNK_TOKENS:,} tokens",
+        _assumed_clock(accelerator),
     ]
     if accelerator.last_level_cache_bytes is None:
         said.append(f"last-level cache {scaled(assumed.last_level_cache_bytes, 'B')}, assumed for {assumed.family}")
@@ -171,6 +180,14 @@ def _assumed_machine(accelerator: Accelerator, layout: Layout, deployment: Deplo
                 "the network between is taken as fast as the link, real ones are slower"
             )
     return said
+
+
+def _assumed_clock(accelerator: Accelerator) -> str:
+    """What the compute ceiling allows for beyond the datasheet."""
+    if any(fact.what == "max-clock" for fact in accelerator.facts):
+        return f"the compute ceiling of {accelerator.id} is taken at its maximum clock, all other rates as rated"
+    margin = accelerator.assumed.peak_margin
+    return f"the compute ceiling of {accelerator.id} is its rated peak with a margin of {margin - 1:.0%} for the clock"
 
 
 def _assumed_model(model: Model) -> list[str]:

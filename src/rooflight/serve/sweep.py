@@ -13,7 +13,7 @@ from rooflight.errors import BadInput, UnknownName
 from rooflight.roofline.rates import ridges
 from rooflight.serve import phases
 from rooflight.serve.landmarks import landmarks
-from rooflight.serve.memory import max_batches, room
+from rooflight.serve.memory import max_batch, room
 from rooflight.serve.scenario import Scenario, context_tokens, scenario
 from rooflight.spec.accelerator import Accelerator
 from rooflight.spec.deployment import Deployment
@@ -27,6 +27,10 @@ GRID_AXES = ("batch", "prefill_batch", "isl", "osl", "context")
 PLAN_AXES = ("tp", "pp", "ep", "dp", "weights", "kv_cache")
 # Points of a block: large enough to hide Python, small enough to stay in the processor's cache.
 BLOCK_POINTS = 12_000
+
+
+# How the assumption about an axis begins, where not with its name.
+_ASSUMED_AS = {"kv_cache": "KV cache ", "context": "decode context "}
 
 
 class Sweep:
@@ -52,7 +56,7 @@ class Sweep:
     def assumptions(self) -> tuple[str, ...]:
         """Of all scenarios, each once; what an axis varies is not assumed."""
         said = dict.fromkeys(line for sc in self.scenarios for line in sc.assumptions)
-        swept = tuple(f"{axis.replace('_', '-')} " for axis in self.axes)
+        swept = tuple(_ASSUMED_AS.get(axis, f"{axis.replace('_', '-')} ") for axis in self.axes)
         return tuple(line for line in said if not line.startswith(swept))
 
     @property
@@ -66,8 +70,17 @@ class Sweep:
                 yield _block(sc, pieces, self.phase)
 
     def landmarks(self) -> tuple[Landmarks, ...]:
-        """Where the batch of each deployment meets the ridge, the knee and the KV limit (decode, own context)."""
-        return tuple(landmarks(sc) for sc in self.scenarios)
+        """Where the batch of each deployment meets the ridge, the knee and the KV limit, in decode.
+
+        At the workload's context; where contexts are swept, at the shortest and at the longest.
+        """
+        if "context" not in self.grid:
+            return tuple(landmarks(sc) for sc in self.scenarios)
+        ends = sorted({int(self.grid["context"].min()), int(self.grid["context"].max())})
+        loads = [msgspec.structs.replace(self.scenarios[0].workload, context=end) for end in ends]
+        return tuple(
+            landmarks(msgspec.structs.replace(sc, workload=load)) for sc in self.scenarios for load in loads
+        )
 
     def columns(self) -> dict[str, np.ndarray[Any, Any]]:
         """Every point as flat arrays by name: bound is an index into spec.steptime.BOUNDS; times are seconds."""
@@ -101,7 +114,7 @@ def make_sweep(
     load = msgspec.structs.replace(workload, **{name: _largest(values) for name, values in grid.items()})
     Workload(**{name: getattr(load, name) for name in Workload.__struct_fields__})
     for name, values in grid.items():
-        Workload(**{name: values})
+        _check_axis(load, name, values)
     scenarios = tuple(
         scenario(model, card, count, load, deployment_with)
         for card, count in devices
@@ -112,6 +125,13 @@ def make_sweep(
         raise BadInput("a sweep's phase is decode or prefill", where="--phase", got=chosen, want="decode or prefill")
     several = ("accelerator",) if len(devices) > 1 else ()
     return Sweep(scenarios, grid, chosen, (*several, *axes))
+
+
+def _check_axis(load: Workload, name: str, values: np.ndarray[Any, Any]) -> None:
+    """Every value alone must make a workload: counts of the allowed size, a prompt longer than its cached prefix."""
+    Workload(**{name: values})
+    smallest = msgspec.structs.replace(load, **{name: int(values.min())})
+    Workload(**{field: getattr(smallest, field) for field in Workload.__struct_fields__})
 
 
 def _largest(values: np.ndarray[Any, Any]) -> int:
@@ -169,7 +189,7 @@ def _block(sc: Scenario, pieces: Mapping[str, np.ndarray[Any, Any]], phase: str)
         ep=sc.layout.ep,
         dp=sc.layout.dp,
         weights=sc.numbers.weights.id if sc.numbers.weights is not None else (sc.model.quantization or sc.model.dtype),
-        kv_cache=sc.deployment.kv_cache or "bf16",
+        kv_cache=sc.numbers.kv,
         phase=phase,
         shape=shape,
         batch=load.batch,
@@ -182,7 +202,7 @@ def _block(sc: Scenario, pieces: Mapping[str, np.ndarray[Any, Any]], phase: str)
         copies=one.passes * sc.layout.tp,
         ridge_flop_per_byte=ridges(card)[phases.main_format(sc, one.time)],
         fits=np.broadcast_to(memory.fits(sequences), shape),
-        max_batch=max_batches(memory) * sc.layout.dp,
+        max_batch=np.asarray(max_batch(memory), dtype=np.int64) * sc.layout.dp,
     )
 
 

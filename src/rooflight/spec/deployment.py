@@ -10,6 +10,10 @@ import msgspec
 from rooflight.errors import BadInput
 
 
+# More devices than any cluster has is a typing error.
+LARGEST_DEGREE = 1 << 20
+
+
 class Deployment(msgspec.Struct, frozen=True, kw_only=True):
     """Layout and formats; a None is filled from the model or the defaults of DESIGN 2a and listed as assumed.
 
@@ -42,7 +46,8 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name in ("tp", "pp", "ep", "dp"):
             value: Any = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            blank = value is None and name == "tp"
+            if not blank and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_DEGREE):
                 raise BadInput(f"{name} must be a whole number of at least 1", where=f"--{name}", got=value, want="1, 2, 4 ...")
         share = self.gpu_memory_utilization
         if isinstance(share, bool) or not isinstance(share, int | float) or not math.isfinite(share) or not 0 < share <= 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from rooflight.errors import BadInput
-from rooflight.numeric import Number, minimum
+from rooflight.numeric import Number, maximum, minimum
 from rooflight.spec.model import Attention, LatentAttention, Linear, Model, Recurrent
 
 
@@ -55,11 +55,12 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 def share_out(batch: Number, layout: Layout) -> Share:
     """Spread `batch` sequences over dp replicas and up to pp micro-batches each, as evenly as can be.
 
-    Fractions are averages; below one sequence a replica (or a pass) stays idle instead.
+    Fractions are averages; below one sequence a replica (or a pass) stays idle instead. Replicas that pool their
+    experts step together, idle ones too.
     """
-    replicas = minimum(batch, layout.dp)
+    replicas = minimum(batch, layout.dp) if layout.pooled == 1 else layout.dp
     each = batch / replicas
-    passes = minimum(each, layout.pp)
+    passes = maximum(minimum(each, layout.pp), 1)
     return Share(sequences=each / passes, passes=passes, replicas=replicas)
 
 

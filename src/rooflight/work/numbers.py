@@ -13,7 +13,7 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True):
     weights         override for the linear layers; None: as the config stores them
     activations     override for the inputs of products; None: what each weight format brings
     compute         override for the peak that bounds products
-    kv_bytes        bytes of a cached element, kv_compute the format attention multiplies in
+    kv              storage format of the cache: kv_bytes an element, and attention multiplies in kv_compute
     act_bytes       bytes of an activation element between kernels
     flash           scores stay on chip
     """
@@ -21,6 +21,7 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True):
     weights: Format | None = None
     activations: str | None = None
     compute: str | None = None
+    kv: str = "bf16"
     kv_bytes: float = 2
     kv_compute: str = "bf16"
     act_bytes: float = 2

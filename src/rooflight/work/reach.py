@@ -18,7 +18,7 @@ def capped_sum(tokens: Number, cap: Number) -> Number:
 
 
 def chunk_sum(tokens: Number, chunk: Number) -> Number:
-    """The sum over p = 1..tokens of (p - 1) mod chunk + 1: whole triangles and a rest. Check: tokens 5, chunk 3 -> 9."""
+    """The sum over p = 1..tokens of (p - 1) mod chunk + 1: whole triangles, a rest. Check: tokens 5, chunk 3 -> 9."""
     whole = floor(tokens / chunk)
     return whole * triangle(chunk) + triangle(tokens - whole * chunk)
 
@@ -65,8 +65,7 @@ def cached_positions(reach: Reach, *, new: Number, context: Number) -> Number:
         near = minimum(context, reach.window - 1) if reach.window is not None else 0
         return near + far
     if reach.chunk is not None:
-        started = context - floor(context / reach.chunk) * reach.chunk
-        return started
+        return context - floor(context / reach.chunk) * reach.chunk
     if reach.window is not None:
         return minimum(context, reach.window - 1)
     if reach.top_k is not None:

@@ -93,7 +93,8 @@ def _embedding(model: Model, step: Step, numbers: Numbers) -> Iterator[Row]:
     rows = step.tokens * (model.embedding_row * element_bytes(model.dtype) + model.hidden * numbers.act_bytes)
     work = Work(activation_bytes=rows, launches=1)
     yield "embedding", "", Operator(name="embedding", kind="elementwise", count=1, compute="bf16", work=work)
-    yield _norm_row(model, model.vector_parameters, step.tokens, 1, 1, numbers)
+    _, kind, norm = _norm_row(model, model.vector_parameters, step.tokens, 1, 1, numbers)
+    yield "final_norm", kind, msgspec.structs.replace(norm, name="final_norm")
 
 
 def _layer(model: Model, layer: Layer, step: Step, layout: Layout, numbers: Numbers) -> Iterator[Row]:
@@ -227,7 +228,7 @@ def _all_to_all(
         )
         work = Work(link_bytes=sent, launches=1)
         op = Operator(name=f"all_to_all {name}", kind="collective", count=count, compute="bf16", work=work)
-        yield (name, experts), "", op
+        yield ("all_to_all", name, experts), "", op
 
 
 def total(ops: tuple[Operator, ...]) -> Work:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from rooflight.catalog.config.json_file import read
 from rooflight.catalog.config.reading import model_from_dict

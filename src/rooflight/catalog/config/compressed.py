@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.hybrid_parts import Half, assumed, moe, text_of
 from rooflight.catalog.config.registry import Text, reads
@@ -22,7 +24,9 @@ def _rates(cfg: Config, layers: int) -> list[int]:
         if named is not None and named.has(kind):
             rates[kind] = named.integer(kind)
     kinds = cfg.items("layer_types")
-    given = cfg.items("compress_ratios") if kinds is None else [rates.get(str(kind)) for kind in kinds]
+    given: list[Any] | None = cfg.items("compress_ratios")
+    if kinds is not None:
+        given = [rates.get(str(kind)) for kind in kinds]
     if given is None:
         near, far = rates["compressed_sparse_attention"], rates["heavily_compressed_attention"]
         given = [far] * min(layers, 2) + [near if i % 2 else far for i in range(layers - 2)]
@@ -40,12 +44,12 @@ def _rates(cfg: Config, layers: int) -> list[int]:
 def _compressor(hidden: int, size: int, rate: int, prefix: str) -> tuple[tuple[Linear, ...], int]:
     """What makes one key of `rate` tokens: value and gate matrices, a bias by position, a norm.
 
-    A small rate has two overlapping series and so twice the width.
+    A small rate has two overlapping series and so twice the width. The published FP8 files keep these in bf16.
     """
     width = size * (2 if rate < 128 else 1)
     linears = (
-        Linear(name=f"{prefix}kv", inputs=hidden, outputs=width, split="none"),
-        Linear(name=f"{prefix}gate", inputs=hidden, outputs=width, split="none"),
+        Linear(name=f"{prefix}kv", inputs=hidden, outputs=width, split="none", pinned=True),
+        Linear(name=f"{prefix}gate", inputs=hidden, outputs=width, split="none", pinned=True),
     )
     return linears, rate * width + size
 
@@ -77,7 +81,7 @@ def _mixer(cfg: Config, hidden: int, rate: int) -> Half:
         projections += (
             Linear(name="index_q", inputs=q_rank, outputs=index_heads * index_size, split="none"),
             *linears,
-            Linear(name="index_weights", inputs=hidden, outputs=index_heads, split="none"),
+            Linear(name="index_weights", inputs=hidden, outputs=index_heads, split="none", pinned=True),
         )
         vectors += elements
         reach, kind = Reach(window=window, stride=rate, top_k=top_k), "compressed sparse attention"
@@ -101,7 +105,7 @@ def _mixer(cfg: Config, hidden: int, rate: int) -> Half:
 
 @reads("deepseek_v4")
 def deepseek_v4(cfg: Config) -> Text:
-    """DeepSeek-V4 Flash and Pro: experts in every layer (the first ones chosen by token id), hyper-connections around both halves."""
+    """DeepSeek-V4: experts in every layer (the first ones chosen by token id), hyper-connections around both halves."""
     hidden, count = cfg.integer("hidden_size"), cfg.integer("num_hidden_layers")
     width, streams = cfg.integer("moe_intermediate_size"), cfg.integer("hc_mult", default=4)
     routed = moe(
@@ -131,7 +135,6 @@ def deepseek_v4(cfg: Config) -> Text:
     rates = _rates(cfg, count)
     layers = {rate: layer(_mixer(cfg, hidden, rate)) for rate in dict.fromkeys(rates)}
     return text_of(
-        cfg,
         [layers[rate] for rate in rates],
         hidden=hidden,
         vocab=cfg.integer("vocab_size"),

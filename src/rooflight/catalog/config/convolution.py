@@ -1,12 +1,15 @@
-"""Hybrids with short convolutions or a gated linear recurrence: LFM2 and RecurrentGemma."""
+"""Hybrids with short convolutions or a gated linear recurrence: LFM2, LFM3 and RecurrentGemma."""
 
 from __future__ import annotations
+
+import msgspec
 
 from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.hybrid_parts import (
     CONV,
     FULL,
     LINEAR,
+    SLIDING,
     Half,
     assumed,
     dense,
@@ -15,6 +18,7 @@ from rooflight.catalog.config.hybrid_parts import (
     layer_kinds,
     moe,
     pick,
+    scaled,
     text_of,
 )
 from rooflight.catalog.config.parts import attention, heads_of, qkv_o
@@ -22,9 +26,9 @@ from rooflight.catalog.config.registry import Text, reads
 from rooflight.spec.model import Linear, Reach, Recurrent
 
 
-def _short_conv(cfg: Config, hidden: int) -> Half:
+def _short_conv(cfg: Config, hidden: int, taps: int = 3) -> Half:
     """LFM2's mixer: two gates and a value from one matrix, a few taps a channel, an output matrix."""
-    kernel = assumed(cfg, "conv_L_cache", default=3)
+    kernel = assumed(cfg, "conv_L_cache", default=taps)
     bias = cfg.flag("conv_bias")
     return Half(
         kind="short convolution",
@@ -46,7 +50,7 @@ def _lfm2_width(cfg: Config) -> int:
         return width
     width = 2 * width // 3
     step = cfg.integer("block_multiple_of", default=256)
-    return step * -(-int(cfg.number("block_ffn_dim_multiplier", default=1.0) * width) // step)
+    return step * -(-scaled(cfg, "block_ffn_dim_multiplier", width, 1.0) // step)
 
 
 @reads("lfm2", "lfm2_moe")
@@ -54,9 +58,7 @@ def lfm2(cfg: Config) -> Text:
     """LFM2: short convolutions with some attention layers; the MoE kind has experts after the first layers."""
     hidden, count = cfg.integer("hidden_size"), cfg.integer("num_hidden_layers")
     shape = heads_of(cfg, hidden, kv_default=8)
-    attending = Half(
-        kind="attention", mixer=attention(shape), linears=qkv_o(hidden, shape), vectors=2 * shape.head_dim
-    )
+    attending = Half(kind="attention", mixer=attention(shape), linears=qkv_o(hidden, shape), vectors=2 * shape.head_dim)
     mixers = {CONV: _short_conv(cfg, hidden), FULL: attending}
     chosen = cfg.items("full_attn_idxs")
     pattern = [FULL if chosen is None or i in chosen else CONV for i in range(count)]
@@ -79,11 +81,39 @@ def lfm2(cfg: Config) -> Text:
         for i, kind in enumerate(kinds)
     ]
     tied = cfg.flag("tie_embedding", "tie_word_embeddings", default=True)
-    return text_of(cfg, layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)
+    return text_of(layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)
+
+
+@reads("lfm3")
+def lfm3(cfg: Config) -> Text:
+    """LFM3: short convolutions, local and global attention with a gate a head, norms before and after both halves."""
+    hidden, count = cfg.integer("hidden_size"), cfg.integer("num_hidden_layers")
+    shape = heads_of(cfg, hidden, head_dim=128, kv_default=4)
+    gate = Linear(name="output_gate", inputs=hidden, outputs=shape.heads)
+    gates = (gate,) if cfg.flag("use_attention_gate", default=True) else ()
+
+    def attending(kind: str, reach: Reach) -> Half:
+        half = full_attention(cfg, hidden, shape, kind=kind, reach=reach)
+        return msgspec.structs.replace(half, linears=(*half.linears, *gates), vectors=2 * shape.head_dim)
+
+    mixers = {
+        CONV: _short_conv(cfg, hidden, taps=7),
+        FULL: attending("full attention", Reach()),
+        SLIDING: attending("sliding attention", Reach(window=assumed(cfg, "sliding_window", default=256))),
+    }
+    pattern = [FULL if i % 4 == 2 else SLIDING if i % 4 == 0 and i else CONV for i in range(count)]
+    mlp = dense(hidden, cfg.integer("intermediate_size"))
+    norms = 4 if cfg.flag("use_sandwich_norm", default=True) else 2
+    layers = [
+        joined(pick(cfg, "layer_types", kind, mixers), mlp, norm_elements=norms * hidden, norms=norms)
+        for kind in layer_kinds(cfg, "layer_types", layers=count, default=pattern)
+    ]
+    tied = cfg.flag("tie_word_embeddings", default=True)
+    return text_of(layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)
 
 
 def _rg_lru(cfg: Config, hidden: int, blocks: int) -> Half:
-    """Griffin's recurrent block: two branches, a convolution, gates that are block-diagonal by head, one state a channel."""
+    """Griffin's recurrent block: two branches, a convolution, gates block-diagonal by head, one state a channel."""
     width = cfg.integer("lru_width", default=hidden)
     kernel = assumed(cfg, "conv1d_width", default=4)
     return Half(
@@ -115,11 +145,14 @@ def recurrent_gemma(cfg: Config) -> Text:
     reach = Reach(window=assumed(cfg, "attention_window_size", "sliding_window", default=2048))
     local = full_attention(cfg, hidden, shape, kind="sliding attention", reach=reach)
     qkv, out = qkv_o(hidden, shape, qkv_bias=cfg.flag("attention_bias"), o_bias=True)
-    mixers = {LINEAR: _rg_lru(cfg, hidden, shape.heads), FULL: Half(kind=local.kind, mixer=local.mixer, linears=(qkv, out))}
+    mixers = {
+        LINEAR: _rg_lru(cfg, hidden, shape.heads),
+        FULL: Half(kind=local.kind, mixer=local.mixer, linears=(qkv, out)),
+    }
     pattern = cfg.items("block_types") or ["recurrent", "recurrent", "attention"]
     kinds = [pattern[i % len(pattern)] for i in range(count)]
     kinds = [LINEAR if kind == "recurrent" else FULL if kind == "attention" else kind for kind in kinds]
     mlp = dense(hidden, cfg.integer("intermediate_size") // 2, bias=True)
     layers = [joined(pick(cfg, "block_types", kind, mixers), mlp, norm_elements=2 * hidden) for kind in kinds]
     tied = cfg.flag("tie_word_embeddings", default=True)
-    return text_of(cfg, layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)
+    return text_of(layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)

@@ -25,8 +25,8 @@ class Feed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_set(cfg: Config, flag: Flag) -> bool:
-    """A fixed answer, or what the key says."""
-    return flag if isinstance(flag, bool) else cfg.flag(flag[0], default=flag[1])
+    """A fixed answer, or what the first of the keys that is there says."""
+    return flag if isinstance(flag, bool) else cfg.flag(*flag[0].split(), default=flag[1])
 
 
 def read_decoder(traits: Traits, cfg: Config) -> Text:
@@ -91,6 +91,7 @@ def _layer(traits: Traits, cfg: Config, hidden: int, shape: Heads, reach: Reach,
             qkv_bias=is_set(cfg, traits.qkv_bias),
             o_bias=is_set(cfg, traits.o_bias),
             gate=shape.q if traits.output_gate else 0,
+            gate_bias=False,
         ),
         mlp=feed.mlp,
         experts=feed.experts,

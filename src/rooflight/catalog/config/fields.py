@@ -9,6 +9,10 @@ from typing import Any
 from rooflight.errors import BadConfig
 
 _MISSING = object()
+# Larger numbers are typing errors or hostile: no model has so many layers, heads or rows.
+_DEPTHS = ("num_hidden_layers", "num_layers", "n_layers", "n_layer")
+_MOST_LAYERS = 1 << 10
+_MOST = 1 << 40
 
 
 class Config:
@@ -46,7 +50,8 @@ class Config:
         """A whole number; a string of digits is read as one, with a warning. Raises BadConfig."""
         key, value = self._found(keys)
         if value is None:
-            return self._default(keys, default, "a whole number")
+            number: int = self._default(keys, default, "a whole number")
+            return number
         if isinstance(value, str) and value.strip().lstrip("-").isdigit():
             self.warn(f"{self.at(key)} is the string {value!r}; read as the number {int(value)}")
             value = int(value)
@@ -54,8 +59,9 @@ class Config:
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
             raise self.bad(key, value, "a whole number")
-        if not at_least <= value < 2**53:
-            raise self.bad(key, value, f"a whole number of at least {at_least}")
+        most = _MOST_LAYERS if key in _DEPTHS else _MOST
+        if not at_least <= value <= most:
+            raise self.bad(key, value, f"a whole number from {at_least} to {most:,}")
         return value
 
     def optional(self, *keys: str, at_least: int = 1) -> int | None:
@@ -66,7 +72,8 @@ class Config:
         """A finite number. Raises BadConfig."""
         key, value = self._found(keys)
         if value is None:
-            return self._default(keys, default, "a number")
+            number: float = self._default(keys, default, "a number")
+            return number
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise self.bad(key, value, "a finite number")
         return float(value)
@@ -87,7 +94,8 @@ class Config:
         """A string. Raises BadConfig."""
         key, value = self._found(keys)
         if value is None:
-            return self._default(keys, default, "a string")
+            words: str = self._default(keys, default, "a string")
+            return words
         if not isinstance(value, str):
             raise self.bad(key, value, "a string")
         return value

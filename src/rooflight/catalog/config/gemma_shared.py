@@ -13,7 +13,9 @@ from rooflight.spec.model import Experts, Layer, Linear, Reach
 _WORDS = {FULL: "full attention", SLIDING: "sliding attention"}
 
 
-def _mixer(hidden: int, kind: str, shape: Heads, *, window: int, bias: bool, one_projection: bool, shares: bool) -> Half:
+def _mixer(
+    hidden: int, kind: str, shape: Heads, *, window: int, bias: bool, one_projection: bool, shares: bool
+) -> Half:
     """Attention with normed queries and keys.
 
     shares           the layer reads the cache of an earlier one and has no K or V matrix
@@ -38,12 +40,19 @@ def _mixer(hidden: int, kind: str, shape: Heads, *, window: int, bias: bool, one
     )
 
 
-def _side_inputs(cfg: Config, hidden: int, side: int, layers: int, rows: int) -> tuple[tuple[Linear, ...], int, int]:
+def _side_inputs(hidden: int, side: int, layers: int, rows: int) -> tuple[tuple[Linear, ...], int, int]:
     """Per-layer inputs: the matrix outside the layers, the norm's elements and the table's. All empty without them."""
     if not side:
         return (), 0, 0
     projection = Linear(name="per_layer_model_projection", inputs=hidden, outputs=layers * side, split="none")
     return (projection,), side, rows * layers * side
+
+
+def _side_width(cfg: Config) -> int:
+    """Elements of the per-layer inputs; an explicit 0 means the model has none, and so does the unified kind."""
+    key = "hidden_size_per_layer_input"
+    unified = "unified" in cfg.text("model_type", default="")
+    return 0 if unified or cfg.raw(key) == 0 else assumed(cfg, key, default=256)
 
 
 def _side_linears(hidden: int, side: int) -> tuple[Linear, ...]:
@@ -63,7 +72,7 @@ def _first_sharing(cfg: Config, layers: int, default: int) -> int:
 
 @reads("gemma4", "gemma4_text", "gemma4_unified", "gemma4_unified_text")
 def gemma4(cfg: Config) -> Text:
-    """Gemma 4: wider heads in global layers, experts beside the dense feed-forward, per-layer inputs in the small ones."""
+    """Gemma 4: wider heads in global layers, experts beside the dense feed-forward, per-layer inputs in small ones."""
     hidden, count = cfg.integer("hidden_size"), cfg.integer("num_hidden_layers")
     local = heads_of(cfg, hidden, head_dim=256, kv_default=4)
     equal = cfg.flag("attention_k_eq_v")
@@ -73,7 +82,7 @@ def gemma4(cfg: Config) -> Text:
         SLIDING: local,
         FULL: Heads(heads=local.heads, kv_heads=kv_heads, head_dim=wide, value_dim=wide),
     }
-    side = assumed(cfg, "hidden_size_per_layer_input", default=256) if cfg.raw("hidden_size_per_layer_input") != 0 else 0
+    side = _side_width(cfg)
     first = _first_sharing(cfg, count, 0)
     window, bias = assumed(cfg, "sliding_window", default=512), cfg.flag("attention_bias")
     pattern = [SLIDING if (i + 1) % 6 else FULL for i in range(count)]
@@ -110,9 +119,9 @@ def gemma4(cfg: Config) -> Text:
         )
 
     vocab = assumed(cfg, "vocab_size", default=262144)
-    outside, norm, table = _side_inputs(cfg, hidden, side, count, cfg.integer("vocab_size_per_layer_input", default=262144))
+    rows = cfg.integer("vocab_size_per_layer_input", default=262144)
+    outside, norm, table = _side_inputs(hidden, side, count, rows)
     return text_of(
-        cfg,
         [layer(i, kind) for i, kind in enumerate(kinds)],
         hidden=hidden,
         vocab=vocab,
@@ -129,9 +138,8 @@ def _gemma4_experts(cfg: Config, hidden: int) -> tuple[Experts | None, int]:
     if not cfg.flag("enable_moe_block"):
         return None, 0
     count = cfg.integer("num_experts")
-    experts = experts_of(
-        hidden, count=count, chosen=cfg.integer("top_k_experts"), width=cfg.integer("moe_intermediate_size", "expert_intermediate_size")
-    )
+    width = cfg.integer("moe_intermediate_size", "expert_intermediate_size")
+    experts = experts_of(hidden, count=count, chosen=cfg.integer("top_k_experts"), width=width)
     return experts, 3 * hidden + hidden + count
 
 
@@ -178,12 +186,11 @@ def gemma3n(cfg: Config) -> Text:
 
     vocab = assumed(cfg, "vocab_size", default=262400)
     rows = cfg.integer("vocab_size_per_layer_input", default=262144)
-    outside, norm, table = _side_inputs(cfg, hidden, side, count, rows)
+    outside, norm, table = _side_inputs(hidden, side, count, rows)
     others = streams - 1
     streams_in = Linear(name="altup_in", inputs=hidden, outputs=others * hidden, split="none")
     streams_out = Linear(name="altup_out", inputs=others * hidden, outputs=others * hidden, groups=others, split="none")
     return text_of(
-        cfg,
         [layer(i, kind, width) for i, (kind, width) in enumerate(zip(kinds, widths or (), strict=True))],
         hidden=hidden,
         vocab=vocab,

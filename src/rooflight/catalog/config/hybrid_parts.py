@@ -73,9 +73,7 @@ def moe(hidden: int, *, count: int, chosen: int, width: int, shared: int = 0, sh
     linears = feed_forward(hidden, shared, prefix="shared_") if shared else ()
     if shared and shared_gate:
         linears += (Linear(name="shared_gate", inputs=hidden, outputs=1, split="none", pinned=True),)
-    return Half(
-        kind="MoE", linears=linears, experts=experts_of(hidden, count=count, chosen=chosen, width=width)
-    )
+    return Half(kind="MoE", linears=linears, experts=experts_of(hidden, count=count, chosen=chosen, width=width))
 
 
 def layer_kinds(cfg: Config, *keys: str, layers: int, default: Sequence[str]) -> list[str]:
@@ -97,8 +95,22 @@ def assumed(cfg: Config, *keys: str, default: int) -> int:
     return cfg.integer(*keys)
 
 
+def scaled(cfg: Config, key: str, size: int, default: float) -> int:
+    """`size` times the factor a key gives, rounded down. Raises BadConfig where nothing is left."""
+    result = int(cfg.number(key, default=default) * size)
+    if result < 1:
+        raise cfg.bad(key, cfg.raw(key), "a positive factor")
+    return result
+
+
 def full_attention(
-    cfg: Config, hidden: int, shape: Heads, *, bias: bool | None = None, kind: str = "attention", reach: Reach | None = None
+    cfg: Config,
+    hidden: int,
+    shape: Heads,
+    *,
+    bias: bool | None = None,
+    kind: str = "attention",
+    reach: Reach | None = None,
 ) -> Half:
     """Plain softmax attention without norms of its own; `bias` is the config's attention_bias unless given."""
     with_bias = cfg.flag("attention_bias") if bias is None else bias
@@ -117,7 +129,6 @@ def pick(cfg: Config, key: str, kind: str, halves: Mapping[str, Half]) -> Half:
 
 
 def text_of(
-    cfg: Config,
     layers: Iterable[Layer],
     *,
     hidden: int,

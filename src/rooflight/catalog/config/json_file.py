@@ -30,7 +30,9 @@ def read(path: str | Path) -> ConfigFile:
     file = _config_in(Path(path).expanduser())
     data, warnings = read_object(file)
     _refuse_other_kinds(data, file)
-    beside = file.with_name("hf_quant_config.json" if file.name == "config.json" else f"{file.stem}_hf_quant_config.json")
+    beside = file.with_name(
+        "hf_quant_config.json" if file.name == "config.json" else f"{file.stem}_hf_quant_config.json"
+    )
     sidecar = None
     if _exists(beside):
         sidecar, more = read_object(beside)
@@ -87,7 +89,9 @@ def _config_in(path: Path) -> Path:
                 )
             return inside
         if not path.exists():
-            raise BadInput(f"there is no file {where}", where=where, want="a config.json, or a directory that holds one")
+            raise BadInput(
+                f"there is no file {where}", where=where, want="a config.json, or a directory that holds one"
+            )
     except (OSError, ValueError) as error:
         raise _unreadable(where, error) from None
     return path
@@ -175,7 +179,10 @@ def _not_json(text: str, origin: str, message: str, position: int, line: int, co
         what, hint = f"{origin} is a web page, not a config", "the raw file, not the page that shows it"
     elif position >= len(text.rstrip()) or text[position:].strip() == "":
         what, hint = f"{origin} ends at line {line} column {column} in the middle of the JSON", "download it again"
-    elif message.startswith(("Unterminated string", "Invalid control character")) and "\n" not in text[position:].rstrip():
+    elif (
+        message.startswith(("Unterminated string", "Invalid control character"))
+        and "\n" not in text[position:].rstrip()
+    ):
         last = text.count("\n") + 1
         what = f"{origin} ends in the middle of the JSON, in a string that starts at line {line} column {column}"
         hint = f"download it again (it has {last} lines)"
@@ -205,9 +212,12 @@ def _refuse_other_kinds(data: Mapping[str, Any], file: Path) -> None:
         "a generation config": ("do_sample", "max_new_tokens", "top_p", "temperature"),
         "an index of weight files": ("weight_map",),
         "an image processor config": ("image_processor_type", "processor_class"),
+        "a sentence-transformers config": ("similarity_fn_name", "__version__"),
         "a quantisation sidecar": ("quantization", "producer"),
     }
-    if any(key in data for key in ("model_type", "architectures", "hidden_size", "text_config", "dim", "n_embd", "d_model")):
+    if any(
+        key in data for key in ("model_type", "architectures", "hidden_size", "text_config", "dim", "n_embd", "d_model")
+    ):
         return
     for kind, keys in marks.items():
         if any(key in data for key in keys):

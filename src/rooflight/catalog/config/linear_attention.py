@@ -17,7 +17,7 @@ from rooflight.catalog.config.hybrid_parts import (
 )
 from rooflight.catalog.config.parts import Heads, attention, heads_of, qkv_o
 from rooflight.catalog.config.registry import Text, reads
-from rooflight.spec.model import LatentAttention, Layer, Linear, Recurrent
+from rooflight.spec.model import Layer, Linear, Recurrent
 
 
 def _every_fourth(cfg: Config, layers: int) -> list[str]:
@@ -67,7 +67,8 @@ def _gated_delta(cfg: Config, hidden: int) -> Half:
 
 def _gated_attention(cfg: Config, hidden: int) -> Half:
     """Full attention whose query projection also makes an output gate of the queries' size."""
-    shape = heads_of(cfg, hidden, head_dim=256)
+    few = 4 if cfg.text("model_type", default="") in ("qwen3_5", "qwen3_5_text") else 2
+    shape = heads_of(cfg, hidden, head_dim=256, kv_default=few)
     bias = cfg.flag("attention_bias")
     gate = shape.q if cfg.flag("attn_output_gate", default=True) else 0
     return Half(
@@ -78,12 +79,16 @@ def _gated_attention(cfg: Config, hidden: int) -> Half:
     )
 
 
+# where the file is silent
+_EXPERTS = {"qwen3_next": 512, "qwen3_5_moe": 256, "qwen3_5_moe_text": 256}
+
+
 @reads("qwen3_next", "qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text")
 def qwen_next(cfg: Config) -> Text:
-    """Qwen3-Next, Qwen3.5 and Qwen3.6: three gated delta nets to one full attention; experts where the file has them."""
+    """Qwen3-Next, Qwen3.5, Qwen3.6: three gated delta nets to one full attention; experts where the file has them."""
     hidden, count = cfg.integer("hidden_size"), cfg.integer("num_hidden_layers")
     mixers = {LINEAR: _gated_delta(cfg, hidden), FULL: _gated_attention(cfg, hidden)}
-    experts = cfg.integer("num_experts", default=0, at_least=0)
+    experts = cfg.integer("num_experts", default=_EXPERTS.get(cfg.text("model_type", default=""), 0), at_least=0)
     dense_layers = set(cfg.items("mlp_only_layers") or ())
     step = cfg.integer("decoder_sparse_step", default=1)
 
@@ -104,7 +109,6 @@ def qwen_next(cfg: Config) -> Text:
 
     kinds = layer_kinds(cfg, "layer_types", layers=count, default=_every_fourth(cfg, count))
     return text_of(
-        cfg,
         [layer(i, kind) for i, kind in enumerate(kinds)],
         hidden=hidden,
         vocab=cfg.integer("vocab_size"),
@@ -151,42 +155,19 @@ def olmo_hybrid(cfg: Config) -> Text:
     layers = []
     for kind in layer_kinds(cfg, "layer_types", layers=count, default=pattern):
         layers.append(joined(pick(cfg, "layer_types", kind, mixers), mlp, norm_elements=2 * hidden))
-    return text_of(
-        cfg, layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=cfg.flag("tie_word_embeddings")
-    )
+    return text_of(layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=cfg.flag("tie_word_embeddings"))
 
 
-def latent_attention(cfg: Config, hidden: int, *, gated: bool = False) -> Half:
-    """MLA as the Kimi and Ling hybrids have it, with an output gate a head where asked."""
-    heads, rank = cfg.integer("num_attention_heads"), cfg.integer("kv_lora_rank")
-    nope, rope = cfg.integer("qk_nope_head_dim"), cfg.integer("qk_rope_head_dim", at_least=0)
-    value, q_rank = cfg.integer("v_head_dim"), cfg.optional("q_lora_rank")
-    bias = cfg.flag("attention_bias")
-    queries = heads * (nope + rope)
-    if q_rank is None:
-        query: tuple[Linear, ...] = (Linear(name="q", inputs=hidden, outputs=queries),)
-    else:
-        query = (
-            Linear(name="q_a", inputs=hidden, outputs=q_rank, bias=q_rank if bias else 0, split="none"),
-            Linear(name="q_b", inputs=q_rank, outputs=queries),
-        )
-    latent = rank + rope
-    gate = (Linear(name="output_gate", inputs=hidden, outputs=heads),) if gated else ()
-    return Half(
-        kind="latent attention",
-        mixer=LatentAttention(heads=heads, latent_dim=rank, rope_dim=rope, nope_dim=nope, value_dim=value),
-        linears=(
-            *query,
-            Linear(name="kv_a", inputs=hidden, outputs=latent, bias=latent if bias else 0, split="none"),
-            Linear(name="kv_b", inputs=rank, outputs=heads * (nope + value)),
-            *gate,
-            Linear(name="o", inputs=heads * value, outputs=hidden, bias=hidden if bias else 0, split="row"),
-        ),
-        vectors=rank + (q_rank or 0),
-    )
+def _latent(cfg: Config, hidden: int, *, gated: bool = False) -> Half:
+    """Latent attention (MLA), with an output gate a head where asked."""
+    from rooflight.catalog.config.mla import latent_attention  # only the two hybrids with MLA need its module
+
+    mixer, linears, vectors = latent_attention(cfg)
+    gate = Linear(name="output_gate", inputs=hidden, outputs=mixer.heads)
+    return Half(kind="MLA", mixer=mixer, linears=(*linears, gate) if gated else linears, vectors=vectors)
 
 
-def _kimi_delta(hidden: int, *, heads: int, head_dim: int, kernel: int, low_rank: bool, a_log: int) -> Half:
+def _kimi_delta(hidden: int, *, heads: int, head_dim: int, kernel: int, low_rank: bool) -> Half:
     """Kimi delta attention: the delta rule with a decay a channel. Decay and gate go through a low rank or straight."""
     width = heads * head_dim
     if low_rank:
@@ -203,9 +184,7 @@ def _kimi_delta(hidden: int, *, heads: int, head_dim: int, kernel: int, low_rank
         )
     return Half(
         kind="linear attention",
-        mixer=delta_state(
-            "kda", heads=heads, key_dim=head_dim, value_dim=head_dim, channels=3 * width, kernel=kernel
-        ),
+        mixer=delta_state("kda", heads=heads, key_dim=head_dim, value_dim=head_dim, channels=3 * width, kernel=kernel),
         linears=(
             Linear(name="in_proj", inputs=hidden, outputs=3 * width),
             *gates,
@@ -213,7 +192,7 @@ def _kimi_delta(hidden: int, *, heads: int, head_dim: int, kernel: int, low_rank
             Linear(name="out_proj", inputs=width, outputs=hidden, split="row"),
         ),
         # taps, time step bias a channel, decay rate a head, the norm of a head
-        vectors=3 * width * kernel + width + a_log + head_dim,
+        vectors=3 * width * kernel + width + heads + head_dim,
     )
 
 
@@ -227,12 +206,17 @@ def _latent_and_delta(cfg: Config, hidden: int, kinds: list[str], mixers: dict[s
         * cfg.integer("moe_shared_expert_intermediate_size", "moe_intermediate_size"),
     )
     plain = dense(hidden, cfg.integer("intermediate_size"))
+    given = cfg.items("mlp_layer_types", length=len(kinds))
+    if given is not None:
+        first_dense = sum(kind == "dense" for kind in given)
     layers = []
     for i, kind in enumerate(kinds):
-        layers.append(joined(pick(cfg, "layer_types", kind, mixers), plain if i < first_dense else experts, norm_elements=2 * hidden))
-    return text_of(
-        cfg, layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=cfg.flag("tie_word_embeddings")
-    )
+        layers.append(
+            joined(
+                pick(cfg, "layer_types", kind, mixers), plain if i < first_dense else experts, norm_elements=2 * hidden
+            )
+        )
+    return text_of(layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=cfg.flag("tie_word_embeddings"))
 
 
 @reads("kimi_linear")
@@ -246,16 +230,17 @@ def kimi_linear(cfg: Config) -> Text:
     else:
         # numbered from 1 in the published files
         pattern = [FULL if i + 1 in full_layers else LINEAR for i in range(count)]
+    # beside the section, head_dim means something else
+    head_dim_keys = ("linear_head_dim",) if linear is cfg else ("head_dim", "linear_head_dim")
     mixers = {
         LINEAR: _kimi_delta(
             hidden,
             heads=linear.integer("num_heads", "linear_num_heads", default=32),
-            head_dim=linear.integer("head_dim", "linear_head_dim", default=128),
+            head_dim=linear.integer(*head_dim_keys, default=128),
             kernel=linear.integer("short_conv_kernel_size", "linear_conv_kernel_dim", default=4),
             low_rank=True,
-            a_log=linear.integer("num_heads", "linear_num_heads", default=32),
         ),
-        FULL: latent_attention(cfg, hidden),
+        FULL: _latent(cfg, hidden),
     }
     kinds = layer_kinds(cfg, "layer_types", layers=count, default=pattern)
     first = cfg.integer("first_k_dense_replace", default=1, at_least=0)
@@ -272,12 +257,11 @@ def bailing_hybrid(cfg: Config) -> Text:
         LINEAR: _kimi_delta(
             hidden,
             heads=heads,
-            head_dim=cfg.integer("head_dim", default=128),
+            head_dim=cfg.integer("linear_head_dim", "head_dim", default=128),
             kernel=cfg.integer("short_conv_kernel_size", default=4),
             low_rank=False,
-            a_log=heads,
         ),
-        FULL: latent_attention(cfg, hidden, gated=True),
+        FULL: _latent(cfg, hidden, gated=True),
     }
     pattern = [LINEAR if (i + 1) % group else FULL for i in range(count)]
     kinds = layer_kinds(cfg, "layer_types", layers=count, default=pattern)
@@ -321,6 +305,4 @@ def minimax(cfg: Config) -> Text:
     layers = []
     for kind in layer_kinds(cfg, "layer_types", layers=count, default=pattern):
         layers.append(joined(pick(cfg, "layer_types", kind, mixers), mlp, norm_elements=2 * hidden))
-    return text_of(
-        cfg, layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=cfg.flag("tie_word_embeddings")
-    )
+    return text_of(layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=cfg.flag("tie_word_embeddings"))

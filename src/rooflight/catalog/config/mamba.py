@@ -17,10 +17,12 @@ from rooflight.catalog.config.hybrid_parts import (
     layer_kinds,
     moe,
     pick,
+    scaled,
     text_of,
 )
 from rooflight.catalog.config.parts import feed_forward, heads_of, router_of
 from rooflight.catalog.config.registry import Text, reads
+from rooflight.errors import BadConfig
 from rooflight.spec.model import Experts, Linear, Recurrent
 
 
@@ -30,7 +32,15 @@ def _rank(cfg: Config, key: str, hidden: int) -> int:
 
 
 def mamba1(
-    hidden: int, inner: int, *, state: int, rank: int, kernel: int, conv_bias: bool, bias: bool, inner_norms: bool = False
+    hidden: int,
+    inner: int,
+    *,
+    state: int,
+    rank: int,
+    kernel: int,
+    conv_bias: bool,
+    bias: bool,
+    inner_norms: bool = False,
 ) -> Half:
     """A Mamba mixer: every channel has a state of `state` numbers; the step, B and C come from a small projection."""
     vectors = inner * (state + 1 + kernel + conv_bias)  # A, D, the convolution's taps and bias
@@ -101,7 +111,7 @@ def pure_mamba(cfg: Config) -> Text:
     hidden = cfg.integer("hidden_size", "d_model")
     mixer = mamba1(
         hidden,
-        int(cfg.number("expand", default=2.0) * hidden) if not cfg.has("intermediate_size") else cfg.integer("intermediate_size"),
+        cfg.optional("intermediate_size") or scaled(cfg, "expand", hidden, 2.0),
         state=assumed(cfg, "state_size", default=16),
         rank=_rank(cfg, "time_step_rank", hidden),
         kernel=assumed(cfg, "conv_kernel", default=4),
@@ -110,7 +120,7 @@ def pure_mamba(cfg: Config) -> Text:
     )
     layers = [alone(mixer, norm_elements=hidden)] * cfg.integer("num_hidden_layers", "n_layer")
     tied = cfg.flag("tie_word_embeddings", default=True)
-    return text_of(cfg, layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)
+    return text_of(layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)
 
 
 @reads("mamba2")
@@ -133,14 +143,15 @@ def pure_mamba2(cfg: Config) -> Text:
     )
     layers = [alone(mixer, norm_elements=hidden)] * cfg.integer("num_hidden_layers", "n_layer")
     tied = cfg.flag("tie_word_embeddings")
-    return text_of(cfg, layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)
+    return text_of(layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)
 
 
 @reads("jamba")
 def jamba(cfg: Config) -> Text:
     """Jamba: Mamba with an attention layer every few, experts every other layer."""
     hidden, count = cfg.integer("hidden_size"), cfg.integer("num_hidden_layers")
-    period, offset = cfg.integer("attn_layer_period", default=8), cfg.integer("attn_layer_offset", default=4, at_least=0)
+    period = cfg.integer("attn_layer_period", default=8)
+    offset = cfg.integer("attn_layer_offset", default=4, at_least=0)
     expert_period = cfg.integer("expert_layer_period", default=2)
     expert_offset = cfg.integer("expert_layer_offset", default=1, at_least=0)
     experts, width = cfg.integer("num_experts", default=16), cfg.integer("intermediate_size")
@@ -166,7 +177,7 @@ def jamba(cfg: Config) -> Text:
         for i in range(count)
     ]
     tied = cfg.flag("tie_word_embeddings")
-    return text_of(cfg, layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)
+    return text_of(layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)
 
 
 def _named_mamba2(cfg: Config, inner: int, *, out_bias: bool | None = None, norm: bool = True) -> Mamba2:
@@ -201,14 +212,16 @@ def bamba(cfg: Config) -> Text:
     mlp = dense(hidden, cfg.integer("intermediate_size"), bias=cfg.flag("mlp_bias"))
     layers = [joined(mixers[FULL if i in chosen else LINEAR], mlp, norm_elements=2 * hidden) for i in range(count)]
     tied = cfg.flag("tie_word_embeddings")
-    return text_of(cfg, layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)
+    return text_of(layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)
 
 
 @reads("falcon_h1")
 def falcon_h1(cfg: Config) -> Text:
     """Falcon-H1: attention and Mamba-2 side by side in every layer; the plan lists them one after the other."""
     hidden, count = cfg.integer("hidden_size"), cfg.integer("num_hidden_layers")
-    inner = cfg.integer("mamba_d_ssm", default=cfg.integer("mamba_expand", default=2) * hidden)
+    # silence means 1024, an explicit null the usual expansion
+    usual = cfg.integer("mamba_expand", default=2) * hidden
+    inner = cfg.integer("mamba_d_ssm", default=usual if "mamba_d_ssm" in cfg.data else 1024)
     norm = cfg.flag("mamba_rms_norm")
     size = _named_mamba2(cfg, inner, out_bias=cfg.flag("projectors_bias"), norm=norm)
     attention = full_attention(cfg, hidden, heads_of(cfg, hidden, kv_default=8), kind="attention (beside mamba2)")
@@ -219,7 +232,7 @@ def falcon_h1(cfg: Config) -> Text:
         joined(mamba2(hidden, size), mlp, norm_elements=2 * hidden),
     ]
     tied = cfg.flag("tie_word_embeddings")
-    return text_of(cfg, pair * count, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)
+    return text_of(pair * count, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)
 
 
 @reads("granitemoehybrid")
@@ -246,7 +259,7 @@ def granite_hybrid(cfg: Config) -> Text:
         mlp = dense(hidden, shared)
     layers = [joined(pick(cfg, "layer_types", kind, mixers), mlp, norm_elements=2 * hidden) for kind in kinds]
     tied = cfg.flag("tie_word_embeddings")
-    return text_of(cfg, layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)
+    return text_of(layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)
 
 
 _PATTERN = {"M": LINEAR, "E": "moe", "*": FULL, "-": "mlp"}
@@ -285,9 +298,10 @@ def _nemotron_kinds(cfg: Config) -> list[str]:
     pattern = cfg.text("hybrid_override_pattern")
     unknown = set(pattern) - set(_PATTERN)
     if unknown:
-        raise cfg.bad("hybrid_override_pattern", pattern, "a string of M (mamba2), E (experts), * (attention) and - (feed-forward)")
+        letters = "a string of M (mamba2), E (experts), * (attention) and - (feed-forward)"
+        raise cfg.bad("hybrid_override_pattern", pattern, letters)
     if len(pattern) != cfg.integer("num_hidden_layers", default=len(pattern)):
-        cfg.warn(f"hybrid_override_pattern has {len(pattern)} layers, num_hidden_layers says otherwise; the pattern is used")
+        cfg.warn(f"hybrid_override_pattern has {len(pattern)} layers, num_hidden_layers says otherwise: pattern used")
     return [_PATTERN[letter] for letter in pattern]
 
 
@@ -318,4 +332,15 @@ def nemotron_h(cfg: Config) -> Text:
     key = "layers_block_type"
     layers = [alone(pick(cfg, key, kind, blocks), norm_elements=hidden) for kind in kinds]
     tied = cfg.flag("tie_word_embeddings")
-    return text_of(cfg, layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)
+    return text_of(layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)
+
+
+@reads("zamba", "zamba2")
+def zamba(cfg: Config) -> Text:
+    """Zamba: not read, because its attention blocks are used by many layers but stored once. Raises BadConfig."""
+    raise BadConfig(
+        f"{cfg.raw('model_type')} shares the weights of its attention blocks between layers: not read in this version",
+        where=cfg.at("model_type"),
+        got=str(cfg.raw("model_type")),
+        want="an architecture whose layers own their weights",
+    )

@@ -9,7 +9,7 @@ import msgspec
 
 from rooflight.catalog.config.decoder import Feed, dense_feed, ends
 from rooflight.catalog.config.fields import Config
-from rooflight.catalog.config.moe import Moe, feeds, read_moe, routed_feed
+from rooflight.catalog.config.moe import Moe, feeds, read_moe, routed_experts
 from rooflight.catalog.config.parts import stacked
 from rooflight.catalog.config.registry import Text, reads
 from rooflight.catalog.config.traits import LLAMA, MLP_BIAS, Traits
@@ -68,7 +68,7 @@ def latent_attention(cfg: Config, indexer: str | None = None) -> tuple[LatentAtt
     hidden = cfg.integer("hidden_size")
     heads = cfg.integer("num_attention_heads")
     latent, rope = cfg.integer("kv_lora_rank"), cfg.integer("qk_rope_head_dim")
-    nope, value = cfg.integer("qk_nope_head_dim"), cfg.integer("v_head_dim")
+    nope, value = cfg.integer("qk_nope_head_dim"), _value_dim(cfg, hidden, heads)
     rank = cfg.optional("q_lora_rank")
     biased = cfg.flag("attention_bias")
     queries = heads * (nope + rope)
@@ -95,6 +95,15 @@ def latent_attention(cfg: Config, indexer: str | None = None) -> tuple[LatentAtt
         reach=reach, heads=heads, latent_dim=latent, rope_dim=rope, nope_dim=nope, value_dim=value, indexer=scorer
     )
     return mixer, tuple(parts), vectors
+
+
+def _value_dim(cfg: Config, hidden: int, heads: int) -> int:
+    """v_head_dim; MiniCPM3's own code takes hidden size over heads where it is not given."""
+    if not cfg.has("v_head_dim") and cfg.raw("model_type") == "minicpm3" and hidden % heads == 0:
+        cfg.assume(f"v_head_dim is not given: {hidden // heads}, the hidden size over the heads")
+        return hidden // heads
+    value: int = cfg.integer("v_head_dim")
+    return value
 
 
 def _indexer(cfg: Config, hidden: int, rank: int) -> tuple[Indexer, tuple[Linear, ...], int]:
@@ -127,42 +136,47 @@ def _indexers(cfg: Config, count: int) -> list[str | None]:
     return list(kinds)
 
 
-def read_deepseek_v2(family: Latent, cfg: Config) -> Text:
+def read_deepseek_v2(cfg: Config) -> Text:
     """DeepSeek V2; its small multimodal siblings switch latent attention off."""
     if cfg.flag("use_mla", default=True) and cfg.has("kv_lora_rank"):
-        return read_latent(family, cfg)
-    assert family.moe is not None
-    return read_moe(msgspec.structs.replace(family.moe, base=LLAMA), cfg)
+        return read_latent(Latent(moe=_V2), cfg)
+    return read_moe(msgspec.structs.replace(_V2, base=LLAMA), cfg)
 
 
 def read_longcat(cfg: Config) -> Text:
     """LongCat-Flash: each layer has two latent attentions, two dense feed-forwards and one MoE in a shortcut.
 
-    A layer is two here, the second with the experts. The zero experts (identity) take part in routing and
+    A layer is two here, the second with the experts. The zero experts (identities) take part in routing and
     cost nothing; a token meets moe_topk * n_routed / (n_routed + zero) real ones on average.
     """
     count = cfg.integer("num_layers", "num_hidden_layers")
     zero = cfg.integer("zero_expert_num", default=0, at_least=0)
     dense = dense_feed(Traits(), cfg, "ffn_hidden_size", "intermediate_size")
-    routed = routed_feed(Moe(chosen=("moe_topk",), width=("expert_ffn_hidden_size", "moe_intermediate_size")), cfg)
-    assert routed.experts is not None
-    router = msgspec.structs.replace(routed.experts.router, outputs=routed.experts.count + zero)
+    routed = routed_experts(Moe(chosen=("moe_topk",), width=("expert_ffn_hidden_size", "moe_intermediate_size")), cfg)
+    total = routed.count + zero
+    chosen = max(1, routed.chosen * routed.count // total)
     if zero:
         cfg.assume(
-            f"{zero} of {router.outputs} experts are identities and cost nothing; all {routed.experts.chosen} chosen are counted as real"
+            f"{zero} of {total} experts are identities and cost nothing:"
+            f" of the {routed.chosen} chosen, {chosen} are real on average"
         )
-    experts = msgspec.structs.replace(routed.experts, router=router)
+    router = msgspec.structs.replace(routed.router, outputs=total)
+    experts = msgspec.structs.replace(routed, router=router, chosen=chosen)
     second = Feed(kind="dense beside MoE", mlp=dense.mlp, experts=experts)
     family = Latent()
     pair = [_layer(family, cfg, dense, None), _layer(family, cfg, second, None)]
-    cfg.assume(f"each of the {count} layers has two attentions: counted as {2 * count}, every second one with the experts")
+    cfg.assume(f"each of the {count} layers has two attentions: counted as two layers, the second with the experts")
     return ends(family.base, cfg, stacked(pair * count))
 
 
 _V3 = Moe(shared_number=("n_shared_experts",), shared_default=1, dense="first", dense_first=3)
 _FIRST = msgspec.structs.replace(_V3, dense_first=1)
 _V2 = Moe(
-    base=Traits(mlp_bias=MLP_BIAS), shared_number=("n_shared_experts",), shared_default=2, shared_bias=MLP_BIAS, dense="first"
+    base=Traits(mlp_bias=MLP_BIAS),
+    shared_number=("n_shared_experts",),
+    shared_default=2,
+    shared_bias=MLP_BIAS,
+    dense="first",
 )
 _TIED = Traits(tied=True, mlp_bias=MLP_BIAS)
 
@@ -180,5 +194,5 @@ LATENTS: dict[str, Latent] = {
 
 for _type, _family in LATENTS.items():
     reads(_type)(partial(read_latent, _family))
-reads("deepseek_v2")(partial(read_deepseek_v2, Latent(moe=_V2)))
+reads("deepseek_v2")(read_deepseek_v2)
 reads("longcat_flash")(read_longcat)

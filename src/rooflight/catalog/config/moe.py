@@ -10,7 +10,7 @@ import msgspec
 
 from rooflight.catalog.config.decoder import Feed, assemble, dense_feed, ends, is_set, label_of
 from rooflight.catalog.config.fields import Config
-from rooflight.catalog.config.parts import Heads, attention, experts_of, feed_forward, heads_of, qkv_o, stacked
+from rooflight.catalog.config.parts import Heads, attention, experts_of, feed_forward, qkv_o, stacked
 from rooflight.catalog.config.registry import Text, reads
 from rooflight.catalog.config.traits import (
     ATTENTION_BIAS,
@@ -22,7 +22,7 @@ from rooflight.catalog.config.traits import (
     Flag,
     Traits,
 )
-from rooflight.spec.model import Layer, Linear, Reach
+from rooflight.spec.model import Experts, Layer, Linear, Reach
 
 # Which layers keep a dense feed-forward, where no mlp_layer_types says so:
 # none    none of them
@@ -75,27 +75,30 @@ def feeds(moe: Moe, cfg: Config) -> Callable[[int], Feed]:
 
 def routed_feed(moe: Moe, cfg: Config) -> Feed:
     """Routed experts with their router, and the shared ones beside them."""
-    hidden = cfg.integer("hidden_size")
-    count = one_number(cfg, *moe.count)
-    width = one_number(cfg, *moe.width)
-    chosen = one_number(cfg, *moe.chosen)
-    if chosen > count:
-        raise cfg.bad(moe.chosen[0], chosen, f"at most the {count} experts there are")
-    experts = experts_of(
-        hidden,
-        count=count,
-        chosen=chosen,
-        width=width,
-        gated=moe.gated,
-        bias=moe.expert_bias,
-        router_bias=moe.router_bias,
-    )
-    shared = _shared(moe, cfg, hidden, width)
+    experts = routed_experts(moe, cfg)
+    shared = _shared(moe, cfg, cfg.integer("hidden_size"), one_number(cfg, *moe.width))
     return Feed(
         kind="MoE + shared expert" if shared else "MoE",
         mlp=shared,
         experts=experts,
-        vectors=count if moe.bias_in_model else 0,
+        vectors=experts.count if moe.bias_in_model else 0,
+    )
+
+
+def routed_experts(moe: Moe, cfg: Config) -> Experts:
+    """The routed experts and their router. Raises BadConfig."""
+    count = one_number(cfg, *moe.count)
+    chosen = one_number(cfg, *moe.chosen)
+    if chosen > count:
+        raise cfg.bad(moe.chosen[0], chosen, f"at most the {count} experts there are")
+    return experts_of(
+        cfg.integer("hidden_size"),
+        count=count,
+        chosen=chosen,
+        width=one_number(cfg, *moe.width),
+        gated=moe.gated,
+        bias=moe.expert_bias,
+        router_bias=moe.router_bias,
     )
 
 
@@ -158,14 +161,18 @@ def _by_frequency(cfg: Config, layers: int, first: int) -> frozenset[int]:
 
 
 def read_mimo_v2(cfg: Config) -> Text:
-    """MiMo-V2: windows with K/V heads, head sizes and sinks of their own beside global layers; values narrower than keys."""
+    """MiMo-V2: window layers with K/V heads and sinks of their own, global layers; values narrower than keys."""
     hidden = cfg.integer("hidden_size")
     count = cfg.integer("num_hidden_layers")
     feed_of = feeds(_MIMO_V2, cfg)
     marks = cfg.items("hybrid_layer_pattern", length=count) if not cfg.has("layer_types") else None
     if marks is None:
         types = cfg.items("layer_types", length=count)
-        near = [name == "sliding_attention" for name in types] if types else [n > 0 and bool((n + 1) % 6) for n in range(count)]
+        near = (
+            [name == "sliding_attention" for name in types]
+            if types
+            else [n > 0 and bool((n + 1) % 6) for n in range(count)]
+        )
     else:
         near = [bool(mark) for mark in marks]
     window = cfg.integer("sliding_window", "sliding_window_size", default=128)
@@ -184,7 +191,9 @@ def _mimo_layer(cfg: Config, hidden: int, window: int | None, feed: Feed) -> Lay
     # transformers' MiMo-V2-Flash gives window layers twice the K/V heads; published configs name them.
     shared = cfg.integer(kv_heads, default=2 * full_kv if window else full_kv)
     head_dim = cfg.integer(key, "head_dim", default=192)
-    shape = Heads(heads=query_heads, kv_heads=shared, head_dim=head_dim, value_dim=cfg.integer(value, "v_head_dim", default=128))
+    shape = Heads(
+        heads=query_heads, kv_heads=shared, head_dim=head_dim, value_dim=cfg.integer(value, "v_head_dim", default=128)
+    )
     reach = Reach(window=window)
     sinks = cfg.flag(
         "add_swa_attention_sink_bias" if window else "add_full_attention_sink_bias", default=window is not None
@@ -255,7 +264,8 @@ MOES: dict[str, Moe] = {
     "olmoe": _OLMOE,
     "flex_olmo": _OLMOE,
     "phimoe": Moe(
-        base=msgspec.structs.replace(_BIASED, norm_vectors=2, head_bias=("lm_head_bias", False), windows="all"), width=_WIDE
+        base=msgspec.structs.replace(_BIASED, norm_vectors=2, head_bias=("lm_head_bias", False), windows="all"),
+        width=_WIDE,
     ),
     "granitemoe": Moe(base=_BIASED, width=_WIDE),
     "granitemoeshared": Moe(base=_BIASED, width=_WIDE, shared_width=("shared_intermediate_size",)),
@@ -285,10 +295,19 @@ MOES: dict[str, Moe] = {
         dense="between",
         bias_in_model=True,
     ),
-    "dots1": Moe(base=msgspec.structs.replace(_QK, windows="from", window=4096), shared_number=("n_shared_experts",), dense="first"),
+    "dots1": Moe(
+        base=msgspec.structs.replace(_QK, windows="from", window=4096),
+        shared_number=("n_shared_experts",),
+        dense="first",
+    ),
     "minimax_m2": Moe(base=Traits(qk_norm="heads"), width=_WIDE),
     "afmoe": Moe(
-        base=_AFMOE, shared_number=("num_shared_experts",), shared_default=2, dense="first", dense_first=1, bias_in_model=True
+        base=_AFMOE,
+        shared_number=("num_shared_experts",),
+        shared_default=2,
+        dense="first",
+        dense_first=1,
+        bias_in_model=True,
     ),
     "solar_open": Moe(base=_QKV, shared_number=("n_shared_experts",), shared_default=1),
     "mellum": Moe(base=msgspec.structs.replace(_QK, windows="none")),

@@ -8,19 +8,26 @@ from typing import Any
 
 import msgspec
 
-from rooflight.catalog.config.decoder import read_decoder
+from rooflight.catalog.config.decoder import ends, read_decoder
 from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.moe import Moe, read_moe
+from rooflight.catalog.config.parts import Heads, attention, feed_forward, qkv_o, stacked
 from rooflight.catalog.config.registry import Text, reads
 from rooflight.catalog.config.traits import RENAMED, Traits
 from rooflight.errors import BadConfig
+from rooflight.spec.model import Layer, Linear
 
 
 class Renamed(Config):
     """A config under the usual key names; errors still name the keys of the file."""
 
     def __init__(
-        self, cfg: Config, names: Mapping[str, tuple[str, ...]], *, fixed: Mapping[str, Any] | None = None, **silent: Any
+        self,
+        cfg: Config,
+        names: Mapping[str, tuple[str, ...]],
+        *,
+        fixed: Mapping[str, Any] | None = None,
+        **silent: Any,
     ) -> None:
         """`fixed` replaces what the file says, `silent` fills in where it says nothing."""
         data = dict(cfg.data)
@@ -65,7 +72,7 @@ def read_bigcode(traits: Traits, cfg: Config) -> Text:
     """StarCoder (1): GPT-2 with one K/V head."""
     named = Renamed(cfg, _GPT_KEYS)
     if cfg.flag("multi_query", default=True):
-        named = Renamed(named, {}, num_key_value_heads=1)
+        named = Renamed(named, {}, fixed={"num_key_value_heads": 1})
     else:
         named = Renamed(named, {"num_key_value_heads": ("num_attention_heads",)})
     return read_gpt(traits, named)
@@ -79,7 +86,9 @@ def read_gpt_neo(traits: Traits, cfg: Config) -> Text:
     if kinds is None:
         kinds = []
         for entry in cfg.items("attention_types") or [[["global", "local"], layers]]:
-            if not (isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], list) and isinstance(entry[1], int)):
+            if not (
+                isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], list) and isinstance(entry[1], int)
+            ):
                 raise cfg.bad("attention_types", entry, "[[kinds, how often], ...]")
             kinds += entry[0] * entry[1]
         kinds = kinds[:layers]
@@ -194,6 +203,71 @@ def read_dbrx(cfg: Config) -> Text:
     return read_moe(Moe(), Renamed(cfg, _GPT_KEYS, fixed=fixed))
 
 
+def read_phi3_small(cfg: Config) -> Text:
+    """Phi-3-small: biased LayerNorms and matrices, a gated GELU; every second layer attends in blocks."""
+    named = Renamed(cfg, {"intermediate_size": ("ff_intermediate_size",)})
+    if cfg.has("blocksparse_num_local_blocks"):
+        cfg.assume("block-sparse attention layers are counted as full ones (their cache is)")
+    return read_decoder(RENAMED["phi3small"], named)
+
+
+def read_nemotron_nas(cfg: Config) -> Text:
+    """Llama-Nemotron (NAS): each layer has its own K/V heads and feed-forward width, or none."""
+    hidden = cfg.integer("hidden_size")
+    blocks = cfg.items("block_configs", length=cfg.integer("num_hidden_layers"))
+    if blocks is None:
+        raise cfg.bad("block_configs", None, "a list of one object a layer")
+    layers = [_nas_layer(Config(block, origin=cfg.origin, path=f"block_configs[{i}].", parent=cfg), cfg, hidden)
+              for i, block in enumerate(blocks)]  # fmt: skip
+    return ends(Traits(), cfg, stacked(layers))
+
+
+def _nas_layer(block: Config, cfg: Config, hidden: int) -> Layer:
+    heads = cfg.integer("num_attention_heads")
+    projections: tuple[Linear, ...] = ()
+    mixer, kinds, norms = None, [], 0
+    attn, ffn = block.section("attention"), block.section("ffn")
+    if attn is not None and not attn.flag("no_op"):
+        norms += 1
+        if attn.flag("replace_with_linear"):
+            projections = (Linear(name="attention_linear", inputs=hidden, outputs=hidden),)
+            kinds.append("linear map")
+        else:
+            size = cfg.integer("head_dim", default=hidden // heads)
+            shape = Heads(
+                heads=heads, kv_heads=heads // attn.integer("n_heads_in_group"), head_dim=size, value_dim=size
+            )
+            mixer, projections = attention(shape), qkv_o(hidden, shape)
+            kinds.append("attention")
+    mlp: tuple[Linear, ...] = ()
+    if ffn is not None and not ffn.flag("no_op"):
+        norms += 1
+        if ffn.flag("replace_with_linear"):
+            mlp = (Linear(name="mlp_linear", inputs=hidden, outputs=hidden),)
+            kinds.append("linear map")
+        else:
+            mlp = feed_forward(hidden, _nas_width(ffn, hidden))
+            kinds.append("dense")
+    return Layer(
+        count=1,
+        kind=" + ".join(kinds) or "nothing",
+        mixer=mixer,
+        projections=projections,
+        mlp=mlp,
+        vector_parameters=norms * hidden,
+        norms=norms,
+    )
+
+
+def _nas_width(ffn: Config, hidden: int) -> int:
+    """intermediate_size, or the multiple of 2/3 hidden sizes rounded up to 256 that ffn_mult stands for."""
+    if ffn.has("intermediate_size"):
+        width: int = ffn.integer("intermediate_size")
+        return width
+    exact = int(2 * ffn.number("ffn_mult") * hidden / 3)
+    return -(-exact // 256) * 256
+
+
 _GPTS = ("gpt2", "gptj", "codegen", "xglm", "bloom", "phi-msft")
 for _type in _GPTS:
     reads(_type)(partial(read_gpt, RENAMED[_type]))
@@ -206,3 +280,5 @@ reads("chatglm")(read_chatglm)
 reads("qwen")(read_qwen)
 reads("exaone")(read_exaone)
 reads("dbrx")(read_dbrx)
+reads("phi3small")(read_phi3_small)
+reads("nemotron-nas")(read_nemotron_nas)

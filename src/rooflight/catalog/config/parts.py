@@ -50,13 +50,6 @@ def heads_of(
         kv_heads = kv_default or heads
         if kv_default is None:
             cfg.assume(f"{kv_key[0]} is not given: one K/V head for each of the {heads} query heads (MHA)")
-    if heads % kv_heads:
-        raise BadConfig(
-            f"{heads} query heads cannot share {kv_heads} K/V heads evenly",
-            where=cfg.at(kv_key[0]),
-            got=f"{heads_key[0]} {heads}, {kv_key[0]} {kv_heads}",
-            want="K/V heads that divide the query heads",
-        )
     size = cfg.optional(*head_dim_key) or head_dim
     if size is None:
         if hidden % heads:
@@ -67,6 +60,13 @@ def heads_of(
                 want="a head_dim key, or heads that divide the hidden size",
             )
         size = hidden // heads
+    if heads % kv_heads:
+        raise BadConfig(
+            f"{heads} query heads cannot share {kv_heads} K/V heads evenly",
+            where=cfg.at(kv_key[0]),
+            got=f"{heads_key[0]} {heads}, {kv_key[0]} {kv_heads}",
+            want="K/V heads that divide the query heads",
+        )
     return Heads(heads=heads, kv_heads=kv_heads, head_dim=size, value_dim=size)
 
 
@@ -83,14 +83,23 @@ def attention(shape: Heads, reach: Reach | None = None, *, sinks: bool = False) 
     )
 
 
-def qkv_o(hidden: int, shape: Heads, *, qkv_bias: bool = False, o_bias: bool = False, gate: int = 0) -> tuple[Linear, ...]:
+def qkv_o(
+    hidden: int,
+    shape: Heads,
+    *,
+    qkv_bias: bool = False,
+    o_bias: bool = False,
+    gate: int = 0,
+    gate_bias: bool = True,
+) -> tuple[Linear, ...]:
     """The fused input projection and the output projection; `gate` more outputs where the query makes a gate."""
     outputs = shape.q + shape.kv + gate
+    biased = outputs if gate_bias else outputs - gate
     qkv = Linear(
         name="qkv",
         inputs=hidden,
         outputs=outputs,
-        bias=outputs if qkv_bias else 0,
+        bias=biased if qkv_bias else 0,
         kv_outputs=shape.kv,
         kv_heads=shape.kv_heads,
     )
@@ -98,7 +107,9 @@ def qkv_o(hidden: int, shape: Heads, *, qkv_bias: bool = False, o_bias: bool = F
     return qkv, out
 
 
-def feed_forward(hidden: int, width: int, *, gated: bool = True, bias: bool = False, prefix: str = "") -> tuple[Linear, ...]:
+def feed_forward(
+    hidden: int, width: int, *, gated: bool = True, bias: bool = False, prefix: str = ""
+) -> tuple[Linear, ...]:
     """A feed-forward of `width`: gate and up fused, and down; or up and down where there is no gate."""
     up = width * (2 if gated else 1)
     return (
@@ -108,7 +119,14 @@ def feed_forward(hidden: int, width: int, *, gated: bool = True, bias: bool = Fa
 
 
 def experts_of(
-    hidden: int, *, count: int, chosen: int, width: int, gated: bool = True, bias: bool = False, router_bias: bool = False
+    hidden: int,
+    *,
+    count: int,
+    chosen: int,
+    width: int,
+    gated: bool = True,
+    bias: bool = False,
+    router_bias: bool = False,
 ) -> Experts:
     """`count` routed experts of `width`, and the router that picks `chosen` of them."""
     return Experts(

@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
-from rooflight.catalog.config import quantization
 from rooflight.catalog.config.fields import Config
-from rooflight.catalog.config.names import canonical_type, refuse_other_shapes, unknown_type
+from rooflight.catalog.config.names import canonical_type, first_architecture, refuse_other_shapes, unknown_type
 from rooflight.catalog.config.parts import merged
+from rooflight.catalog.config.placement import apply
+from rooflight.catalog.config.quantization import plan_of
 from rooflight.catalog.config.registry import Text, reader_of, tower_counter_of
 from rooflight.errors import BadConfig
 from rooflight.spec.model import Linear, Model, Tower
@@ -37,17 +38,19 @@ def model_from_dict(
     for warning in warnings:
         outer.warn(warning)
     cfg = text_section(outer)
-    architecture = _architecture(outer)
+    architecture = first_architecture(outer)
     refuse_other_shapes(outer, architecture)
-    model_type = canonical_type(outer, cfg, architecture)
+    model_type = canonical_type(outer, cfg)
     reader = reader_of(model_type)
     if reader is None:
         raise unknown_type(outer, model_type, architecture)
+    cfg = _completed(outer, cfg, model_type)
     text = _headless(outer, architecture, reader(cfg))
+    _check_routing(cfg, text)
     dtype = _dtype(outer, cfg)
     _note_drafts(cfg)
-    plan = quantization.plan_of(outer, cfg, sidecar)
-    text = quantization.apply(text, plan, dtype)
+    plan = plan_of(outer, cfg, sidecar)
+    text, formats = apply(text, plan, dtype)
     return Model(
         id=id,
         type=model_type,
@@ -61,11 +64,13 @@ def model_from_dict(
         tied=text.tied,
         outside=text.outside,
         vector_parameters=text.vector_parameters,
-        towers=_towers(outer, model_type, dtype),
+        towers=_towers(outer, dtype),
         dtype=dtype,
-        quantization=plan.label if plan else None,
+        quantization=" + ".join(formats) or None,
         kv_format=plan.kv_format if plan else None,
-        max_context=cfg.optional("max_position_embeddings", "max_seq_len", "seq_length", "n_positions", "max_sequence_length"),
+        max_context=cfg.optional(
+            "max_position_embeddings", "max_seq_len", "seq_length", "n_positions", "max_sequence_length"
+        ),
         origin=origin,
         assumptions=tuple(outer.notes),
         warnings=tuple(outer.warnings),
@@ -82,11 +87,22 @@ def text_section(outer: Config) -> Config:
     return outer
 
 
-def _architecture(outer: Config) -> str:
-    names = outer.raw("architectures")
-    if isinstance(names, list) and names and isinstance(names[0], str):
-        return names[0]
-    return names if isinstance(names, str) else ""
+def _completed(outer: Config, cfg: Config, model_type: str) -> Config:
+    """A nested text config with what it leaves to the outer one, and to the defaults of its model type."""
+    if cfg is outer:
+        return cfg
+    from rooflight.catalog.config.traits import DEFAULT_SIZES
+
+    data = dict(cfg.data)
+    for key in ("tie_word_embeddings", "vocab_size"):
+        if data.get(key) is None and outer.data.get(key) is not None:
+            data[key] = outer.data[key]
+    missing = {key: value for key, value in DEFAULT_SIZES.get(model_type, {}).items() if data.get(key) is None}
+    if not missing:
+        return Config(data, origin=cfg.origin, path=cfg.path, parent=cfg)
+    spelled = ", ".join(f"{key} {value}" for key, value in missing.items())
+    cfg.assume(f"{cfg.path.rstrip('.')} leaves out {spelled}: the defaults of {model_type}")
+    return Config({**data, **missing}, origin=cfg.origin, path=cfg.path, parent=cfg)
 
 
 def _dtype(outer: Config, cfg: Config) -> str:
@@ -109,8 +125,9 @@ def _headless(outer: Config, architecture: str, text: Text) -> Text:
     """Embedding and reward models: the same stack without the vocabulary head."""
     name = architecture.lower()
     if name.endswith(("forsequenceclassification", "rewardmodel", "forrewardmodel")):
-        labels = len(outer.raw("id2label") or ()) or outer.integer("num_labels", default=2)
-        outer.assume(f"{architecture} scores a sequence with {labels} outputs: it has no vocabulary head")
+        labels = len(outer.raw("id2label") or ()) or outer.integer("num_labels", default=1 if "reward" in name else 2)
+        outputs = "1 output" if labels == 1 else f"{labels} outputs"
+        outer.assume(f"{architecture} scores a sequence with {outputs}: it has no vocabulary head")
         score = Linear(name="score", inputs=text.hidden, outputs=labels, split="none", pinned=True)
         return msgspec.structs.replace(text, head=score, tied=False)
     if name.endswith("model") and not name.endswith(("lmheadmodel", "chatglmmodel")):
@@ -119,13 +136,26 @@ def _headless(outer: Config, architecture: str, text: Text) -> Text:
     return text
 
 
+def _check_routing(cfg: Config, text: Text) -> None:
+    """A token cannot choose more experts than there are."""
+    for layer in text.layers:
+        if layer.experts is not None and layer.experts.chosen > layer.experts.count:
+            raise BadConfig(
+                f"a token would use {layer.experts.chosen} of {layer.experts.count} experts",
+                where=cfg.at("num_experts_per_tok"),
+                got=f"{layer.experts.chosen} chosen, {layer.experts.count} experts",
+                want=f"at most {layer.experts.count} experts a token",
+            )
+
+
 def _note_drafts(cfg: Config) -> None:
     drafts = cfg.raw("num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers", "mtp_num_layers")
     if isinstance(drafts, int) and drafts > 0:
-        cfg.assume(f"{drafts} multi-token-prediction layer{'s' * (drafts > 1)} not counted: only speculative decoding runs them")
+        layers = "layer" if drafts == 1 else "layers"
+        cfg.assume(f"{drafts} multi-token-prediction {layers} not counted: only speculative decoding runs them")
 
 
-def _towers(outer: Config, model_type: str, dtype: str) -> tuple[Tower, ...]:
+def _towers(outer: Config, dtype: str) -> tuple[Tower, ...]:
     outer_type = outer.raw("model_type")
     counter = tower_counter_of(outer_type.lower()) if isinstance(outer_type, str) else None
     if counter is not None:

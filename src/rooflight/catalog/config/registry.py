@@ -42,19 +42,30 @@ TOWERS: dict[str, TowerReader] = {}
 
 _BY_MODULE = {
     "decoder": (
-        "llama mistral qwen2 qwen3 gemma gemma2 gemma3_text phi phi3 olmo olmo2 olmo3 cohere cohere2 granite"
-        " starcoder2 stablelm glm glm4 exaone4 smollm3 nemotron arcee seed_oss hunyuan_v1_dense ernie4_5 apertus"
-        " persimmon helium ministral ministral3 mimo"
+        "llama iquestcoder granite granite_swa mistral ministral ministral3 qwen2 qwen3 mimo gemma gemma2 gemma3_text"
+        " vaultgemma phi phi3 olmo olmo2 olmo3 cohere cohere2 cwm starcoder2 stablelm glm glm4 exaone4 smollm3 nemotron"
+        " arcee seed_oss hunyuan_v1_dense ernie4_5 apertus persimmon helium jais2 nanochat internlm internlm2 internlm3"
+        " gpt_neox baichuan xverse orion aquila yi skywork"
     ),
-    "moe": "mixtral qwen2_moe qwen3_moe",
-    "mla": "deepseek_v2 deepseek_v3",
-    "named_otherwise": "",
+    "moe": (
+        "mixtral qwen2_moe qwen3_moe olmoe flex_olmo phimoe granitemoe granitemoeshared granitemoe_swa gpt_oss glm4_moe"
+        " exaone_moe hunyuan_v1_moe ernie4_5_moe dots1 minimax_m2 mimo_v2_flash mimo_v2 afmoe solar_open mellum hy_v3"
+        " sarvam_moe cohere2_moe deepseek bailing_moe bailing_moe_v2 minicpm"
+    ),
+    "mla": (
+        "deepseek_v2 deepseek_v3 deepseek_v32 glm_moe_dsa glm4_moe_lite sarvam_mla axk1 mistral4 youtu minicpm3"
+        " longcat_flash"
+    ),
+    "named_otherwise": (
+        "gpt2 gptj gpt_neo codegen xglm bloom phi-msft gpt_bigcode opt mpt falcon chatglm qwen exaone dbrx phi3small"
+        " nemotron-nas"
+    ),
     "linear_attention": (
         "qwen3_next qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text olmo_hybrid kimi_linear bailing_hybrid"
         " minimax minimax_text_01 minimax_m1"
     ),
-    "mamba": "mamba falcon_mamba mamba2 jamba bamba falcon_h1 granitemoehybrid nemotron_h",
-    "convolution": "lfm2 lfm2_moe recurrent_gemma",
+    "mamba": "mamba falcon_mamba mamba2 jamba bamba falcon_h1 granitemoehybrid nemotron_h zamba zamba2",
+    "convolution": "lfm2 lfm2_moe lfm3 recurrent_gemma",
     "gemma_shared": "gemma4 gemma4_text gemma4_unified gemma4_unified_text gemma3n gemma3n_text",
     "windows": (
         "llama4 llama4_text mllama mllama_text_model step3p5 step3p7 step3p5_text step3p7_text"
@@ -63,14 +74,22 @@ _BY_MODULE = {
     "compressed": "deepseek_v4",
     "wrapped": (
         "qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text qwen3_vl qwen3_vl_text qwen3_vl_moe qwen3_vl_moe_text"
-        " glm4v glm4v_text glm4v_moe glm4v_moe_text llava logics deepseek_vl_v2"
+        " qwen2_5_omni_text qwen3_omni_moe_text glm4v glm4v_text glm4v_moe glm4v_moe_text llava logics deepseek_vl_v2"
     ),
     "towers": "",
 }
 FAMILIES: dict[str, str] = {name: module for module, names in _BY_MODULE.items() for name in names.split()}
 
 # (outer) model_type -> module that counts its vision or audio towers
-TOWER_FAMILIES: dict[str, str] = {}
+_TOWERS_BY_MODULE = {
+    "towers": (
+        "llava llava_next llava_next_video llava_onevision phi3_v gemma3 paligemma idefics3 smolvlm mistral3 ministral3"
+        " qwen2_vl qwen2_5_vl qwen3_vl qwen3_vl_moe"
+        " qwen3_5 qwen3_5_moe multi_modality logics deepseek_vl_v2"
+    ),
+    "towers_own": "llama4 mllama gemma4 kimi_k25 kimi_vl glm4v glm4v_moe step3p7",
+}
+TOWER_FAMILIES: dict[str, str] = {name: module for module, names in _TOWERS_BY_MODULE.items() for name in names.split()}
 
 
 def reads(*model_types: str) -> Callable[[Reader], Reader]:

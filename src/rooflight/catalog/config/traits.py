@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-# A fixed answer, or the config key that decides and what it means when absent.
+# A fixed answer, or the config keys that decide (tried in order, separated by blanks) and what their absence means.
 Flag = bool | tuple[str, bool]
 
 # How window layers are laid out where no layer_types says so:
@@ -41,7 +41,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     positions       the key of the learned position table, and how many rows it has beyond that
     embedding_norm  a norm between the embedding and the first layer
     extra           further parameters a layer (activation scalars)
-    output_gate     the query projection makes a gate of the attention output, as wide as the query
+    output_gate     a gate of the attention output, as wide as the query, without bias
     """
 
     qkv_bias: Flag = False
@@ -187,9 +187,7 @@ TRAITS: dict[str, Traits] = {
         window_if=QWEN_WINDOW,
         pattern=4,
     ),
-    "nemotron": Traits(
-        qkv_bias=ATTENTION_BIAS, o_bias=ATTENTION_BIAS, mlp_bias=MLP_BIAS, gated=False, norm_vectors=2
-    ),
+    "nemotron": Traits(qkv_bias=ATTENTION_BIAS, o_bias=ATTENTION_BIAS, mlp_bias=MLP_BIAS, gated=False, norm_vectors=2),
     "arcee": Traits(qkv_bias=ATTENTION_BIAS, o_bias=ATTENTION_BIAS, mlp_bias=MLP_BIAS, gated=False),
     "seed_oss": Traits(
         qkv_bias=("attention_bias", True), o_bias=("attention_out_bias", False), mlp_bias=MLP_BIAS, head_dim=128
@@ -218,7 +216,11 @@ TRAITS: dict[str, Traits] = {
         norm_vectors=2,
     ),
     "nanochat": Traits(qkv_bias=ATTENTION_BIAS, o_bias=ATTENTION_BIAS, gated=False, norm_vectors=0, qk_norm="bare"),
-    "internlm3": Traits(qkv_bias=("qkv_bias", False), o_bias=("bias", False), mlp_bias=("bias", False)),
+    "internlm3": Traits(
+        qkv_bias=("qkv_bias attention_bias", False),
+        o_bias=("bias attention_bias", False),
+        mlp_bias=("bias mlp_bias", False),
+    ),
     "gpt_neox": Traits(
         qkv_bias=("attention_bias", True),
         o_bias=("attention_bias", True),
@@ -257,9 +259,12 @@ RENAMED: dict[str, Traits] = {
     "bloom": msgspec.structs.replace(GPT, embedding_norm=True),
     "mpt": Traits(gated=False, tied=True),
     "phi-msft": msgspec.structs.replace(GPT, head_bias=True, norms=1, tied=False),
-    "chatglm": Traits(qkv_bias=("add_qkv_bias", False), o_bias=("add_bias_linear", False), mlp_bias=("add_bias_linear", False)),
+    "chatglm": Traits(
+        qkv_bias=("add_qkv_bias", False), o_bias=("add_bias_linear", False), mlp_bias=("add_bias_linear", False)
+    ),
     "qwen": Traits(qkv_bias=True),
     "exaone": PLAIN,
+    "phi3small": Traits(qkv_bias=True, o_bias=True, mlp_bias=True, norm_vectors=2, tied=True),
 }
 
 # Sizes a config nested in a multimodal one leaves out: the defaults of transformers' config class.

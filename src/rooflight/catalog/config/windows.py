@@ -37,9 +37,9 @@ def _llama4_pattern(cfg: Config, layers: int, chunk: int | None) -> list[str]:
 
 @reads("llama4", "llama4_text")
 def llama4(cfg: Config) -> Text:
-    """Llama 4: chunked local attention three layers out of four, experts with a shared one every layer or every other."""
+    """Llama 4: attention within chunks in three layers of four; experts beside a shared one, in all or every other."""
     hidden, count = cfg.integer("hidden_size"), cfg.integer("num_hidden_layers")
-    shape = heads_of(cfg, hidden, head_dim=128)
+    shape = heads_of(cfg, hidden, head_dim=128, kv_default=8)
     chunk = None if cfg.raw("attention_chunk_size") in (None, 0) else cfg.integer("attention_chunk_size")
     if chunk is None and "attention_chunk_size" not in cfg.data:
         chunk = assumed(cfg, "attention_chunk_size", default=8192)
@@ -50,9 +50,7 @@ def llama4(cfg: Config) -> Text:
     step = cfg.integer("interleave_moe_layer_step", default=1)
     listed = cfg.items("moe_layers")
     routed_layers = set(range(step - 1, count, step) if listed is None else listed)
-    routed = moe(
-        hidden, count=experts, chosen=cfg.integer("num_experts_per_tok", default=1), width=width, shared=width
-    )
+    routed = moe(hidden, count=experts, chosen=cfg.integer("num_experts_per_tok", default=1), width=width, shared=width)
     kinds = layer_kinds(cfg, "layer_types", layers=count, default=_llama4_pattern(cfg, count, chunk))
 
     def layer(i: int, kind: str) -> Layer:
@@ -60,7 +58,6 @@ def llama4(cfg: Config) -> Text:
         return joined(pick(cfg, "layer_types", kind, mixers), mlp, norm_elements=2 * hidden)
 
     return text_of(
-        cfg,
         [layer(i, kind) for i, kind in enumerate(kinds)],
         hidden=hidden,
         vocab=assumed(cfg, "vocab_size", default=202048),
@@ -72,7 +69,8 @@ def _image_tokens(cfg: Config) -> int:
     """Positions a cross-attention layer sees of one image: tiles x (patches + 1)."""
     tiles, side, patch = cfg.integer("max_num_tiles", default=4), cfg.integer("image_size", default=560), 14
     tokens = tiles * ((side // cfg.integer("patch_size", default=patch)) ** 2 + 1)
-    cfg.assume(f"cross-attention layers attend one image of {tokens} positions ({tiles} tiles); without an image they are skipped")
+    seen = f"one image of {tokens} positions ({tiles} tiles)"
+    cfg.assume(f"cross-attention layers attend {seen}; without an image they are skipped")
     return tokens
 
 
@@ -99,7 +97,6 @@ def mllama(cfg: Config) -> Text:
     crossed = joined(cross, mlp, norm_elements=2 * hidden)
     vocab = cfg.integer("vocab_size")
     return text_of(
-        cfg,
         [crossed if i in crossing else plain for i in range(count)],
         hidden=hidden,
         vocab=vocab,
@@ -125,7 +122,7 @@ def _step_experts(cfg: Config, count: int) -> set[int]:
 
 @reads("step3p5", "step3p7", "step3p5_text", "step3p7_text")
 def step(cfg: Config) -> Text:
-    """Step 3.5 and 3.7 Flash: sliding layers with query heads of their own number, a gate a head, experts with a shared one."""
+    """Step 3.5 and 3.7: query heads of their own number in sliding layers, a gate a head, experts and a shared one."""
     hidden, count = cfg.integer("hidden_size"), cfg.integer("num_hidden_layers")
     shape = heads_of(cfg, hidden, head_dim=128, kv_key=("num_key_value_heads", "num_attention_groups"), kv_default=8)
     other = cfg.section("attention_other_setting")
@@ -135,7 +132,8 @@ def step(cfg: Config) -> Text:
     mixers = {FULL: _head_gated(cfg, hidden, shape, "full attention", Reach())}
     if SLIDING in kinds:
         local = Heads(heads=heads, kv_heads=shape.kv_heads, head_dim=shape.head_dim, value_dim=shape.value_dim)
-        mixers[SLIDING] = _head_gated(cfg, hidden, local, "sliding attention", Reach(window=cfg.integer("sliding_window")))
+        near = Reach(window=cfg.integer("sliding_window"))
+        mixers[SLIDING] = _head_gated(cfg, hidden, local, "sliding attention", near)
     routed = moe(
         hidden,
         count=assumed(cfg, "moe_num_experts", "n_routed_experts", "num_experts", default=288),
@@ -150,7 +148,7 @@ def step(cfg: Config) -> Text:
         for i, kind in enumerate(kinds)
     ]
     tied = cfg.flag("tie_word_embeddings")
-    return text_of(cfg, layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)
+    return text_of(layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)
 
 
 def _cut(cfg: Config, key: str, count: int) -> list[str] | None:
@@ -172,7 +170,7 @@ def _head_gated(cfg: Config, hidden: int, shape: Heads, kind: str, reach: Reach)
 
 @reads("minimax_m3", "minimax_m3_vl", "minimax_m3_vl_text")
 def minimax_m3(cfg: Config) -> Text:
-    """MiniMax-M3: after the first layers, attention to the best blocks of keys that a small indexer picks, and experts."""
+    """MiniMax-M3: after the first layers, attention to the best blocks of keys a small indexer picks, and experts."""
     hidden, count = cfg.integer("hidden_size"), cfg.integer("num_hidden_layers")
     shape = heads_of(cfg, hidden, head_dim=128)
     sparse = cfg.section("sparse_attention_config") or cfg
@@ -200,7 +198,7 @@ def minimax_m3(cfg: Config) -> Text:
         for kind, has in zip(kinds, experts, strict=True)
     ]
     tied = cfg.flag("tie_word_embeddings")
-    return text_of(cfg, layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)
+    return text_of(layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)
 
 
 def _block_sparse(hidden: int, plain: Half, mixer: Attention, cfg: Config) -> Half:

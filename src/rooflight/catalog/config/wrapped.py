@@ -18,6 +18,8 @@ _SAME_AS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "qwen2_vl_text": ("qwen2", {}),
     "qwen2_5_vl": ("qwen2", {}),
     "qwen2_5_vl_text": ("qwen2", {}),
+    "qwen2_5_omni_text": ("qwen2", {}),
+    "qwen3_omni_moe_text": ("qwen3_moe", {}),
     "qwen3_vl": ("qwen3", {}),
     "qwen3_vl_text": ("qwen3", {}),
     "qwen3_vl_moe": ("qwen3_moe", {}),
@@ -40,6 +42,9 @@ def read_as(decoder: str, silent: Mapping[str, Any], cfg: Config) -> Text:
             got=str(cfg.raw("model_type")),
         )
     given = {key: value for key, value in cfg.data.items() if value is not None}
+    if decoder.startswith("glm4") and "head_dim" not in given:
+        # the text classes of GLM-V have no head size of their own, unlike the decoders they resemble
+        given["head_dim"] = cfg.integer("hidden_size") // cfg.integer("num_attention_heads")
     return reader(Config({**silent, **given}, origin=cfg.origin, path=cfg.path, parent=cfg))
 
 
@@ -61,7 +66,7 @@ def deepseek_vl2(cfg: Config) -> Text:
 
 
 def deepseek_without_mla(cfg: Config) -> Text:
-    """DeepSeek-V2's experts over ordinary attention: every query head has its own K and V, of hidden / heads elements."""
+    """DeepSeek-V2's experts over ordinary attention: each query head has its own K and V of hidden / heads elements."""
     hidden, count = cfg.integer("hidden_size"), cfg.integer("num_hidden_layers")
     attention = full_attention(cfg, hidden, heads_of(cfg, hidden))
     width = cfg.integer("moe_intermediate_size")
@@ -76,4 +81,4 @@ def deepseek_without_mla(cfg: Config) -> Text:
     first = cfg.integer("first_k_dense_replace", default=0, at_least=0)
     layers = [joined(attention, plain if i < first else routed, norm_elements=2 * hidden) for i in range(count)]
     tied = cfg.flag("tie_word_embeddings")
-    return text_of(cfg, layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)
+    return text_of(layers, hidden=hidden, vocab=cfg.integer("vocab_size"), tied=tied)

@@ -1,0 +1,219 @@
+"""Where a quantisation plan lands: checkpoints name modules, our plan names matrices.
+
+A matrix here stands for one or more modules there ("qkv" for q_proj, k_proj and v_proj), under names that differ
+from family to family; a matrix takes a format as soon as one of its names is meant.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from rooflight.catalog.config.parts import stacked
+from rooflight.catalog.config.quantization import Plan
+from rooflight.catalog.config.registry import Text
+from rooflight.spec.model import Experts, Layer, Linear, Recurrent
+
+# Our name of a matrix -> what checkpoints call the modules it stands for.
+_LEAVES = {
+    "qkv": "q_proj k_proj v_proj qkv_proj query_key_value c_attn W_pack Wqkv wqkv qkv",
+    "q": "q_proj wq",
+    "kv": "k_proj v_proj kv_proj wkv",
+    "o": "o_proj out_proj dense wo",
+    "q_a": "q_a_proj wq_a",
+    "q_b": "q_b_proj wq_b",
+    "kv_a": "kv_a_proj_with_mqa wkv_a",
+    "kv_b": "kv_b_proj wkv_b",
+    "o_a": "wo_a o_a_proj",
+    "o_b": "wo_b o_b_proj",
+    "gate_up": "gate_proj up_proj gate_up_proj w1 w3 dense_h_to_4h",
+    "up": "up_proj fc1 w1 fc_in c_fc dense_h_to_4h",
+    "down": "down_proj w2 fc2 fc_out dense_4h_to_h",
+    "in_proj": "in_proj in_proj_qkv in_proj_z in_proj_qkvz",
+    "in_proj_ba": "in_proj_ba in_proj_a in_proj_b",
+    "out_proj": "out_proj",
+    "index_q": "indexer.wq_b",
+    "index_k": "indexer.wk",
+    "index_weights": "indexer.weights_proj indexers_proj",
+}
+_ATTENTION = ("self_attn", "attn", "self_attention", "attention", "mixer")
+_RECURRENT = {
+    "gated-delta": ("linear_attn",),
+    "kda": ("self_attn",),
+    "lightning": ("self_attn",),
+    "short-conv": ("conv",),
+    "rg-lru": ("temporal_block",),
+}
+_FEED = ("mlp", "ffn", "feed_forward", "block_sparse_moe", "mixer")
+_HEAD = ("lm_head", "head", "output", "embed_out", "output_layer")
+# What may stand before the layers of the language model; others (vision, mtp ...) are of no concern here.
+_PREFIX = re.compile(
+    r"^(model\.|language_model\.|backbone\.|transformer\.|text_model\.|llm\.|decoder\.)*(layers|h|blocks)\."
+)
+_FOREIGN = re.compile(r"^(mtp|model\.mtp|.*(visual|vision|audio|projector|aligner|embed))")
+_PREFIXES = ("model.", "", "language_model.model.", "model.language_model.", "backbone.", "transformer.")
+
+
+class Patterns:
+    """Module patterns of a plan, sorted so that a layer looks only at those that can mean it."""
+
+    def __init__(self, entries: Iterable[tuple[str, str]]) -> None:
+        self.exact: dict[str, str] = {}
+        self.globs: dict[int, list[tuple[str, str]]] = {}
+        self.everywhere: list[tuple[str, str]] = []
+        self.words: list[tuple[str, str]] = []
+        self.regexes: list[tuple[re.Pattern[str], str]] = []
+        for pattern, form in entries:
+            self._add(pattern, form)
+
+    def _add(self, pattern: str, form: str) -> None:
+        if pattern.startswith("re:"):
+            try:
+                self.regexes.append((re.compile(pattern[3:]), form))
+            except re.error:
+                return
+            return
+        if _FOREIGN.match(pattern):
+            return
+        path = _PREFIX.sub("layers.", pattern)
+        numbered = re.match(r"layers\.(\d+)(\.|$)", path)
+        if "*" in path or "?" in path or "[" in path:
+            if numbered:
+                self.globs.setdefault(int(numbered[1]), []).append((path, form))
+            else:
+                self.everywhere.append((path, form))
+        elif numbered:
+            self.exact[path] = form
+        else:
+            self.words.append((path, form))
+
+    @property
+    def by_layer(self) -> bool:
+        """Whether anything here tells one layer from another."""
+        numbered = any(re.search(r"\d", pattern) for pattern, _ in self.everywhere)
+        return bool(
+            self.exact or self.globs or numbered or any(re.search(r"\\d|\d", p.pattern) for p, _ in self.regexes)
+        )
+
+    def find(self, paths: Iterable[str], number: int) -> str | None:
+        """The format of the first pattern that means one of these paths (or a module it lies in)."""
+        globs = [*self.globs.get(number, ()), *self.everywhere]
+        for path in paths:
+            found = self._exact(path) or _by_glob(path, globs) or self._by_word(path) or self._by_regex(path)
+            if found is not None:
+                return found
+        return None
+
+    def _exact(self, path: str) -> str | None:
+        while path:
+            if path in self.exact:
+                return self.exact[path]
+            path = path.rpartition(".")[0]
+        return None
+
+    def _by_word(self, path: str) -> str | None:
+        dotted = f".{path}."
+        return next((form for word, form in self.words if f".{word}." in dotted), None)
+
+    def _by_regex(self, path: str) -> str | None:
+        for regex, form in self.regexes:
+            if any(regex.match(prefix + path) for prefix in _PREFIXES):
+                return form
+        return None
+
+
+def _by_glob(path: str, globs: Iterable[tuple[str, str]]) -> str | None:
+    for pattern, form in globs:
+        if fnmatchcase(path, pattern) or fnmatchcase(path, f"{pattern}.*"):
+            return form
+    return None
+
+
+class _Placer:
+    def __init__(self, plan: Plan, dtype: str) -> None:
+        self.plan = plan
+        self.dtype = dtype
+        self.listed = Patterns(plan.listed)
+        self.excluded = Patterns((pattern, "wide") for pattern in plan.excluded)
+        self.used: dict[str, None] = {}
+
+    @property
+    def by_layer(self) -> bool:
+        return self.listed.by_layer or self.excluded.by_layer
+
+    def put(self, linear: Linear, paths: tuple[str, ...], number: int, base: str | None) -> Linear:
+        form = None
+        if self.excluded.find(paths, number) is None:
+            form = self.listed.find(paths, number)
+            if form is None and not linear.pinned:
+                form = base
+        if form is not None:
+            self.used[form] = None
+        return msgspec.structs.replace(linear, format=form or self.dtype)
+
+    def layer(self, layer: Layer, number: int) -> Layer:
+        base = None if self.plan.experts_only else self.plan.base
+        own = f"layers.{number}."
+        mixer = layer.mixer
+        holders = _RECURRENT.get(mixer.kind, ("mixer", "mamba")) if isinstance(mixer, Recurrent) else _ATTENTION
+        projections = tuple(self.put(p, tuple(_paths(own, holders, p.name)), number, base) for p in layer.projections)
+        mlp = tuple(self.put(p, tuple(_mlp_paths(own, p.name)), number, base) for p in layer.mlp)
+        experts = None if layer.experts is None else self.experts(layer.experts, own, number)
+        return msgspec.structs.replace(layer, projections=projections, mlp=mlp, experts=experts)
+
+    def experts(self, experts: Experts, own: str, number: int) -> Experts:
+        base = self.plan.experts or self.plan.base
+        linears = tuple(self.put(p, tuple(_expert_paths(own, p.name)), number, base) for p in experts.linears)
+        routers = tuple(
+            f"{own}{holder}.{leaf}" for holder in _FEED for leaf in ("gate", "router", "gate.wg", "router.gate")
+        )
+        return msgspec.structs.replace(experts, linears=linears, router=self.put(experts.router, routers, number, None))
+
+
+def _paths(own: str, holders: Iterable[str], name: str) -> Iterator[str]:
+    for holder in holders:
+        for leaf in _LEAVES.get(name, name).split():
+            yield f"{own}{holder}.{leaf}"
+
+
+def _mlp_paths(own: str, name: str) -> Iterator[str]:
+    if not name.startswith("shared_"):
+        yield from _paths(own, _FEED, name)
+        return
+    if name == "shared_gate":
+        yield from (f"{own}{holder}.shared_expert_gate" for holder in _FEED)
+        return
+    shared = ("shared_experts", "shared_expert", "shared_mlp")
+    holders = [f"{holder}.{inner}" for holder in _FEED for inner in shared]
+    yield from _paths(own, (*holders, "shared_mlp"), name.removeprefix("shared_"))
+
+
+def _expert_paths(own: str, name: str) -> Iterator[str]:
+    holders = [f"{holder}.experts{index}" for holder in _FEED for index in ("", ".0")]
+    return _paths(own, (*holders, "experts", "experts.0"), name)
+
+
+def apply(text: Text, plan: Plan | None, dtype: str) -> tuple[Text, tuple[str, ...]]:
+    """The text plan with a format on every matrix, and the formats the quantisation brought in."""
+    placer = _Placer(plan or Plan(), dtype)
+    layers: list[Layer] = []
+    number = 0
+    for layer in text.layers:
+        if placer.by_layer:
+            one = msgspec.structs.replace(layer, count=1)
+            layers.extend(placer.layer(one, number + step) for step in range(layer.count))
+        else:
+            layers.append(placer.layer(layer, number))
+        number += layer.count
+    base = None if placer.plan.experts_only else placer.plan.base
+    outside = tuple(placer.put(linear, (linear.name,), -1, base) for linear in text.outside)
+    head = text.head
+    if head is not None:
+        whole = placer.plan.head and not text.tied
+        head = placer.put(msgspec.structs.replace(head, pinned=not whole), _HEAD, -1, base if whole else None)
+        head = msgspec.structs.replace(head, pinned=True)
+    placed = msgspec.structs.replace(text, layers=stacked(layers), outside=outside, head=head)
+    return placed, tuple(placer.used)

@@ -1,0 +1,248 @@
+"""Models: one small TOML file each, or any config.json; read into a plan of parts.
+
+`load("meta-llama/Llama-3.1-70B")`, `load("llama-3.1-70b")` and `load("path/to/config.json")` give a Model.
+A file holds the keys of the model's config.json that its shape hangs on, under [config], and where they were read.
+Files are named after ids (org__name.toml, lower case), so that one id costs one file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rooflight.catalog.config import model_from_dict, read_model
+from rooflight.errors import BadConfig, BadInput, MissingExtra, UnknownName
+from rooflight.spec.model import Model
+
+_FOLDER = Path(__file__).parent / "models"
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+_KEYS = {"id", "aliases", "source", "path", "commit", "note", "read", "config"}
+
+
+def load(name_or_path: str | Path) -> Model:
+    """The Model a catalog id, a short name, a Hugging Face id or a path stands for. Raises BadInput and its kinds."""
+    name = str(name_or_path).strip()
+    if not name:
+        raise BadInput("no model is named", want="a catalog id, a Hugging Face id or a config.json")
+    if _is_file(name):
+        return read_model(name)
+    entry = _entry_file(name)
+    if entry is not None:
+        return _asked_as(_shipped(entry), name)
+    if _looks_like_path(name):
+        return read_model(name)
+    if _HUB_ID.fullmatch(name):
+        return _from_hub(name)
+    raise unknown_model(name)
+
+
+def ids() -> tuple[str, ...]:
+    """The id of every model in the catalog, sorted."""
+    return tuple(sorted((model.id for model in all_models()), key=str.lower))
+
+
+def all_models() -> Iterator[Model]:
+    """Every model in the catalog."""
+    return (_shipped(file.stem) for file in _files())
+
+
+def aliases(model_id: str) -> tuple[str, ...]:
+    """The other names of a catalog entry: variants of the same shape, and short names."""
+    entry = _entry_file(model_id)
+    if entry is None:
+        raise unknown_model(model_id)
+    return tuple(_document(_FOLDER / f"{entry}.toml").get("aliases", ()))
+
+
+def _is_file(name: str) -> bool:
+    """A path that exists; a directory counts only with a config in it, or where nothing else can be meant."""
+    try:
+        path = Path(name).expanduser()
+        return path.is_file() or (path / "config.json").is_file()
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
+def _looks_like_path(name: str) -> bool:
+    if name.startswith((".", "~", "/", "\\")) or name.lower().endswith((".json", ".gguf", ".safetensors")):
+        return True
+    try:
+        return Path(name).is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def _files() -> list[Path]:
+    return sorted(_FOLDER.glob("*.toml"))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_]+", "-", name.strip().lower())
+
+
+def _entry_file(name: str) -> str | None:
+    """The stem of the file a name stands for: an id, its part behind the slash, or an alias. None: no such entry."""
+    stem = name.lower().replace("/", "__")
+    if re.fullmatch(r"[\w.-]+", stem) and (_FOLDER / f"{stem}.toml").is_file():
+        return stem
+    matches = _index().get(_plain(name), ())
+    if len(matches) > 1:
+        raise UnknownName(
+            f"{name!r} could be more than one model",
+            got=name,
+            want="one of them by its full id",
+            try_this=", ".join(_spelled(stem) for stem in matches),
+        )
+    return matches[0] if matches else None
+
+
+@functools.lru_cache(maxsize=1)
+def _index() -> dict[str, tuple[str, ...]]:
+    """Every name in the catalog (id, its part behind the slash, aliases) -> files; an alias beats a part of an id."""
+    names: dict[str, tuple[str, ...]] = {}
+    tails: dict[str, tuple[str, ...]] = {}
+    for file in _files():
+        for name in _heading(file):
+            names[_plain(name)] = (*names.get(_plain(name), ()), file.stem)
+        tail = _plain(file.stem.partition("__")[2])
+        tails[tail] = (*tails.get(tail, ()), file.stem)
+    return {**tails, **names}
+
+
+def _heading(file: Path) -> list[str]:
+    """The id and the aliases of a file, read off its first lines without parsing the rest."""
+    head = file.read_text(encoding="utf-8").partition("\nsource")[0]
+    return re.findall(r'"([^"]+)"', head)
+
+
+def _spelled(stem: str) -> str:
+    """The id as its file spells it."""
+    return _heading(_FOLDER / f"{stem}.toml")[0]
+
+
+@functools.lru_cache(maxsize=256)
+def _shipped(stem: str) -> Model:
+    file = _FOLDER / f"{stem}.toml"
+    document = _document(file)
+    return model_from_dict(expanded(document["config"]), id=document["id"], origin=f"catalog/models/{file.name}")
+
+
+def _document(file: Path) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadConfig(f"{file.name} cannot be read: {error}", where=str(file)) from None
+    strange = document.keys() - _KEYS
+    missing = {"id", "source", "read", "config"} - document.keys()
+    if strange or missing:
+        raise BadConfig(
+            f"{file.name} has the wrong keys",
+            where=str(file),
+            got=", ".join(document),
+            want="id, source, read, [config]; and perhaps aliases, commit, note, path",
+        )
+    return document
+
+
+def expanded(value: Any) -> Any:
+    """A TOML value as config.json would have it.
+
+    Lists may be in runs: [{repeat = ["a", "b"], times = 2}, "a"] is a b a b a. TOML has no null: "null" stands for it.
+    """
+    if value == "null":
+        return None
+    if isinstance(value, Mapping):
+        return {key: expanded(inner) for key, inner in value.items()}
+    if not isinstance(value, list):
+        return value
+    result: list[Any] = []
+    for entry in value:
+        if isinstance(entry, Mapping) and entry.keys() == {"repeat", "times"}:
+            result.extend(entry["repeat"] * entry["times"])
+        else:
+            result.append(expanded(entry))
+    return result
+
+
+def _asked_as(model: Model, name: str) -> Model:
+    """A variant asked for by its own id keeps the entry's shape; the answer says so."""
+    if "/" not in name or name.lower() == model.id.lower():
+        return model
+    note = f"{name} has the shape of {model.id}"
+    return msgspec.structs.replace(model, assumptions=(*model.assumptions, note))
+
+
+def _from_hub(name: str) -> Model:
+    """config.json (and hf_quant_config.json) from the Hugging Face hub; nothing else is fetched. Raises BadInput."""
+    try:
+        import huggingface_hub as hub
+    except ImportError:
+        raise MissingExtra(
+            f"{name} is not in the catalog, and reading it from the hub needs huggingface-hub",
+            got=name,
+            want="a catalog id, or the path of a config.json",
+            try_this=f"pip install 'rooflight[hub]'{_near_words(name)}",
+        ) from None
+    try:
+        cached = not _hub_in_reach()
+        config = hub.hf_hub_download(name, "config.json", local_files_only=cached)
+    except Exception as error:  # the hub client raises many kinds, for one reason each: say that reason
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise BadInput(
+            f"{name} is not in the catalog, and its config.json could not be fetched from the hub",
+            got=f"{type(error).__name__}: {reason}"[:200],
+            want="a catalog id, a reachable Hugging Face id, or the path of a config.json",
+            try_this=f"download config.json and give its path{_near_words(name)}",
+        ) from None
+    with contextlib.suppress(Exception):  # most repositories have none
+        hub.hf_hub_download(name, "hf_quant_config.json", local_files_only=cached)
+    return msgspec.structs.replace(read_model(config), id=name)
+
+
+def _hub_in_reach() -> bool:
+    """Whether the hub's name resolves (or a proxy stands between): without it the client retries for half a minute."""
+    import os
+    import socket
+    from urllib.parse import urlsplit
+    from urllib.request import getproxies
+
+    if getproxies():
+        return True
+    try:
+        socket.getaddrinfo(urlsplit(os.environ.get("HF_ENDPOINT") or "https://huggingface.co").hostname, 443)
+    except OSError:
+        return False
+    return True
+
+
+def _near(name: str) -> list[str]:
+    wanted = _plain(name)
+    index = _index()
+    close = difflib.get_close_matches(wanted, index, n=3, cutoff=0.6)
+    close += difflib.get_close_matches(wanted.partition("/")[2] or wanted, index, n=4, cutoff=0.5)
+    return list(dict.fromkeys(_spelled(stem) for found in close for stem in index[found]))[:5]
+
+
+def _near_words(name: str) -> str:
+    near = _near(name)
+    return f"; or one of {', '.join(near)}" if near else ""
+
+
+def unknown_model(name: str) -> UnknownName:
+    """The error for a name nobody knows, with the near ones."""
+    near = _near(name)
+    return UnknownName(
+        f"there is no model {name!r} in the catalog",
+        got=name,
+        want="an id of `rooflight models`, a Hugging Face id (org/name), or the path of a config.json",
+        try_this=", ".join(near) if near else "`rooflight models` for the list",
+    )

@@ -1,0 +1,101 @@
+"""`rooflight accelerators`: the catalog's devices, or one with its sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TextIO
+
+import click
+
+from rooflight.cli import complete
+from rooflight.cli.app import HELP_NAMES
+from rooflight.cli.output import Answer, Output, emit, output_options
+from rooflight.cli.values import Amount, one_of
+from rooflight.errors import BadInput
+from rooflight.spec.accelerator import Accelerator
+from rooflight.units import to_base
+
+
+@click.command("accelerators", context_settings=HELP_NAMES)
+@click.argument("name", metavar="[ID|FILE.toml]", required=False, shell_complete=complete.accelerators)
+@click.option("--vendor", metavar="NAME", help="Only of this vendor.")
+@click.option("--kind", metavar="NAME", help="Only of this kind: gpu, tpu, cpu ...")
+@click.option("--memory-min", type=Amount(), metavar="GB", help="Only with at least this much memory.")
+@click.option("--bandwidth-min", type=Amount(), metavar="GB/S", help="Only with at least this memory bandwidth.")
+@click.option(
+    "--format-peak", metavar="FORMAT", help="Only with a dense peak in this number format: bf16, fp8, fp4 ..."
+)
+@output_options
+def command(
+    name: str | None, output: Output, vendor: str | None, kind: str | None, memory_min: float | None,
+    bandwidth_min: float | None, format_peak: str | None,
+) -> int:  # fmt: skip
+    """The accelerators of the catalog, or one of them with every fact, its source and date, and its ridge points.
+
+    \b
+    rooflight accelerators --vendor amd --memory-min 100
+    rooflight accelerators h100-sxm
+    """
+    filters = (vendor, kind, memory_min, bandwidth_min, format_peak)
+    if name is not None:
+        if any(value is not None for value in filters):
+            raise BadInput(
+                "filters choose from the list, not from one accelerator", got=name, want="an id or filters, not both"
+            )
+        emit(output, _one(name))
+        return 0
+    from rooflight.catalog.accelerators import all_accelerators
+
+    cards = list(all_accelerators())
+    if vendor is not None:
+        vendor = one_of(vendor, _words(card.vendor for card in cards), "--vendor")
+    if kind is not None:
+        kind = one_of(kind, _words(card.kind for card in cards), "--kind")
+    if format_peak is not None:
+        format_peak = one_of(
+            format_peak, _words(form for card in cards for form in card.peak_flop_per_s), "--format-peak"
+        )
+    chosen = [
+        card
+        for card in cards
+        if (vendor is None or card.vendor.lower() == vendor)
+        and (kind is None or card.kind.lower() == kind)
+        and (format_peak is None or format_peak in card.peak_flop_per_s)
+        and _at_least(card.memory_bytes, memory_min, "GB")
+        and _at_least(card.memory_bytes_per_s, bandwidth_min, "GB/s")
+    ]
+    emit(output, _several(chosen))
+    return 0
+
+
+def _words(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({value.lower() for value in values if value}))
+
+
+def _at_least(value: float | None, least: float | None, unit: str) -> bool:
+    return least is None or (value is not None and value >= to_base(least, unit))
+
+
+def _one(name: str) -> Answer:
+    from rooflight.library import accelerator
+    from rooflight.show import accelerators as show
+    from rooflight.show.data import write_json
+
+    document = show.page(accelerator(name))
+
+    def json(stream: TextIO) -> None:
+        write_json(document, stream)
+
+    return Answer(lambda: document.answer, lambda: show.page_blocks(document), lambda: show.page_rows(document), json)
+
+
+def _several(cards: list[Accelerator]) -> Answer:
+    from rooflight.show import accelerators as show
+    from rooflight.show.data import write_json
+
+    document = show.listing(cards)
+
+    def json(stream: TextIO) -> None:
+        write_json(document, stream)
+
+    return Answer(lambda: document.answer, lambda: show.list_blocks(document), lambda: show.list_rows(document), json)

@@ -1,0 +1,53 @@
+"""`rooflight analyze`: one operating point."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from rooflight.cli import options
+from rooflight.cli.app import HELP_NAMES
+from rooflight.cli.output import Answer, Output, emit, output_options
+
+if TYPE_CHECKING:
+    from rooflight.show.blocks import Block
+    from rooflight.show.data import Rows
+
+
+@click.command("analyze", context_settings=HELP_NAMES)
+@options.model_argument
+@options.on_option(several=False)
+@options.field_options(*options.WORKLOAD, *options.PHASES, *options.DEPLOYMENT, swept=False)
+@click.option("--roofline/--no-roofline", "drawn", default=True, help="Draw the roofline below the text.")
+@output_options
+def command(model: str, on: str | None, drawn: bool, output: Output, **given: Any) -> int:
+    """Which ceiling binds in prefill and in decode, and the fastest each can go.
+
+    MODEL is a Hugging Face id from the catalog (`rooflight models`), a config.json, or a directory that holds one.
+
+    \b
+    rooflight analyze meta-llama/Llama-3.1-8B-Instruct --on h100-sxm
+    rooflight analyze ./config.json --on 4xh100-sxm --weights fp8 --batch 64 --isl 4096 --json
+    """
+    from rooflight.library import analyze
+
+    analysis = analyze(model, options.require_on(on), **options.fields(given))
+
+    def blocks() -> list[Block]:
+        from rooflight.show import analysis as show
+
+        return show.blocks(analysis, drawn=drawn, ascii_only=output.ascii)
+
+    def rows() -> Rows:
+        from rooflight.show import analysis as show
+
+        return show.rows(analysis)
+
+    def json(stream: TextIO) -> None:
+        from rooflight.show.data import write_json
+
+        write_json(analysis, stream)
+
+    emit(output, Answer(lambda: analysis.answer, blocks, rows, json))
+    return 0 if analysis.fits or analysis.phases else 1

@@ -1,0 +1,96 @@
+"""The command group: a command's module is imported when it is asked for."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from rooflight import __version__
+
+COMMANDS = ("analyze", "sweep", "models", "accelerators")
+PROGRAM = "rooflight"
+COMPLETE_VARIABLE = "_ROOFLIGHT_COMPLETE"
+USAGE = 2  # no command given: the help is shown
+HELP_NAMES = {"help_option_names": ["-h", "--help"]}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands live in modules of their own name, imported when needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as above
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"rooflight.cli.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with the near names of a command that does not exist."""
+        name = args[0]
+        if name in COMMANDS or name.startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        import difflib
+
+        from rooflight.errors import UnknownName
+
+        near = difflib.get_close_matches(name, COMMANDS, n=2, cutoff=0.4)
+        raise UnknownName(
+            f"there is no command {name[:60]!r}",
+            where="rooflight COMMAND",
+            got=name[:60],
+            want=f"one of {', '.join(COMMANDS)}",
+            try_this=" or ".join(f"rooflight {one}" for one in near) or "rooflight --help",
+        )
+
+    def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> Any:
+        """Run and exit; every error is said in the same shape (cli.failures)."""
+        from rooflight.cli.failures import run
+
+        sys.exit(run(self, args))
+
+    def run_plain(self, args: list[str]) -> Any:
+        """What the command returns, with every exception let through (click's own main would end some of them)."""
+        asked = os.environ.get(COMPLETE_VARIABLE)
+        if asked:
+            from click.shell_completion import shell_complete
+
+            return shell_complete(self, {}, PROGRAM, COMPLETE_VARIABLE, asked)
+        try:
+            with self.make_context(PROGRAM, [*args] or ["--help"]) as ctx:
+                return self.invoke(ctx)
+        except click.exceptions.Exit as end:
+            return end.exit_code if args else USAGE
+
+
+@click.group(cls=LazyGroup, context_settings=HELP_NAMES)
+@click.version_option(__version__, message="rooflight %(version)s")
+def app() -> None:
+    """Which ceiling LLM inference hits, in prefill and in decode, and the fastest it can go.
+
+    \b
+    rooflight analyze meta-llama/Llama-3.1-8B-Instruct --on h100-sxm
+    rooflight sweep ./config.json --on 8xh100-sxm,8xh200-sxm --batch 1:512:x2
+    rooflight models
+    rooflight accelerators h100-sxm
+
+    Exit status: 0 answered, 1 the answer is no (it does not fit), 2 wrong use or bad input, 3 a fact is missing
+    from every source.
+
+    Completion of commands, options, models, accelerators and formats:
+
+    \b
+    eval "$(_ROOFLIGHT_COMPLETE=bash_source rooflight)"      in ~/.bashrc
+    eval "$(_ROOFLIGHT_COMPLETE=zsh_source rooflight)"       in ~/.zshrc
+    _ROOFLIGHT_COMPLETE=fish_source rooflight | source       in fish's config
+
+    Without a screen to write to, lines are 80 wide and plain; NO_COLOR=1 turns colours off everywhere.
+    """

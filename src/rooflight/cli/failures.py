@@ -1,0 +1,125 @@
+"""How a command ends: its status, or an error in one shape (what, at, got, want, try). Never a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rooflight.errors import BadInput, RooflightError
+
+if TYPE_CHECKING:
+    from rooflight.cli.app import LazyGroup
+
+INTERRUPTED = 130  # 128 + SIGINT
+BROKEN_PIPE = 141  # 128 + SIGPIPE
+BUG = 70  # sysexits.h: internal software error
+_WRITE_ERRORS = (errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT)
+TRACEBACK_VARIABLE = "ROOFLIGHT_TRACEBACK"
+
+
+def run(app: LazyGroup, args: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit status; errors go to stderr, as JSON where --json was asked."""
+    words = list(sys.argv[1:] if args is None else args)
+    _survive_odd_text()
+    try:
+        status = app.run_plain(words)
+        sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except RooflightError as error:
+        return _say(error, words)
+    except click.ClickException as error:
+        return _say(usage(error), words)
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _leave_pipe()
+    except OSError as error:
+        return _no_output(error) if error.errno in _WRITE_ERRORS else _bug(error)
+    except Exception as error:
+        return _bug(error)
+
+
+def usage(error: click.ClickException) -> BadInput:
+    """click's own complaint in the shape of ours."""
+    ctx = getattr(error, "ctx", None)
+    near = getattr(error, "possibilities", None)
+    help_hint = f"{ctx.command_path if ctx else 'rooflight'} --help"
+    return BadInput(
+        error.message.rstrip(".") or _missing(error),
+        where=ctx.command_path if ctx else None,
+        want=ctx.get_usage().removeprefix("Usage: ").replace("\n", " ") if ctx else None,
+        try_this=" or ".join(sorted(near)) if near else help_hint,
+    )
+
+
+def _missing(error: click.ClickException) -> str:
+    """click's words for a parameter that was not given."""
+    return " ".join(error.format_message().split()).rstrip(".")
+
+
+def _say(error: RooflightError, words: Sequence[str]) -> int:
+    if _wants_json(words):
+        import msgspec
+
+        text = msgspec.json.encode(error.to_dict()).decode()
+    else:
+        text = str(error)
+    _complain(text)
+    return error.exit_status
+
+
+def _wants_json(words: Sequence[str]) -> bool:
+    """Whether JSON was asked for, told from the words themselves: they may not have been parsed."""
+    return "--json" in words or "--format=json" in words or ("--format", "json") in pairwise(words)
+
+
+def _bug(error: Exception) -> int:
+    if os.environ.get(TRACEBACK_VARIABLE):
+        import traceback
+
+        _complain(traceback.format_exc())
+    message = " ".join(str(error).split())[:400]
+    _complain(f"this is a bug in rooflight: {type(error).__name__}: {message}")
+    _complain(f"  try   {TRACEBACK_VARIABLE}=1 in front of the command shows where; please report it")
+    return BUG
+
+
+def _complain(text: str) -> None:
+    with contextlib.suppress(OSError):  # nobody listens
+        print(text, file=sys.stderr, flush=True)
+
+
+def _leave_pipe() -> int:
+    """The reader of our output has gone (`| head`): say nothing, not even when Python closes stdout."""
+    _forget_stdout()
+    return BROKEN_PIPE
+
+
+def _no_output(error: OSError) -> int:
+    """Standard output takes no more: a full disk, a broken device."""
+    _forget_stdout()
+    return _say(
+        BadInput("the answer cannot be written", where="standard output", got=error.strerror, try_this="-o FILE"), ()
+    )
+
+
+def _forget_stdout() -> None:
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+
+
+def _survive_odd_text() -> None:
+    """A name that the terminal's encoding lacks is written with escapes instead of ending the program."""
+    if sys.stdout is None:  # started with standard output closed
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
+    for stream in (sys.stdout, sys.stderr):
+        change: Any = getattr(stream, "reconfigure", None)
+        if change is not None:
+            change(errors="backslashreplace")

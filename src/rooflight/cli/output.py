@@ -1,0 +1,168 @@
+"""Where an answer goes and in which form: --format, --json, -o FILE, --ascii."""
+
+from __future__ import annotations
+
+import functools
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+
+import click
+
+from rooflight.cli.values import Choice
+from rooflight.errors import BadInput
+
+if TYPE_CHECKING:
+    from rooflight.show.blocks import Block
+    from rooflight.show.data import Rows
+
+_ENDINGS = {".json": "json", ".csv": "csv", ".md": "md", ".txt": "text"}
+_CHARTS = (".svg", ".png", ".html")
+_FORMATS = ("text", "json", "csv", "md")
+
+
+class Output(NamedTuple):
+    """file None: stdout."""
+
+    format: str
+    file: str | None
+    ascii: bool
+
+
+def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the output options; it is called with one argument `output` for them."""
+
+    @functools.wraps(command)
+    def with_output(*, form: str | None, as_json: bool, output: str | None, plain: bool, **rest: Any) -> Any:
+        return command(output=choose(form, as_json, output, plain), **rest)
+
+    options = (
+        click.option("--format", "form", type=Choice(*_FORMATS), metavar="|".join(_FORMATS), help="Form. [text]"),
+        click.option("--json", "as_json", is_flag=True, help="Short for --format json; errors are JSON too."),
+        click.option("-o", "--output", type=click.Path(), metavar="FILE",
+                     help="Write to FILE, in the form its ending says: .json .csv .md .txt"),
+        click.option("--ascii", "plain", is_flag=True, help="Text in plain ASCII characters."),
+    )  # fmt: skip
+    for option in reversed(options):
+        with_output = option(with_output)
+    return with_output
+
+
+def choose(form: str | None, as_json: bool, file: str | None, plain: bool) -> Output:
+    """What the output options mean together. Raises BadInput where they contradict each other."""
+    if as_json and form not in (None, "json"):
+        raise BadInput(
+            "two forms were asked for", where="--json, --format", got=f"--json and --format {form}", want="one"
+        )
+    asked = "json" if as_json else form
+    if file is None or file == "-":
+        return Output(asked or "text", None, plain)
+    ending = Path(file).suffix.lower()
+    if ending in _CHARTS:
+        raise BadInput(
+            "charts are not in this version", where="--output", got=file,
+            want=f"a file ending in {', '.join(_ENDINGS)}", try_this="the text form draws a roofline in the terminal",
+        )  # fmt: skip
+    named = _ENDINGS.get(ending)
+    if named is None and asked is None:
+        raise BadInput(
+            f"the ending {ending or 'of the file'!r} does not say which form is meant", where="--output", got=file,
+            want=f"a file ending in {', '.join(_ENDINGS)}", try_this="--format json",
+        )  # fmt: skip
+    if named is not None and asked not in (None, named):
+        raise BadInput(
+            f"{ending} and {asked} contradict each other", where="--output, --format", got=file,
+            want="an ending and a form that agree, or one of them left out",
+        )  # fmt: skip
+    return Output(asked or named or "text", file, plain)
+
+
+class Answer(NamedTuple):
+    """An answer in its four forms, each made only when asked for.
+
+    sentence    what a colleague could repeat
+    blocks      for text and Markdown
+    rows        for CSV
+    json        writes the document
+    """
+
+    sentence: Callable[[], str]
+    blocks: Callable[[], Iterable[Block]]
+    rows: Callable[[], Rows]
+    json: Callable[[TextIO], None]
+
+
+def emit(output: Output, answer: Answer) -> None:
+    """Write the answer in its form; where it goes to a file, stdout says the one sentence and the file's name."""
+    if output.file is None:
+        _write(output, answer, sys.stdout)
+        return
+    with open_whole(output.file) as stream:
+        _write(output, answer, stream)
+    print(answer.sentence())
+    print(f"written to {output.file}")
+
+
+def _write(output: Output, answer: Answer, stream: TextIO) -> None:
+    if output.format == "json":
+        answer.json(stream)
+    elif output.format == "csv":
+        from rooflight.show.data import write_csv
+
+        write_csv(answer.rows(), stream)
+    elif output.format == "md":
+        from rooflight.show.markdown import write as write_markdown
+
+        write_markdown(answer.blocks(), stream)
+    else:
+        from rooflight.show.text import write as write_text
+
+        write_text(answer.blocks(), stream, ascii_only=output.ascii)
+
+
+@contextmanager
+def open_whole(name: str) -> Iterator[TextIO]:
+    """A file that appears when it is complete: written beside and renamed. Raises BadInput where it cannot be."""
+    path = Path(os.path.realpath(name))
+    try:
+        mode = path.stat().st_mode if path.exists() else None
+        if mode is not None and not stat.S_ISREG(mode):
+            if path.is_dir():
+                raise _cannot(name, "it is a directory")
+            with path.open("w", encoding="utf-8", newline="") as stream:  # a device or a pipe
+                yield stream
+            return
+        with _replacing(path, mode) as stream:
+            yield stream
+    except (OSError, ValueError) as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise _cannot(name, reason) from error
+
+
+@contextmanager
+def _replacing(path: Path, mode: int | None) -> Iterator[TextIO]:
+    beside = path.with_name(f".{path.name[:100]}.{os.urandom(4).hex()}")
+    if mode is not None and not os.access(path, os.W_OK):
+        raise PermissionError(13, "it may not be written")
+    stream = beside.open("x", encoding="utf-8", errors="backslashreplace", newline="")
+    try:
+        with stream:
+            yield stream
+        if mode is not None:
+            beside.chmod(stat.S_IMODE(mode))
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def _cannot(name: str, reason: str) -> BadInput:
+    return BadInput(
+        f"{name} cannot be written", where="--output", got=reason, want="a file in a directory that may be written"
+    )

@@ -1,0 +1,105 @@
+"""`rooflight sweep`: many operating points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from rooflight.cli import options, ranges
+from rooflight.cli.app import HELP_NAMES
+from rooflight.cli.output import Answer, Output, emit, output_options
+from rooflight.cli.values import Choice
+
+if TYPE_CHECKING:
+    from rooflight.show.blocks import Block
+    from rooflight.show.data import Rows
+    from rooflight.show.sweep import Summary
+    from rooflight.spec.sweep import SweepBlock
+
+_AXES = tuple(option.field for option in options.SHARED if option.axis)
+
+
+@click.command("sweep", context_settings=HELP_NAMES)
+@options.model_argument
+@options.on_option(several=True)
+@options.field_options(*options.SHARED, swept=True)
+@click.option(
+    "--phase",
+    type=Choice("decode", "prefill"),
+    metavar="decode|prefill",
+    help="The step a row is. [decode; prefill where isl or prefill-batch is swept and batch and context are not]",
+)
+@output_options
+def command(model: str, on: tuple[str, ...], phase: str | None, output: Output, **given: Any) -> int:
+    """Many operating points: where the knee, the ridge crossing and the KV limit are, then one row a point.
+
+    Options shown with RANGE or NAME,... take several values: 1,2,4 or START:STOP:STEP. A STEP of x2 doubles, 128 (or
+    +128) adds; both ends are included where a step meets them. CSV and JSON give every row, text about forty.
+
+    \b
+    rooflight sweep meta-llama/Llama-3.1-70B-Instruct --on 4xh100-sxm,4xh200-sxm --batch 1:512:x2
+    rooflight sweep ./config.json --on h100-sxm --context 1024:131072:x2 --weights bf16,fp8 -o rows.csv
+    """
+    from rooflight import library
+
+    cards = ranges.names(",".join(options.require_on(on)), "--on")
+    fixed, axes = split_axes(options.fields(given))
+    ranges.check_points({"accelerators": len(cards), **{name: len(values) for name, values in axes.items()}})
+    plan = library.model(model)
+    sweep = library.sweep(plan, cards if len(cards) > 1 else cards[0], axes, phase=phase, **fixed)
+    from rooflight.show.sweep import summary
+
+    ignoring = bool(given["ignore_capacity"])
+    blocks = _Watched(sweep)
+    emit(output, _answer(blocks, summary(sweep, plan.id), ignoring))
+    return 0 if ignoring or blocks.some_fit else 1
+
+
+class _Watched:
+    """A sweep's blocks as they pass, and whether a point of them fitted."""
+
+    def __init__(self, blocks: Iterable[SweepBlock]) -> None:
+        self.blocks = blocks
+        self.some_fit = False
+
+    def __iter__(self) -> Iterator[SweepBlock]:
+        for block in self.blocks:
+            self.some_fit = self.some_fit or bool(block.fits.any())
+            yield block
+
+
+def split_axes(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
+    """(fields with one value, axes with several); the ends of an axis are checked as a single value would be."""
+    from rooflight.spec.workload import Workload
+
+    fixed: dict[str, Any] = {}
+    axes: dict[str, Sequence[Any]] = {}
+    for name, value in given.items():
+        if name not in _AXES:
+            fixed[name] = value
+            continue
+        if name in Workload.__struct_fields__:
+            for end in (min(value), max(value)):
+                Workload(**{name: end})
+        if len(value) > 1:
+            axes[name] = value
+        else:
+            fixed[name] = value[0]
+    return fixed, axes
+
+
+def _answer(sweep: Iterable[SweepBlock], head: Summary, ignoring: bool) -> Answer:
+    from rooflight.show import sweep as show
+
+    def blocks() -> list[Block]:
+        return show.blocks(sweep, head, ignore_capacity=ignoring)
+
+    def rows() -> Rows:
+        return show.flat_rows(show.rows(sweep, ignore_capacity=ignoring))
+
+    def json(stream: TextIO) -> None:
+        show.write_json(stream, head, show.rows(sweep, ignore_capacity=ignoring))
+
+    return Answer(lambda: head.answer, blocks, rows, json)

@@ -1,0 +1,203 @@
+"""The answer of `analyze` as blocks, and as flat rows for CSV. Its JSON is the value itself (spec.analysis)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from rooflight.show import numbers
+from rooflight.show.blocks import Block, Bullets, Drawing, Prose, Table
+from rooflight.show.data import Rows, flat, rows_of
+from rooflight.show.roof import Dot, Flat, draw
+from rooflight.spec.analysis import Analysis, MemoryBlock, OperatorBlock, Phase, Request
+
+# Operators are listed one by one until they cover this share of a phase's roofline time.
+COVERED = 0.95
+_MARKS = {"prefill": "P", "decode": "D", "verify": "V", "mixed": "M"}
+_WORDS = (
+    "Ceiling: the shortest time physics allows, every resource used fully and at once. Roofline: each operator at its "
+    "own limit, one after the other. Bound: the resource that takes longest. Above the ridge, arithmetic is the limit; "
+    "below it, memory."
+)
+
+
+def blocks(analysis: Analysis, *, drawn: bool = True, ascii_only: bool = False) -> list[Block]:
+    """Sentence, warnings, phases, bytes, memory, operators, request, assumptions, roofline."""
+    shown: list[Block] = [Prose(analysis.answer, "answer")]
+    shown += [Prose(f"Warning: {text}", "warning") for text in analysis.warnings]
+    phases = analysis.phases or {}
+    if phases:
+        shown += [_phase_table(phases), Prose(_WORDS, "note"), _byte_table(phases)]
+    shown.append(Prose(memory_line(analysis)))
+    shown += [_operator_table(name, phase) for name, phase in phases.items()]
+    if analysis.request is not None:
+        shown.append(Prose(_request_line(analysis.request, analysis.workload)))
+    shown.append(Bullets("Assumed:", analysis.assumptions))
+    if drawn and phases:
+        shown += _roofline(analysis, phases, ascii_only)
+    return shown
+
+
+def rows(analysis: Analysis) -> Rows:
+    """One row a phase (a single one with bound capacity where nothing fits), without the operators."""
+    same = {
+        "model": analysis.model.id,
+        "accelerator": analysis.accelerator.id,
+        **{name: analysis.deployment[name] for name in ("devices", "tp", "pp", "ep", "dp", "weights", "kv_cache")},
+        **analysis.workload,
+        "fits": analysis.memory.fits,
+        "max_batch": analysis.memory.max_batch,
+    }
+    if not analysis.phases:
+        return rows_of([{**same, "phase": None, "bound": analysis.bound}])
+    found = []
+    for name, phase in analysis.phases.items():
+        fields = msgspec.to_builtins(phase)
+        del fields["operators"], fields["flop_by_format"]
+        fields["tokens_per_s_per_user"] = fields["tokens_per_s_per_user"] or dict.fromkeys(fields["time_s"])
+        found.append(flat({**same, "phase": name, **fields}))
+    return rows_of(found)
+
+
+def _phase_table(phases: dict[str, Phase]) -> Table:
+    return Table(
+        heads=(
+            "phase", "bound", "ceiling", "roofline", "tok/s\nceiling", "tok/s\nroofline",
+            "FLOP/\nbyte", "ridge", "time is\nbound by",
+        ),
+        left=("phase", "bound", "time is\nbound by"),
+        rows=tuple(
+            (
+                name,
+                phase.bound,
+                numbers.seconds(phase.time_s.ceiling),
+                numbers.seconds(phase.time_s.roofline),
+                numbers.plain(phase.tokens_per_s.ceiling),
+                numbers.plain(phase.tokens_per_s.roofline),
+                numbers.plain(phase.intensity_flop_per_byte),
+                numbers.plain(phase.ridge_flop_per_byte),
+                spent(phase.split),
+            )
+            for name, phase in phases.items()
+        ),
+    )  # fmt: skip
+
+
+def spent(split: dict[str, float]) -> str:
+    """What operators are bound by, weighted by their time, largest first."""
+    parts = sorted(split.items(), key=lambda part: -part[1])
+    return "\n".join(f"{name} {numbers.percent(share)}" for name, share in parts if share >= 0.005)
+
+
+def _byte_table(phases: dict[str, Phase]) -> Table:
+    heads = ("bytes of a step", "weights", "KV cache read", "KV cache written", "activations", "total")
+    parts = ("weights", "kv_read", "kv_write", "activations")
+
+    def cell(phase: Phase, part: str) -> str:
+        value: float = getattr(phase.bytes, part)
+        return f"{numbers.amount(value, 'B')} {numbers.percent(value / phase.bytes.total):>5}"
+
+    return Table(
+        heads=heads,
+        left=heads[:1],
+        rows=tuple(
+            (name, *(cell(phase, part) for part in parts), numbers.amount(phase.bytes.total, "B"))
+            for name, phase in phases.items()
+        ),
+    )
+
+
+def memory_line(analysis: Analysis) -> str:
+    """What lies in memory against what there is, and how many sequences would fit."""
+    held: MemoryBlock = analysis.memory
+    taken = held.weights_bytes + held.kv_bytes + held.reserve_bytes
+
+    def size(value: float) -> str:
+        return numbers.amount(value, "B")
+
+    return (
+        f"Memory: weights {size(held.weights_bytes)} + KV cache {size(held.kv_bytes)} + reserve "
+        f"{size(held.reserve_bytes)} ({size(held.withheld_bytes)} withheld from the engine, "
+        f"{size(held.engine_bytes)} for the engine itself, {size(held.activation_bytes)} working memory) = {size(taken)} of {size(held.usable_bytes)}; "
+        f"at most {held.max_batch:,} such sequences fit at once."
+    )
+
+
+def _operator_table(name: str, phase: Phase) -> Table:
+    heads = ("operator", "count", "FLOP", "bytes", "FLOP/byte", "bound", "time", "share")
+    main, rest = split_operators(phase.operators)
+    table = [_operator_row(op) for op in main]
+    if rest:
+        table.append(_others(rest))
+    title = (
+        f"{name.capitalize()}: the operators that take the roofline time (formats: {', '.join(phase.flop_by_format)})"
+    )
+    return Table(title=title, heads=heads, left=("operator", "bound"), rows=tuple(table))
+
+
+def split_operators(operators: tuple[OperatorBlock, ...]) -> tuple[list[OperatorBlock], list[OperatorBlock]]:
+    """The largest that together cover COVERED of the time, and the rest (a single one is no rest)."""
+    ranked = sorted(operators, key=lambda op: -op.share)
+    covered, taken = 0.0, 0
+    while taken < len(ranked) and covered < COVERED:
+        covered += ranked[taken].share
+        taken += 1
+    if len(ranked) - taken == 1:
+        taken += 1
+    return ranked[:taken], ranked[taken:]
+
+
+def _operator_row(op: OperatorBlock) -> tuple[str, ...]:
+    return (
+        op.name,
+        f"{op.count:,}",
+        numbers.amount(op.flop, ""),
+        numbers.amount(op.bytes, "B"),
+        numbers.plain(op.intensity_flop_per_byte),
+        op.bound,
+        numbers.seconds(op.time_s),
+        numbers.percent(op.share),
+    )
+
+
+def _others(rest: list[OperatorBlock]) -> tuple[str, ...]:
+    return (
+        f"{len(rest)} others",
+        f"{sum(op.count for op in rest):,}",
+        numbers.amount(sum(op.flop for op in rest), ""),
+        numbers.amount(sum(op.bytes for op in rest), "B"),
+        "",
+        "",
+        numbers.seconds(sum(op.time_s for op in rest)),
+        numbers.percent(sum(op.share for op in rest)),
+    )
+
+
+def _request_line(request: Request, load: dict[str, int | float | None]) -> str:
+    span, prefill = request.time_s, request.prefill_share
+    return (
+        f"A whole request ({load['isl']:,} tokens in, {load['osl']:,} out, {load['batch']:,} at a time): at best "
+        f"{numbers.seconds(span.ceiling)}, roofline {numbers.seconds(span.roofline)}; prefill is "
+        f"{numbers.percent(prefill.roofline)} of it."
+    )
+
+
+def _roofline(analysis: Analysis, phases: dict[str, Phase], ascii_only: bool) -> list[Block]:
+    """The roof of all devices with a dot a phase, at the speed of its roofline time."""
+    card = analysis.accelerator
+    used = {
+        form for phase in phases.values() for form, flop in phase.flop_by_format.items() if flop >= 0.01 * phase.flop
+    }
+    flats = [Flat(form, card.peak_flop_per_s[form] * card.count) for form in sorted(used)]
+    dots = [
+        Dot(_MARKS[name], phase.intensity_flop_per_byte, phase.flop / phase.time_s.roofline)
+        for name, phase in phases.items()
+        if phase.flop
+    ]
+    if not flats or not dots:
+        return []
+    bandwidth = card.memory_bytes_per_s * card.count
+    where = card.id if card.count == 1 else f"{card.count} x {card.id}"
+    peaks = ", ".join(f"{flat.name} {numbers.amount(flat.flop_per_s, 'FLOP/s')}" for flat in flats)
+    marks = ", ".join(f"{_MARKS[name]} {name}" for name in phases)
+    title = f"Roofline of {where}: {numbers.amount(bandwidth, 'B/s')}, {peaks}. {marks}, at roofline time."
+    return [Prose(title), Drawing(tuple(draw(flats, bandwidth, dots, ascii_only=ascii_only)))]

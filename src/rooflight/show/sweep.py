@@ -1,0 +1,323 @@
+"""The answer of `sweep`: the document rooflight.sweep/1 and its rows, made block by block as they are asked for.
+
+The JSON document:
+
+    schema          "rooflight.sweep/1"
+    answer          one sentence: the knee, the ridge crossing and the KV limit of the first deployment
+    model           the model's id
+    phase           "decode" or "prefill": which step every row is
+    axes            names of what was swept
+    points          how many rows
+    assumptions     as in analyze
+    warnings        as in analyze
+    landmarks       one a deployment (spec.sweep.Landmarks): accelerator, devices, tp, weights, kv_cache, context,
+                    ridge_batch, compute_batch, knee_batch (null: not below 2^20 sequences), kv_limit
+    rows            one a point: the fields of Row, nested ones as in analyze
+
+A row that does not fit has bound "capacity", and its times and rates are null, unless --ignore-capacity asked for them.
+CSV holds the rows alone, nested fields joined by a dot (`time_s.ceiling`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, islice
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TextIO
+
+import msgspec
+
+from rooflight.show import numbers
+from rooflight.show.blocks import Block, Bullets, Prose, Table
+from rooflight.show.data import Rows, encode
+from rooflight.spec.analysis import Bytes
+from rooflight.spec.steptime import BOUNDS
+from rooflight.spec.sweep import Landmarks, SweepBlock
+
+if TYPE_CHECKING:
+    from rooflight.serve.sweep import Sweep
+
+SCHEMA = "rooflight.sweep/1"
+# Rows of the text form; more are thinned evenly.
+TEXT_ROWS = 40
+_JSON_ROWS = 1000  # written at a time
+
+
+class OpenSpan(msgspec.Struct, frozen=True, gc=False):
+    """A Span that is null where the point does not fit."""
+
+    ceiling: float | None = None
+    roofline: float | None = None
+    expected: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class OpenCeilings(msgspec.Struct, frozen=True, gc=False):
+    """Ceilings that are null where the point does not fit."""
+
+    compute: float | None = None
+    memory: float | None = None
+    link: float | None = None
+    launch: float | None = None
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One point. FLOP and bytes are summed over all devices, times are wall times of one step."""
+
+    accelerator: str
+    devices: int
+    tp: int
+    pp: int
+    ep: int
+    dp: int
+    weights: str
+    kv_cache: str
+    phase: str
+    batch: int
+    prefill_batch: int
+    isl: int
+    osl: int
+    context: int | None
+    fits: bool
+    max_batch: int
+    bound: str
+    ceilings_s: OpenCeilings
+    time_s: OpenSpan
+    tokens_per_s: OpenSpan
+    tokens_per_s_per_user: OpenSpan
+    intensity_flop_per_byte: float
+    ridge_flop_per_byte: float
+    bytes: Bytes
+    flop: float
+    link_bytes: float
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """The document without its rows."""
+
+    schema: str = SCHEMA
+    answer: str
+    model: str
+    phase: str
+    axes: tuple[str, ...]
+    points: int
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...]
+    landmarks: tuple[Landmarks, ...]
+
+
+def summary(sweep: Sweep, model: str) -> Summary:
+    """What stands above the rows."""
+    landmarks = sweep.landmarks()
+    return Summary(
+        answer=answer(model, landmarks),
+        model=model,
+        phase=sweep.phase,
+        axes=sweep.axes,
+        points=sweep.points,
+        assumptions=sweep.assumptions,
+        warnings=sweep.warnings,
+        landmarks=landmarks,
+    )
+
+
+def answer(model: str, landmarks: Sequence[Landmarks]) -> str:
+    """How many sequences fit, where a larger decode batch stops paying, and where decode meets the ridge."""
+    first = next((mark for mark in landmarks if mark.kv_limit >= 1), landmarks[0])
+    where = first.accelerator if first.devices == 1 else f"{first.devices} x {first.accelerator}"
+    more = len(landmarks) - 1
+    others = f" ({more} more deployment{'s' * (more > 1)} below.)" if more else ""
+    if first.kv_limit < 1:
+        return f"{model} does not fit on {where} with {first.context:,} tokens of context.{others}"
+    return (
+        f"{model} on {where} ({first.weights} weights, {first.context:,} tokens of context): the KV cache holds at "
+        f"most {first.kv_limit:,} sequences; the knee, from which doubling the decode batch gains less than half, is "
+        f"{_batch(first.knee_batch, first.kv_limit)}; decode meets the ridge point "
+        f"{_batch(first.ridge_batch, first.kv_limit)}."
+        f"{others}"
+    )
+
+
+def _batch(batch: int | None, most: int) -> str:
+    if batch is None:
+        return "at no batch below 2^20"
+    return f"at batch {batch:,}" + (", more than fit" if batch > most else "")
+
+
+def rows(blocks: Iterable[SweepBlock], *, ignore_capacity: bool = False) -> Iterator[Row]:
+    """The points of the blocks, one after the other."""
+    for block in blocks:
+        yield from _block_rows(block, slice(None), ignore_capacity)
+
+
+_NESTED = {
+    "ceilings_s": OpenCeilings,
+    "time_s": OpenSpan,
+    "tokens_per_s": OpenSpan,
+    "tokens_per_s_per_user": OpenSpan,
+    "bytes": Bytes,
+}
+COLUMNS = tuple(
+    path
+    for name in Row.__struct_fields__
+    for path in ([f"{name}.{part}" for part in _NESTED[name].__struct_fields__] if name in _NESTED else [name])
+)
+
+
+def flat_rows(points: Iterable[Row]) -> Rows:
+    """The rows for CSV."""
+    return Rows(COLUMNS, map(attrgetter(*COLUMNS), points))
+
+
+def _block_rows(block: SweepBlock, chosen: slice, ignore_capacity: bool) -> Iterator[Row]:
+    """Rows of a block; `chosen` picks some of its points in the order of the grid."""
+    same = (
+        block.accelerator, block.devices, block.tp, block.pp, block.ep, block.dp, block.weights, block.kv_cache,
+        block.phase,
+    )  # fmt: skip
+    columns = _columns(block, chosen)
+    ridge = block.ridge_flop_per_byte
+    for (
+        batch, prefill_batch, isl, osl, context, fits, max_batch, bound, compute, memory, link, launch,
+        ceiling, roofline, tokens, flop, weights, kv_read, kv_write, activations, link_bytes,
+    ) in zip(*columns, strict=True):  # fmt: skip
+        total = weights + kv_read + kv_write + activations
+        shown = fits or ignore_capacity
+        users = batch if block.phase == "decode" else None
+        yield Row(
+            *same, int(batch), int(prefill_batch), int(isl), int(osl), None if context is None else int(context),
+            fits, int(max_batch),
+            BOUNDS[bound] if shown else "capacity",
+            OpenCeilings(compute, memory, link, launch) if shown else _NO_CEILINGS,
+            OpenSpan(ceiling, roofline) if shown else _NOTHING,
+            OpenSpan(tokens / ceiling, tokens / roofline) if shown else _NOTHING,
+            OpenSpan(tokens / users / ceiling, tokens / users / roofline) if shown and users else _NOTHING,
+            flop / total,
+            ridge,
+            Bytes(weights=weights, kv_read=kv_read, kv_write=kv_write, activations=activations, total=total),
+            flop,
+            link_bytes,
+        )  # fmt: skip
+
+
+_NOTHING, _NO_CEILINGS = OpenSpan(), OpenCeilings()
+
+
+def _columns(block: SweepBlock, chosen: slice) -> list[list[Any]]:
+    """The arrays of a block as plain lists of equal length."""
+    import numpy as np
+
+    time, work, copies = block.time, block.time.work, block.copies
+    arrays = (
+        block.batch, block.prefill_batch, block.isl, block.osl, block.context, block.fits, block.max_batch, time.bound,
+        time.compute_s, time.memory_s, time.link_s, time.launch_s, time.ceiling_s, time.roofline_s, block.tokens,
+        work.flop * copies, work.weight_bytes * copies, work.kv_read_bytes * copies, work.kv_write_bytes * copies,
+        work.activation_bytes * copies, work.link_bytes * copies,
+    )  # fmt: skip
+    return [np.broadcast_to(np.asarray(values), block.shape).reshape(-1)[chosen].tolist() for values in arrays]
+
+
+def write_json(stream: TextIO, head: Summary, points: Iterator[Row]) -> None:
+    """The document, written as the rows come: one row a line."""
+    stream.write(encode(head)[:-1] + ',"rows":[')
+    between = "\n"
+    while some := list(islice(points, _JSON_ROWS)):
+        stream.write(between + ",\n".join(encode(row) for row in some))
+        between = ",\n"
+    stream.write("\n]}\n")
+
+
+def blocks(sweep: Iterable[SweepBlock], head: Summary, *, ignore_capacity: bool = False) -> list[Block]:
+    """The sentence, the landmarks, the rows (thinned), the assumptions."""
+    shown: list[Block] = [Prose(head.answer, "answer")]
+    shown += [Prose(f"Warning: {text}", "warning") for text in head.warnings]
+    if len(head.landmarks) > 1:
+        shown.append(_landmark_table(head.landmarks))
+    few = list(thinned(sweep, head.points, ignore_capacity))
+    shown += [_row_table(title, list(group), head.axes) for title, group in groupby(few, _heading)]
+    if len(few) < head.points:
+        left = head.points - len(few)
+        shown.append(Prose(f"{left:,} of {head.points:,} rows left out; --format csv or json gives all.", "note"))
+    shown.append(Bullets("Assumed:", head.assumptions))
+    return shown
+
+
+def thinned(sweep: Iterable[SweepBlock], points: int, ignore_capacity: bool) -> Iterator[Row]:
+    """At most TEXT_ROWS rows, evenly spread; memory does not grow with the number of points."""
+    step = -(-points // TEXT_ROWS)
+    seen = 0
+    for block in sweep:
+        first = -seen % step
+        if first < block.points:
+            yield from _block_rows(block, slice(first, None, step), ignore_capacity)
+        seen += block.points
+
+
+_AXIS_HEADS = {"prefill_batch": "prefill\nbatch"}
+_IN_HEADING = ("accelerator", "weights", "kv_cache")
+
+
+def _heading(row: Row) -> str:
+    """What the rows of a table have in common."""
+    where = row.accelerator if row.devices == 1 else f"{row.devices} x {row.accelerator}"
+    ridge = numbers.plain(row.ridge_flop_per_byte)
+    step = row.phase.capitalize()
+    return f"{step} on {where}, {row.weights} weights, {row.kv_cache} KV cache, ridge point {ridge} FLOP/byte:"
+
+
+def _row_table(title: str, few: Sequence[Row], axes: Sequence[str]) -> Table:
+    """The swept values, then what they give."""
+    axes = [axis for axis in axes if axis not in _IN_HEADING] or ["batch"]
+    heads = (
+        *(_AXIS_HEADS.get(axis, axis) for axis in axes),
+        "bound", "ceiling", "roofline", "tok/s\nceiling", "tok/s\nroofline", "tok/s\na user",
+        "FLOP/\nbyte", "at most\nfit",
+    )  # fmt: skip
+    return Table(title=title, heads=heads, left=("bound",), rows=tuple(_cells(row, axes) for row in few))
+
+
+def _cells(row: Row, axes: Sequence[str]) -> tuple[str, ...]:
+    return (
+        *(numbers.count(getattr(row, axis)) for axis in axes),
+        row.bound,
+        numbers.seconds(row.time_s.ceiling),
+        numbers.seconds(row.time_s.roofline),
+        numbers.plain(row.tokens_per_s.ceiling),
+        numbers.plain(row.tokens_per_s.roofline),
+        numbers.plain(row.tokens_per_s_per_user.ceiling),
+        numbers.plain(row.intensity_flop_per_byte),
+        f"{row.max_batch:,}",
+    )
+
+
+def _landmark_table(landmarks: Sequence[Landmarks]) -> Table:
+    heads = (
+        "deployment",
+        "weights",
+        "KV cache",
+        "context",
+        "knee\nbatch",
+        "ridge\nbatch",
+        "compute\nbatch",
+        "KV\nlimit",
+    )
+    return Table(
+        title="Where the decode batch turns, a deployment a line:",
+        heads=heads,
+        left=heads[:3],
+        rows=tuple(
+            (
+                f"{mark.devices} x {mark.accelerator}, tp {mark.tp}",
+                mark.weights,
+                mark.kv_cache,
+                f"{mark.context:,}",
+                *(
+                    "-" if batch is None else f"{batch:,}"
+                    for batch in (mark.knee_batch, mark.ridge_batch, mark.compute_batch)
+                ),
+                f"{mark.kv_limit:,}",
+            )
+            for mark in landmarks
+        ),
+    )

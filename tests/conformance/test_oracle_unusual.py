@@ -1,0 +1,74 @@
+"""Unusual architectures and towers against transformers on the meta device (oracle.csv): parameters, caches, states.
+
+Where the oracle and the plan differ, the reason stands beside the difference.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from conformance.conftest import DATA
+from rooflight.catalog.config import read_model
+from rooflight.catalog.config.registry import FAMILIES, TOWER_FAMILIES
+from rooflight.work import count
+
+MODULES = {"linear_attention", "mamba", "convolution", "gemma_shared", "windows", "compressed", "wrapped"}
+
+# The oracle read this flat file as a nested one and took the class defaults: 128815 rows, where the file says 128896.
+MORE_ROWS = {"stepfun-ai__Step-3.7-Flash.json": 2 * (128896 - 128815) * 4096}
+# Kimi's projector (norm, two matrices) is counted with the text there and with the tower here.
+PROJECTOR = 2 * 1152 + (4608 + 1) * 4608 + (4608 + 1) * 7168
+
+
+def rows() -> list[dict[str, str]]:
+    if not DATA.is_dir():
+        return []
+    with (DATA / "oracle.csv").open(newline="") as file:
+        found = [row for row in csv.DictReader(file) if row["params_total"]]
+    return [row for row in found if ours(row["model_type"].lower())]
+
+
+def ours(model_type: str) -> bool:
+    text = model_type if model_type in FAMILIES else f"{model_type}_text"
+    # sglang's spelling of DeepSeek-V4
+    return FAMILIES.get(text) in MODULES or model_type in TOWER_FAMILIES or model_type == "deepseek_ref"
+
+
+def path_of(data: Path, name: str) -> Path:
+    return next(path for folder in ("configs", "configs_reconstructed") if (path := data / folder / name).exists())
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row["config"].removesuffix(".json"))
+def test_counts_equal_the_oracle(row, data):
+    """Total and active parameters with towers, and the towers alone, to the unit."""
+    model = read_model(path_of(data, row["config"]))
+    towers = sum(tower.parameters for tower in model.towers)
+    more = MORE_ROWS.get(row["config"], 0)
+    elsewhere = PROJECTOR if row["model_type"] == "kimi_k25" else 0
+
+    assert towers - elsewhere == int(row["params_vision_audio"])
+    assert count.parameters(model) + towers - more == int(row["params_total"])
+    assert count.active_parameters(model) + towers - more == int(row["params_active"])
+
+
+CACHED = [row for row in rows() if row["kv_bytes_per_token_bf16_full_layers"]]
+
+
+@pytest.mark.parametrize("row", CACHED, ids=lambda row: row["config"].removesuffix(".json"))
+def test_caches_equal_the_oracle(row, data):
+    """Bytes per token that grow, bytes per token inside windows, and constant state, in bf16 (states as kept)."""
+    model = read_model(path_of(data, row["config"]))
+
+    assert count.kv_bytes_per_token(model) == int(row["kv_bytes_per_token_bf16_full_layers"])
+    if row["model_type"] == "deepseek_v4":
+        # Every layer keeps a window of 128 keys of 512 that serve as values too. The oracle's column holds the two
+        # pure-window layers with the shared tensor counted twice (2 x 2 x 512 x 2) and the index keys once more
+        # (21 x 128 x 2 / 4); its constant state is those windows and the compressors' unfinished blocks.
+        assert count.window_kv_bytes_per_token(model) == 43 * 512 * 2
+        assert int(row["kv_bytes_per_token_bf16_sliding_layers"]) == 2 * 2 * 512 * 2 + 21 * 128 * 2 // 4
+        return
+    assert count.window_kv_bytes_per_token(model) == int(row["kv_bytes_per_token_bf16_sliding_layers"])
+    assert count.state_bytes_per_sequence(model) == int(row["constant_state_bytes_b1"])

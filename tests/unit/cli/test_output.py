@@ -1,0 +1,69 @@
+"""Files appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from rooflight.cli.output import choose, open_whole
+from rooflight.errors import BadInput
+
+
+def half_written(path, end):
+    with open_whole(str(path)) as stream:
+        stream.write("half")
+        raise end
+
+
+def test_a_crash_leaves_the_old_file(tmp_path):
+    path = tmp_path / "answer.json"
+    path.write_text("old")
+    with pytest.raises(KeyboardInterrupt):
+        half_written(path, KeyboardInterrupt)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_crash_leaves_no_new_file(tmp_path):
+    with pytest.raises(RuntimeError):
+        half_written(tmp_path / "answer.json", RuntimeError)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_mode_of_an_old_file_stays(tmp_path):
+    path = tmp_path / "answer.json"
+    path.write_text("old")
+    path.chmod(0o640)
+    with open_whole(str(path)) as stream:
+        stream.write("new")
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_link_is_written_through(tmp_path):
+    target, link = tmp_path / "target.csv", tmp_path / "link.csv"
+    target.write_text("old")
+    link.symlink_to(target)
+    with open_whole(str(link)) as stream:
+        stream.write("new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+
+
+def test_a_device_is_written_in_place():
+    with open_whole(os.devnull) as stream:
+        stream.write("gone")
+
+
+def test_a_directory_is_refused(tmp_path):
+    with pytest.raises(BadInput, match="cannot be written"), open_whole(str(tmp_path)):
+        pass
+
+
+def test_endings_and_forms():
+    assert choose(None, False, None, False).format == "text"
+    assert choose(None, True, None, False).format == "json"
+    assert choose(None, False, "a.CSV", False).format == "csv"
+    assert choose("md", False, "notes", False).format == "md"
+    assert choose("csv", False, "-", False).file is None

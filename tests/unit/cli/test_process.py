@@ -1,0 +1,163 @@
+"""The command line as a process: exit statuses, pipes, what it imports, that it never ends in a traceback."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import rooflight
+
+ANALYZE = ("analyze", "8b", "--on", "h100-sxm")
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (ANALYZE, 0),
+        (("analyze", "70b", "--on", "h100-sxm"), 1),
+        (("analyze", "8b", "--on", "h100-sxm", "--batch", "0"), 2),
+        (("analyze", "8b", "--on", "no-such-card"), 2),
+        (("analyze", "no-such-model", "--on", "h100-sxm"), 2),
+        (("sweep", "8b", "--on", "h100-sxm", "--batch", "1,2"), 0),
+        (("sweep", "70b", "--on", "h100-sxm", "--batch", "1,2"), 1),
+        (("models", "8b"), 0),
+        (("accelerators", "h100-sxm"), 0),
+        (("no-such-command",), 2),
+        ((), 2),
+        (("--help",), 0),
+    ],
+)
+def test_exit_status(process, words, status):
+    done = process(*words)
+    assert done.returncode == status
+    assert b"Traceback" not in done.stdout + done.stderr
+
+
+def test_version(process):
+    done = process("--version")
+    assert done.stdout.decode() == f"rooflight {rooflight.__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["analyze", "sweep", "models", "accelerators"])
+def test_help_of_every_command(process, command):
+    for option in ("-h", "--help"):
+        assert process(command, option).stdout.startswith(f"Usage: rooflight {command}".encode())
+
+
+_MODULES = """
+import atexit, sys
+atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr))
+from rooflight.cli import main
+sys.exit(main())
+"""
+
+
+def test_one_point_in_json_imports_neither_numpy_nor_rich(process):
+    done = process(*ANALYZE, "--json", code=_MODULES)
+    assert done.returncode == 0
+    json.loads(done.stdout)
+    loaded = {name.partition(".")[0] for name in done.stderr.decode().split()}
+    assert "rooflight" in loaded
+    assert not loaded & {"numpy", "rich", "huggingface_hub", "torch", "pandas"}
+
+
+def test_one_point_in_text_imports_no_numpy(process):
+    done = process(*ANALYZE, code=_MODULES)
+    loaded = {name.partition(".")[0] for name in done.stderr.decode().split()}
+    assert "rich" in loaded
+    assert "numpy" not in loaded
+
+
+def test_a_reader_that_leaves_is_no_error(process, models):
+    """`rooflight sweep ... --format csv | head -1`: quiet."""
+    words = [
+        sys.executable,
+        "-m",
+        "rooflight",
+        "sweep",
+        models["8b"],
+        "--on",
+        "h100-sxm",
+        "--batch",
+        "1:50000",
+        "--format",
+        "csv",
+    ]
+    source = str(rooflight.__path__[0]).removesuffix("rooflight")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={"PYTHONPATH": source}) as running:
+        assert running.stdout.readline().startswith(b"accelerator,")
+        running.stdout.close()
+        assert running.stderr.read() == b""
+        assert running.wait(60) == 141
+
+
+def test_an_interrupt_is_quiet_and_leaves_no_file(models, tmp_path):
+    words = [sys.executable, "-m", "rooflight", "sweep", models["8b"], "--on", "h100-sxm", "--batch", "1:3000000"]
+    source = str(rooflight.__path__[0]).removesuffix("rooflight")
+    path = tmp_path / "rows.csv"
+    with subprocess.Popen([*words, "-o", str(path)], stderr=subprocess.PIPE, env={"PYTHONPATH": source}) as running:
+        while not list(tmp_path.iterdir()):
+            assert running.poll() is None
+        running.send_signal(signal.SIGINT)
+        assert running.wait(60) == 130
+        assert b"Traceback" not in running.stderr.read()
+    assert list(tmp_path.iterdir()) == []
+
+
+_BROKEN = """
+import sys
+import rooflight.library
+def analyze(*args, **options):
+    raise ZeroDivisionError("by zero")
+rooflight.library.analyze = analyze
+from rooflight.cli import main
+sys.exit(main())
+"""
+
+
+def test_a_bug_is_one_line_and_status_70(process):
+    done = process(*ANALYZE, code=_BROKEN)
+    assert done.returncode == 70
+    assert done.stderr.decode().startswith("this is a bug in rooflight: ZeroDivisionError: by zero\n")
+    assert b"Traceback" not in done.stderr
+    shown = process(*ANALYZE, code=_BROKEN, env={"ROOFLIGHT_TRACEBACK": "1"})
+    assert b"Traceback" in shown.stderr
+
+
+def test_a_full_disk_is_said(process):
+    with open("/dev/full", "w") as full:
+        words = [sys.executable, "-m", "rooflight", "accelerators"]
+        source = str(rooflight.__path__[0]).removesuffix("rooflight")
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, env={"PYTHONPATH": source}, check=False)
+    assert done.returncode == 2
+    assert done.stderr.decode().startswith("the answer cannot be written")
+
+
+def test_an_ascii_terminal_gets_ascii(process):
+    done = process(*ANALYZE, env={"PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0
+    assert done.stdout.isascii()
+
+
+def test_no_colour_where_nobody_looks(process):
+    assert b"\x1b" not in process(*ANALYZE).stdout
+
+
+def test_bash_completion(process):
+    script = process(env={"_ROOFLIGHT_COMPLETE": "bash_source"})
+    assert b"_rooflight_completion" in script.stdout
+
+    def completed(line: str) -> list[str]:
+        words = line.split(" ")
+        env = {"_ROOFLIGHT_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+        return [one.partition(",")[2] for one in process(env=env).stdout.decode().split()]
+
+    assert completed("rooflight swe") == ["sweep"]
+    assert "h100-sxm" in completed("rooflight analyze x --on h100")
+    assert "8xh100-sxm" in completed("rooflight analyze x --on 8xh100-s")
+    assert "fp8" in completed("rooflight analyze x --weights fp8")
+    assert completed("rooflight analyze x --format cs") == ["csv"]
