@@ -18,7 +18,7 @@ ON = ("h100-sxm", "8xh100-sxm", "a100-sxm4-80gb", "4xb200", "8xmi300x", "l40s", 
 MODELS = (
     "meta-llama/Meta-Llama-3-8B",
     "meta-llama/Meta-Llama-3.1-70B",
-    "Qwen/Qwen2.5-0.5B",
+    "Qwen/Qwen3-0.6B",
     "Qwen/Qwen3-30B-A3B",
     "google/gemma-3-27b-it",
     "openai/gpt-oss-120b",

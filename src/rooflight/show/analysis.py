@@ -117,8 +117,8 @@ def memory_line(analysis: Analysis) -> str:
     return (
         f"Memory: weights {size(held.weights_bytes)} + KV cache {size(held.kv_bytes)} + reserve "
         f"{size(held.reserve_bytes)} ({size(held.withheld_bytes)} withheld from the engine, "
-        f"{size(held.engine_bytes)} for the engine itself, {size(held.activation_bytes)} working memory) = {size(taken)} of {size(held.usable_bytes)}; "
-        f"at most {held.max_batch:,} such sequences fit at once."
+        f"{size(held.engine_bytes)} for the engine itself, {size(held.activation_bytes)} working memory) = "
+        f"{size(taken)} of {size(held.usable_bytes)}; at most {held.max_batch:,} such sequences fit at once."
     )
 
 

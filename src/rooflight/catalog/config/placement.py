@@ -175,7 +175,9 @@ class _Placer:
 
 def _paths(own: str, holders: Iterable[str], name: str) -> Iterator[str]:
     for holder in holders:
-        for leaf in _LEAVES.get(name, name).split():
+        # Nemotron-H calls every mixer "mixer": out_proj there is the state-space layer's
+        leaves = "o_proj" if (holder, name) == ("mixer", "o") else _LEAVES.get(name, name)
+        for leaf in leaves.split():
             yield f"{own}{holder}.{leaf}"
 
 

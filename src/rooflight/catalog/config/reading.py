@@ -19,6 +19,7 @@ from rooflight.spec.model import Linear, Model, Tower
 # Where the text model stands in the config of a multimodal one.
 _TEXT_SECTIONS = ("text_config", "language_config", "llm_config", "thinker_config", "language_model_config", "llm")
 _TOWER_SECTIONS = ("vision_config", "audio_config", "visual", "vision_tower_config", "speech_config", "sound_config")
+_MOST_LAYERS = 10_000
 _DTYPES = {
     "bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "fp16": "fp16", "half": "fp16",
     "float32": "fp32", "fp32": "fp32", "float": "fp32",
@@ -45,6 +46,7 @@ def model_from_dict(
     if reader is None:
         raise unknown_type(outer, model_type, architecture)
     cfg = _completed(outer, cfg, model_type)
+    _refuse_endless(cfg)
     text = _headless(outer, architecture, reader(cfg))
     _check_routing(cfg, text)
     dtype = _dtype(outer, cfg)
@@ -87,6 +89,14 @@ def text_section(outer: Config) -> Config:
     return outer
 
 
+def _refuse_endless(cfg: Config) -> None:
+    """A layer count no model has is a mistake or an attack: refused before a plan of that many layers is made."""
+    for key in ("num_hidden_layers", "n_layer", "num_layers", "n_layers"):
+        value = cfg.raw(key)
+        if isinstance(value, int | float) and value > _MOST_LAYERS:
+            raise cfg.bad(key, value, f"a number of layers of at most {_MOST_LAYERS}")
+
+
 def _completed(outer: Config, cfg: Config, model_type: str) -> Config:
     """A nested text config with what it leaves to the outer one, and to the defaults of its model type."""
     if cfg is outer:
@@ -125,7 +135,9 @@ def _headless(outer: Config, architecture: str, text: Text) -> Text:
     """Embedding and reward models: the same stack without the vocabulary head."""
     name = architecture.lower()
     if name.endswith(("forsequenceclassification", "rewardmodel", "forrewardmodel")):
-        labels = len(outer.raw("id2label") or ()) or outer.integer("num_labels", default=1 if "reward" in name else 2)
+        names = outer.raw("id2label")
+        default = len(names) if isinstance(names, Mapping) and names else (1 if "reward" in name else 2)
+        labels = outer.integer("num_labels", default=default)
         outputs = "1 output" if labels == 1 else f"{labels} outputs"
         outer.assume(f"{architecture} scores a sequence with {outputs}: it has no vocabulary head")
         score = Linear(name="score", inputs=text.hidden, outputs=labels, split="none", pinned=True)
