@@ -100,7 +100,11 @@ def test_no_name_says_flops():
 
 
 def test_functions_stay_under_60_lines_and_files_under_400():
-    long = [f"{p.relative_to(SRC)}: {len(p.read_text().splitlines())} lines" for p in FILES if len(p.read_text().splitlines()) > 400]
+    long = [
+        f"{p.relative_to(SRC)}: {len(p.read_text().splitlines())} lines"
+        for p in FILES
+        if len(p.read_text().splitlines()) > 400
+    ]
     for path in FILES:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno >= 60:

@@ -12,9 +12,9 @@ import json
 from pathlib import Path
 
 import pytest
+
 from conformance import oracle_terms as terms
 from conformance.conftest import DATA
-
 from rooflight.catalog.config import read_model
 from rooflight.spec.model import Attention, LatentAttention, Layer, Model, Recurrent
 from rooflight.work import step as steps

@@ -46,9 +46,7 @@ BY_HAND = {
     + 32 * (4096 * 6144 + 4096 * 4096 + 3 * 4096 * 14336 + 2 * 4096)
     + 4096,
     # Orion: LayerNorms with bias
-    "OrionStarAI__Orion-14B.json": 2 * 84608 * 5120
-    + 40 * (4 * 5120 * 5120 + 3 * 5120 * 15360 + 4 * 5120)
-    + 2 * 5120,
+    "OrionStarAI__Orion-14B.json": 2 * 84608 * 5120 + 40 * (4 * 5120 * 5120 + 3 * 5120 * 15360 + 4 * 5120) + 2 * 5120,
     # Phi-2: one LayerNorm a layer, biases everywhere, also on the head
     "microsoft__phi-2.json": 2 * 51200 * 2560
     + 51200

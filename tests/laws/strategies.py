@@ -67,7 +67,11 @@ def _projections(mixer, hidden):
         kv = mixer.kv_heads * (mixer.head_dim + mixer.value_dim)
         return (
             Linear(
-                name="qkv", inputs=hidden, outputs=mixer.heads * mixer.head_dim + kv, kv_outputs=kv, kv_heads=mixer.kv_heads
+                name="qkv",
+                inputs=hidden,
+                outputs=mixer.heads * mixer.head_dim + kv,
+                kv_outputs=kv,
+                kv_heads=mixer.kv_heads,
             ),
             Linear(name="o", inputs=mixer.heads * mixer.value_dim, outputs=hidden, split="row"),
         )

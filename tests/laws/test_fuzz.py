@@ -107,7 +107,9 @@ FORMAT_FIELDS = ("weights", "activations", "compute", "kv_cache", "attention")
     ),
     formats=st.dictionaries(
         st.sampled_from(FORMAT_FIELDS),
-        st.one_of(st.sampled_from(["fp8", "bf16", "int4", "nvfp4", "q4_k", "flash", "naive", "auto"]), st.text(max_size=6)),
+        st.one_of(
+            st.sampled_from(["fp8", "bf16", "int4", "nvfp4", "q4_k", "flash", "naive", "auto"]), st.text(max_size=6)
+        ),
         max_size=2,
     ),
     on=st.sampled_from(["h100", "8xh100-sxm", "4xt4", "2xtpu-v5e", "mi250x", "apple-m3", "h1000", "0xh100", "", "8x"]),

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws.strategies import NARROWING, cards, deployments, models, workloads
 
+from laws.strategies import NARROWING, cards, deployments, models, workloads
 from rooflight.serve import phases
 from rooflight.serve.analyze import analyze
 from rooflight.serve.scenario import scenario
@@ -158,9 +158,7 @@ def test_larger_batch_is_slower_a_step_and_never_worse_in_throughput(model, card
     assert 8 / few <= 64 / many * ROUNDING
 
 
-@given(
-    tokens=st.integers(1, 500), context=st.integers(0, 500), window=st.integers(1, 400), top_k=st.integers(1, 400)
-)
+@given(tokens=st.integers(1, 500), context=st.integers(0, 500), window=st.integers(1, 400), top_k=st.integers(1, 400))
 def test_a_restricted_reach_never_sees_more(tokens, context, window, top_k):
     from rooflight.spec.model import Reach
 

@@ -1,4 +1,4 @@
-"""The docs are whole: what the tool has, a page explains. That outputs are fresh is `docs/paste.py --check`'s business."""
+"""The docs are whole: what the tool has, a page explains. Whether outputs are fresh, `docs/paste.py --check` says."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def _plain(name: str) -> str:
 def _entry_file(name: str) -> str | None:
     """The stem of the file a name stands for: an id, its part behind the slash, or an alias. None: no such entry."""
     stem = name.lower().replace("/", "__")
-    if re.fullmatch(r"[\w.-]+", stem) and (_FOLDER / f"{stem}.toml").is_file():
+    if re.fullmatch(r"[\w.-]{1,200}", stem) and (_FOLDER / f"{stem}.toml").is_file():
         return stem
     matches = _index().get(_plain(name), ())
     if len(matches) > 1:

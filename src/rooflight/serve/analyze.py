@@ -14,7 +14,6 @@ from rooflight.spec.analysis import (
     Analysis,
     Bytes,
     Ceilings,
-
     ModelBlock,
     OperatorBlock,
     Phase,
@@ -192,5 +191,3 @@ def _deployment(sc: Scenario) -> dict[str, object]:
 def _said(sc: Scenario) -> tuple[str, ...]:
     """Assumptions, each once, in order."""
     return tuple(dict.fromkeys(sc.assumptions))
-
-

@@ -25,7 +25,9 @@ def answer(sc: Scenario, phases: dict[str, Phase] | None, held: MemoryBlock) -> 
     fit = "" if held.fits else f"{does_not_fit(sc, held)} Ignoring that: "
     rate, user = decode.tokens_per_s.ceiling, decode.time_s.ceiling
     load = sc.workload
-    crowd = "" if load.batch == 1 else f" for each of {load.batch:,} sequences ({round_significant(rate)} tok/s together)"
+    crowd = (
+        "" if load.batch == 1 else f" for each of {load.batch:,} sequences ({round_significant(rate)} tok/s together)"
+    )
     return (
         f"{fit}{sc.model.id} on {where(sc)}: decode is {_WORDS[decode.bound]}, at best {scaled(user, 's')} a token "
         f"({round_significant(1 / user)} tok/s){crowd}; prefill of {_prompts(load.prefill_batch, load.isl)} is "
@@ -59,7 +61,11 @@ def does_not_fit(sc: Scenario, held: MemoryBlock) -> str:
 def _remedy(sc: Scenario) -> str:
     """The smallest number of cards, and the first narrower format, that would hold the scenario."""
     cards = _cards_needed(sc)
-    said = [f"{cards} x {sc.accelerator.id} would hold it" if cards else "no number of these cards up to 1,024 would hold it"]
+    said = [
+        f"{cards} x {sc.accelerator.id} would hold it"
+        if cards
+        else "no number of these cards up to 1,024 would hold it"
+    ]
     if sc.deployment.weights is None:
         for form in _NARROWER:
             narrower = _with(sc, weights=form)
@@ -92,4 +98,3 @@ def _with(sc: Scenario, **changes: object) -> Scenario | None:
         return scenario(sc.model, sc.accelerator, None, sc.workload, Deployment(**{**fields, **changes}))
     except RooflightError:
         return None
-

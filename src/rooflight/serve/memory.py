@@ -11,12 +11,12 @@ from rooflight.numeric import Number, floor, maximum, minimum
 from rooflight.serve.scenario import PREFILL_CHUNK_TOKENS, Scenario
 from rooflight.spec.analysis import MemoryBlock
 from rooflight.spec.model import Attention, LatentAttention, Model
+from rooflight.units import whole
 from rooflight.work.count import cache_elements, horizon, state_bytes, stored_format, tower_bytes, window_elements
 from rooflight.work.layout import Layout, kv_share, local_sizes
 from rooflight.work.numbers import Numbers
 from rooflight.work.reach import held_positions
 from rooflight.work.storage import element_bytes, linear_bytes
-from rooflight.units import whole
 
 
 def device_weight_bytes(model: Model, layout: Layout, numbers: Numbers) -> float:

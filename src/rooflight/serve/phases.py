@@ -15,7 +15,6 @@ from rooflight.spec.steptime import StepTime
 from rooflight.work import step as steps
 from rooflight.work.layout import Share, share_out
 
-
 # A stretch of decode steps counts as straight where its middle is this close to the line (relative).
 STRAIGHT_TOLERANCE = 1e-6
 # Decode steps of a request that are evaluated at most before stretches are taken as straight all the same.
@@ -50,9 +49,7 @@ def verify(sc: Scenario) -> PhaseTime:
     """One verify step: draft_tokens + 1 positions a sequence; tokens if all were accepted."""
     load = sc.workload
     share = share_out(load.batch, sc.layout)
-    step = steps.verify(
-        sequences=share.sequences, context=context_tokens(load), draft_tokens=load.draft_tokens
-    )
+    step = steps.verify(sequences=share.sequences, context=context_tokens(load), draft_tokens=load.draft_tokens)
     return _phase(sc, step, share, tokens=load.batch * (load.draft_tokens + 1), users=load.batch)
 
 
@@ -97,7 +94,14 @@ def main_format(sc: Scenario, time: StepTime) -> str:
 
 
 def _phase(
-    sc: Scenario, step: steps.Step, share: Share, *, tokens: Number, users: Number | None, overlap: Number = 1, fill: Number = 1
+    sc: Scenario,
+    step: steps.Step,
+    share: Share,
+    *,
+    tokens: Number,
+    users: Number | None,
+    overlap: Number = 1,
+    fill: Number = 1,
 ) -> PhaseTime:
     ops = steps.operators(sc.model, step, sc.layout, sc.numbers)
     time = step_time(ops, sc.rates, stages=sc.layout.pp, overlap=overlap, fill=fill)

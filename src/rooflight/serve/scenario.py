@@ -5,17 +5,17 @@ from __future__ import annotations
 import msgspec
 
 from rooflight.errors import BadInput
+from rooflight.numeric import Number
 from rooflight.roofline.rates import Rates, hardware_format, rates
 from rooflight.spec.accelerator import Accelerator
 from rooflight.spec.deployment import Deployment
 from rooflight.spec.formats import format_named
 from rooflight.spec.model import Model, Recurrent
 from rooflight.spec.workload import Workload
+from rooflight.units import scaled
 from rooflight.work.layout import Layout, check_layout
 from rooflight.work.numbers import Numbers
 from rooflight.work.storage import element_bytes
-from rooflight.units import scaled
-
 
 # Prompt tokens an engine runs through the model at once; longer prompts are chunked (vLLM's default on large GPUs).
 PREFILL_CHUNK_TOKENS = 8192
@@ -120,7 +120,7 @@ def _compute_of(name: str) -> str:
 _DEFAULTS = Workload()
 
 
-def context_tokens(workload: Workload) -> object:
+def context_tokens(workload: Workload) -> Number:
     """Tokens cached before the decode step: as given, else isl + osl / 2, the mean of the request."""
     return workload.isl + workload.osl // 2 if workload.context is None else workload.context
 
@@ -136,16 +136,16 @@ def _assumed_workload(workload: Workload) -> list[str]:
     return said
 
 
-def _assumed_formats(
-    model: Model, accelerator: Accelerator, deployment: Deployment, numbers: Numbers
-) -> list[str]:
+def _assumed_formats(model: Model, accelerator: Accelerator, deployment: Deployment, numbers: Numbers) -> list[str]:
     said = []
     if deployment.weights is None:
         said.append(f"weights as the config says: {model.quantization or model.dtype}")
     elif model.quantization:
         said.append(f"{deployment.weights} weights in place of the config's own {model.quantization}")
     else:
-        said.append(f"{deployment.weights} applies to the linear layers; tables, lm_head, norms and router keep {model.dtype}")
+        said.append(
+            f"{deployment.weights} applies to the linear layers; tables, lm_head, norms and router keep {model.dtype}"
+        )
     if deployment.activations is None:
         said.append("activations bf16, narrower only where the weight format brings it (W8A8, W4A4)")
     if deployment.kv_cache in (None, "auto"):
@@ -210,5 +210,7 @@ def _warnings(model: Model, workload: Workload) -> list[str]:
     said = []
     longest = workload.isl + workload.osl if workload.context is None else workload.context + 1
     if isinstance(longest, int) and longest > model.max_context:
-        said.append(f"{longest:,} tokens exceed the {model.max_context:,} that {model.id} was made for; computed anyway")
+        said.append(
+            f"{longest:,} tokens exceed the {model.max_context:,} that {model.id} was made for; computed anyway"
+        )
     return said

@@ -37,7 +37,11 @@ class Sweep:
     """The points of a sweep, computed block by block while iterating; memory does not grow with their number."""
 
     def __init__(
-        self, scenarios: tuple[Scenario, ...], grid: Mapping[str, np.ndarray[Any, Any]], phase: str, axes: tuple[str, ...]
+        self,
+        scenarios: tuple[Scenario, ...],
+        grid: Mapping[str, np.ndarray[Any, Any]],
+        phase: str,
+        axes: tuple[str, ...],
     ) -> None:
         self.scenarios = scenarios
         self.grid = grid
@@ -78,9 +82,7 @@ class Sweep:
             return tuple(landmarks(sc) for sc in self.scenarios)
         ends = sorted({int(self.grid["context"].min()), int(self.grid["context"].max())})
         loads = [msgspec.structs.replace(self.scenarios[0].workload, context=end) for end in ends]
-        return tuple(
-            landmarks(msgspec.structs.replace(sc, workload=load)) for sc in self.scenarios for load in loads
-        )
+        return tuple(landmarks(msgspec.structs.replace(sc, workload=load)) for sc in self.scenarios for load in loads)
 
     def columns(self) -> dict[str, np.ndarray[Any, Any]]:
         """Every point as flat arrays by name: bound is an index into spec.steptime.BOUNDS; times are seconds."""
@@ -113,8 +115,8 @@ def make_sweep(
     # The largest of each axis stands in for it, so that warnings and checks see the extreme.
     load = msgspec.structs.replace(workload, **{name: _largest(values) for name, values in grid.items()})
     Workload(**{name: getattr(load, name) for name in Workload.__struct_fields__})
-    for name, values in grid.items():
-        _check_axis(load, name, values)
+    for name, points in grid.items():
+        _check_axis(load, name, points)
     scenarios = tuple(
         scenario(model, card, count, load, deployment_with)
         for card, count in devices

@@ -59,7 +59,8 @@ class Accelerator(msgspec.Struct, frozen=True, kw_only=True):
     peak_flop_per_s         by number format, datasheet, fp32 accumulation
     fast_flop_per_s         by number format: the highest dense rate of any accumulator or clock that is known
     memory_bytes            what a program can allocate: stated GiB where known, else the vendor's label in decimal
-    unrated_link            a link that exists or can be fitted, but whose rate no source gives: PCIe does not stand for it
+    unrated_link            a link that exists or can be fitted, but whose rate no source gives; PCIe is no
+                            stand-in for it
     """
 
     id: str

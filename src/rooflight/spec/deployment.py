@@ -9,7 +9,6 @@ import msgspec
 
 from rooflight.errors import BadInput
 
-
 # More devices than any cluster has is a typing error.
 LARGEST_DEGREE = 1 << 20
 
@@ -47,10 +46,19 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
         for name in ("tp", "pp", "ep", "dp"):
             value: Any = getattr(self, name)
             blank = value is None and name == "tp"
-            if not blank and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_DEGREE):
-                raise BadInput(f"{name} must be a whole number of at least 1", where=f"--{name}", got=value, want="1, 2, 4 ...")
+            if not blank and (
+                isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_DEGREE
+            ):
+                raise BadInput(
+                    f"{name} must be a whole number of at least 1", where=f"--{name}", got=value, want="1, 2, 4 ..."
+                )
         share = self.gpu_memory_utilization
-        if isinstance(share, bool) or not isinstance(share, int | float) or not math.isfinite(share) or not 0 < share <= 1:
+        if (
+            isinstance(share, bool)
+            or not isinstance(share, int | float)
+            or not math.isfinite(share)
+            or not 0 < share <= 1
+        ):
             raise BadInput(
                 "gpu-memory-utilization must be a share between 0 and 1",
                 where="--gpu-memory-utilization",
@@ -59,4 +67,6 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
                 try_this="0.9",
             )
         if self.attention not in ("flash", "naive"):
-            raise BadInput("attention is flash or naive", where="--attention", got=self.attention, want="flash or naive")
+            raise BadInput(
+                "attention is flash or naive", where="--attention", got=self.attention, want="flash or naive"
+            )

@@ -129,7 +129,9 @@ def packed_int(method: str, *, bits: int, group: int, zero_point: bool = True) -
         scale_bits=16,
         zero_bits=bits if zero_point else 0,
         input_bits=32 if method == "gptq" else 0,
-        words=f"{method.upper()} {bits}-bit weights, groups of {group}" if group > 0 else f"{method.upper()} {bits}-bit",
+        words=f"{method.upper()} {bits}-bit weights, groups of {group}"
+        if group > 0
+        else f"{method.upper()} {bits}-bit",
     )
 
 

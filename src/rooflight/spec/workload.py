@@ -71,7 +71,9 @@ def _check(name: str, value: Any, least: int) -> None:
         import numpy as np
 
         array = np.asarray(value)
-        bad = array.dtype.kind not in "iuf" or not bool(((array >= least) & (array <= LARGEST) & (array % 1 == 0)).all())
+        bad = array.dtype.kind not in "iuf" or not bool(
+            ((array >= least) & (array <= LARGEST) & (array % 1 == 0)).all()
+        )
     else:
         bad = isinstance(value, bool) or not math.isfinite(value) or value < least or value != int(value)
     if bad or (is_plain(value) and value > LARGEST):

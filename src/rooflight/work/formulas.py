@@ -11,7 +11,13 @@ from rooflight.spec.work import Work
 
 
 def gemm(
-    *, tokens: Number, inputs: Number, outputs: Number, weight_bytes: Number, in_act_bytes: Number, out_act_bytes: Number
+    *,
+    tokens: Number,
+    inputs: Number,
+    outputs: Number,
+    weight_bytes: Number,
+    in_act_bytes: Number,
+    out_act_bytes: Number,
 ) -> Work:
     """A linear layer y[tokens, outputs] = x[tokens, inputs] W.
 
@@ -108,7 +114,16 @@ def latent_attention(
 
 
 def index_scores(
-    *, sequences: Number, pairs: Number, new: Number, cached: Number, heads: Number, head_dim: Number, key_dim: Number, kv_bytes: Number, act_bytes: Number
+    *,
+    sequences: Number,
+    pairs: Number,
+    new: Number,
+    cached: Number,
+    heads: Number,
+    head_dim: Number,
+    key_dim: Number,
+    kv_bytes: Number,
+    act_bytes: Number,
 ) -> Work:
     """The indexer of sparse attention: every query scores every earlier key, then keeps the best.
 
@@ -127,7 +142,14 @@ def index_scores(
 
 
 def recurrent_scan(
-    *, sequences: Number, new: Number, products: Number, state_elements: Number, state_bytes: Number, token_elements: Number, act_bytes: Number
+    *,
+    sequences: Number,
+    new: Number,
+    products: Number,
+    state_elements: Number,
+    state_bytes: Number,
+    token_elements: Number,
+    act_bytes: Number,
 ) -> Work:
     """A recurrent mixer in its step form: the state is read and written once, and met by every token.
 
@@ -147,7 +169,9 @@ def recurrent_scan(
     )
 
 
-def depthwise_conv(*, sequences: Number, new: Number, channels: Number, kernel: Number, state_bytes: Number, act_bytes: Number) -> Work:
+def depthwise_conv(
+    *, sequences: Number, new: Number, channels: Number, kernel: Number, state_bytes: Number, act_bytes: Number
+) -> Work:
     """A causal depthwise convolution: flop = 2 x tokens x channels x kernel; its window of state moves once each way.
 
     Check: sequences 1, new 1, channels 8192, kernel 4, state_bytes 65536, act_bytes 2 -> flop 65536, kv_read_bytes 65536.

@@ -118,11 +118,13 @@ def _check_experts(model: Model, layout: Layout) -> None:
 
 
 def _does_not_divide(option: str, degree: int, heads: int, what: str) -> BadInput:
-    fits = ", ".join(str(d) for d in _divisors(heads))
     return BadInput(
         f"{option} {degree} does not divide {what}",
-        where=f"--{option}", got=degree, want=f"one of {fits}", try_this=f"--{option} {_nearest(degree, heads)}, and --pp or --dp for the other devices",
-    )  # fmt: skip
+        where=f"--{option}",
+        got=degree,
+        want="one of " + ", ".join(map(str, _divisors(heads))),
+        try_this=f"--{option} {_nearest(degree, heads)}, and --pp or --dp for the other devices",
+    )
 
 
 def _nearest(degree: int, heads: int) -> int:
@@ -131,5 +133,3 @@ def _nearest(degree: int, heads: int) -> int:
 
 def _divisors(number: int) -> list[int]:
     return [d for d in range(1, min(number, 1024) + 1) if number % d == 0]
-
-

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from rooflight.numeric import Number
+from rooflight.numeric import Number, floor
 from rooflight.spec.model import Attention, Indexer, LatentAttention, Mixer, Reach, Recurrent
 from rooflight.spec.work import Operator, Work
 from rooflight.work import formulas, reach
@@ -53,7 +53,9 @@ def mixer_operators(
 
 def _op(name: str, kind: str, work: Work, numbers: Numbers) -> Operator:
     """The slices of a step share one kernel, so launches are those of one slice."""
-    return Operator(name=name, kind=kind, count=1, compute=numbers.kv_compute if kind == "attention" else "bf16", work=work)
+    return Operator(
+        name=name, kind=kind, count=1, compute=numbers.kv_compute if kind == "attention" else "bf16", work=work
+    )
 
 
 def _sum(works: Iterator[Work]) -> Work:
@@ -158,16 +160,14 @@ def _latent(mixer: LatentAttention, part: Slice, layout: Layout, numbers: Number
     return work if numbers.flash else work + _scores(heads, part, numbers)
 
 
-def _indexed(
-    indexer: Indexer | None, span: Reach, slices: tuple[Slice, ...], numbers: Numbers
-) -> Iterator[Operator]:
+def _indexed(indexer: Indexer | None, span: Reach, slices: tuple[Slice, ...], numbers: Numbers) -> Iterator[Operator]:
     """Every device scores with the whole indexer: it is small and not cut."""
     if indexer is not None:
         yield _op("indexer", "attention", _sum(_index(indexer, span, part, numbers) for part in slices), numbers)
 
 
 def _index(indexer: Indexer, span: Reach, part: Slice, numbers: Numbers) -> Work:
-    kept = part.context if span.stride == 1 else reach.floor(part.context / span.stride)
+    kept = part.context if span.stride == 1 else floor(part.context / span.stride)
     written = part.sequences * part.new * indexer.key_dim / span.stride * numbers.kv_bytes
     return formulas.index_scores(
         sequences=part.sequences,

@@ -92,5 +92,3 @@ def index_keys(reach: Reach, *, new: Number, context: Number) -> Number:
     if reach.stride > 1:
         return strided_sum(context + new, reach.stride, None) - strided_sum(context, reach.stride, None)
     return new * context + triangle(new)
-
-

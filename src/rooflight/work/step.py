@@ -61,9 +61,8 @@ def operators(model: Model, step: Step, layout: Layout, numbers: Numbers) -> tup
     merged: dict[object, Operator] = {}
     kinds: dict[object, str] = {}
     for key, kind, op in _all(model, step, layout, numbers):
-        if key in merged:
-            op = msgspec.structs.replace(op, count=op.count + merged[key].count)
-        merged[key] = op
+        times = merged[key].count if key in merged else 0
+        merged[key] = msgspec.structs.replace(op, count=op.count + times)
         kinds.setdefault(key, kind)
     names = [op.name for op in merged.values()]
     return tuple(
@@ -166,9 +165,7 @@ def _mlp(mlp: tuple[Linear, ...], tokens: Number, kind: str, count: int, cut: in
         yield _linear_row(linear, tokens, kind, count, cut, numbers)
 
 
-def _activation_row(
-    up: Linear, down: Linear, tokens: Number, kind: str, count: int, cut: int, numbers: Numbers
-) -> Row:
+def _activation_row(up: Linear, down: Linear, tokens: Number, kind: str, count: int, cut: int, numbers: Numbers) -> Row:
     """The activation function (and the gate product) between two matrices."""
     work = formulas.elementwise(
         tokens=tokens,
@@ -192,14 +189,18 @@ def _experts(
     sure = formulas.least_touched_experts(**routing) / layout.ep
     rows = pool_tokens * experts.chosen / layout.ep
     for position, linear in enumerate(experts.linears):
-        named = linear if linear.name.startswith("expert") else msgspec.structs.replace(linear, name=f"expert_{linear.name}")
+        named = (
+            linear
+            if linear.name.startswith("expert")
+            else msgspec.structs.replace(linear, name=f"expert_{linear.name}")
+        )
         if linear.name.endswith("down") and position:
             yield _activation_row(experts.linears[position - 1], named, rows, kind, count, layout.expert_cut, numbers)
-        (_, *key), _, op = _linear_row(named, rows, kind, count, layout.expert_cut, numbers)
+        key, _, op = _linear_row(named, rows, kind, count, layout.expert_cut, numbers)
         one = op.work.weight_bytes
         read = msgspec.structs.replace(op.work, weight_bytes=one * touched, avoidable_bytes=one * (touched - sure))
         op = msgspec.structs.replace(op, kind="experts", work=read)
-        yield ("experts", experts, named, *key), kind, op
+        yield ("experts", experts, key), kind, op
     combine = formulas.elementwise(
         tokens=rows, read_elements=model.hidden, written_elements=0, act_bytes=numbers.act_bytes
     ) + Work(activation_bytes=tokens * model.hidden * numbers.act_bytes, launches=1)
@@ -213,7 +214,9 @@ def _all_reduce(model: Model, tokens: Number, count: int, layout: Layout, number
     sent = formulas.all_reduce_bytes(
         payload_bytes=tokens * model.hidden * numbers.act_bytes, devices=layout.tp, in_switch=layout.in_switch
     )
-    op = Operator(name="all_reduce", kind="collective", count=count, compute="bf16", work=Work(link_bytes=sent, launches=1))
+    op = Operator(
+        name="all_reduce", kind="collective", count=count, compute="bf16", work=Work(link_bytes=sent, launches=1)
+    )
     yield ("all_reduce", model.hidden), "", op
 
 

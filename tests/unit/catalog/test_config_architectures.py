@@ -83,4 +83,7 @@ def test_prefill_flop(name):
 def test_layers_stay_in_first_appearance_order_and_add_up():
     model = read("gpt_oss/types")
 
-    assert [(layer.count, layer.kind) for layer in model.layers] == [(3, "attention + MoE"), (4, "sliding attention + MoE")]
+    assert [(layer.count, layer.kind) for layer in model.layers] == [
+        (3, "attention + MoE"),
+        (4, "sliding attention + MoE"),
+    ]

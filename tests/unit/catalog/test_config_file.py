@@ -61,9 +61,7 @@ def test_names_are_read_off_the_path(tmp_path, path, name):
     assert read_model(file).id == name
 
 
-@pytest.mark.parametrize(
-    "name, side", [("config.json", "hf_quant_config.json"), ("m.json", "m_hf_quant_config.json")]
-)
+@pytest.mark.parametrize("name, side", [("config.json", "hf_quant_config.json"), ("m.json", "m_hf_quant_config.json")])
 def test_the_quantisation_sidecar_beside_it(tmp_path, name, side):
     file = write(tmp_path, json.dumps(LLAMA), name)
     write(tmp_path, json.dumps({"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}}), side)

@@ -74,10 +74,16 @@ def compressed(weights: dict[str, Any], activations: dict[str, Any] | None = Non
         ({"quant_method": "torchao", "quant_type": "int4_weight_only"}, "int4"),
         ({"quant_method": "exl2", "bits": 4.0}, "exl2-4bpw"),
         (
-            {"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "fp4"}, "input_tensors": {"dtype": "fp4"}}},
+            {
+                "quant_method": "quark",
+                "global_quant_config": {"weight": {"dtype": "fp4"}, "input_tensors": {"dtype": "fp4"}},
+            },
             "mxfp4-w4a4",
         ),
-        ({"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "fp8_e4m3"}, "input_tensors": {}}}, "fp8"),
+        (
+            {"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "fp8_e4m3"}, "input_tensors": {}}},
+            "fp8",
+        ),
         (compressed({"num_bits": 8, "type": "float", "strategy": "channel"}, {"num_bits": 8}), "fp8-channel"),
         (compressed({"num_bits": 8, "type": "float", "strategy": "tensor"}, {"num_bits": 8}), "fp8"),
         (compressed({"num_bits": 8, "type": "float", "strategy": "channel"}), "fp8-weight-only"),
@@ -137,7 +143,9 @@ def test_exclusion_of_one_layer_splits_the_group(prefix):
 
 def test_layer_1_is_not_layer_11():
     many = {**DENSE, "num_hidden_layers": 12}
-    model = read(many, {"quant_method": "fp8", "ignored_layers": ["model.layers.1.mlp.down_proj", "model.layers.1.mlp.up_proj"]})
+    model = read(
+        many, {"quant_method": "fp8", "ignored_layers": ["model.layers.1.mlp.down_proj", "model.layers.1.mlp.up_proj"]}
+    )
 
     assert [(layer.count, layer.mlp[1].format) for layer in model.layers] == [(11, "fp8"), (1, "bf16")]
 
@@ -173,7 +181,11 @@ def test_mixed_precision_names_every_module():
 
 def test_groups_with_targets_of_their_own():
     groups = {
-        "attention": {"weights": {"num_bits": 8, "type": "float"}, "input_activations": {}, "targets": ["re:.*self_attn.*"]},
+        "attention": {
+            "weights": {"num_bits": 8, "type": "float"},
+            "input_activations": {},
+            "targets": ["re:.*self_attn.*"],
+        },
         "rest": {"weights": {"num_bits": 4, "type": "float", "group_size": 16}, "targets": ["Linear"]},
     }
     got = formats(read(DENSE, {"quant_method": "compressed-tensors", "config_groups": groups, "ignore": ["lm_head"]}))

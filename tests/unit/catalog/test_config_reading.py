@@ -43,7 +43,12 @@ def test_a_plain_decoder_is_read_without_remarks():
     model = read()
 
     assert (model.assumptions, model.warnings) == ((), ())
-    assert (model.type, model.architecture, model.dtype, model.max_context) == ("llama", "LlamaForCausalLM", "bf16", 512)
+    assert (model.type, model.architecture, model.dtype, model.max_context) == (
+        "llama",
+        "LlamaForCausalLM",
+        "bf16",
+        512,
+    )
     assert count.parameters(model) == 2 * 100 * 64 + 2 * (64 * 128 + 64 * 64 + 3 * 64 * 96 + 2 * 64) + 64
 
 
@@ -95,7 +100,9 @@ def test_a_text_section_is_found_and_errors_name_it(section):
     assert model.hidden == 64
     assert model.layers == read().layers
     with pytest.raises(BadConfig) as caught:
-        model_from_dict({"model_type": "some_vlm", section: {**broken, "model_type": "olmo"}}, id="test", origin="c.json")
+        model_from_dict(
+            {"model_type": "some_vlm", section: {**broken, "model_type": "olmo"}}, id="test", origin="c.json"
+        )
     assert caught.value.where == f"c.json: {section}.hidden_size"
 
 
@@ -218,7 +225,10 @@ def test_a_missing_architecture_and_type():
         ({"model_type": "qwen2", "sliding_window": 8}, [None, None]),
         ({"model_type": "qwen2", "sliding_window": 8, "use_sliding_window": True, "max_window_layers": 1}, [None, 8]),
         ({"model_type": "gemma2", "sliding_window": 8}, [8, None]),
-        ({"model_type": "gemma2", "sliding_window": 8, "layer_types": ["full_attention", "sliding_attention"]}, [None, 8]),
+        (
+            {"model_type": "gemma2", "sliding_window": 8, "layer_types": ["full_attention", "sliding_attention"]},
+            [None, 8],
+        ),
         ({"model_type": "llama", "sliding_window": 8}, [None, None]),
         ({"model_type": "exaone4", "sliding_window": 8, "sliding_window_pattern": "LG"}, [8, None]),
     ],
@@ -255,7 +265,9 @@ def test_a_nas_model_has_layers_of_its_own_shapes():
         {"attention": {"no_op": True}, "ffn": {"ffn_mult": 1.3125}},
         {"attention": {"replace_with_linear": True}, "ffn": {"no_op": True}},
     ]
-    model = read(model_type="nemotron-nas", hidden_size=8192, num_attention_heads=64, num_hidden_layers=3, block_configs=blocks)
+    model = read(
+        model_type="nemotron-nas", hidden_size=8192, num_attention_heads=64, num_hidden_layers=3, block_configs=blocks
+    )
 
     assert [layer.kind for layer in model.layers] == ["attention + dense", "dense", "linear map"]
     assert [layer.mlp[0].outputs for layer in model.layers if layer.mlp] == [2 * 28672, 2 * 7168]

@@ -101,6 +101,8 @@ class Patterns:
     def find(self, paths: Iterable[str], number: int) -> str | None:
         """The format of the first pattern that means one of these paths (or a module it lies in)."""
         globs = [*self.globs.get(number, ()), *self.everywhere]
+        if not (globs or self.exact or self.words or self.regexes):
+            return None
         for path in paths:
             found = self._exact(path) or _by_glob(path, globs) or self._by_word(path) or self._by_regex(path)
             if found is not None:
@@ -108,7 +110,7 @@ class Patterns:
         return None
 
     def _exact(self, path: str) -> str | None:
-        while path:
+        while path and self.exact:
             if path in self.exact:
                 return self.exact[path]
             path = path.rpartition(".")[0]
