@@ -1,0 +1,236 @@
+"""Writes every command output, session and list into README.md and docs/*.md, so that none is typed by hand.
+
+    python docs/paste.py            write the pages
+    python docs/paste.py --check    fail, with a diff, where a page differs from what the tool says
+
+Two markers stand on lines of their own; what is between a marker and `<!-- end -->` is ours to write:
+
+    <!-- run: rooflight analyze llama-3.1-8b --on h100 head=12 -->     a command; head=12 keeps 12 lines
+    <!-- list: accelerators -->                                        one of the lists below (LISTS)
+
+Blocks fenced as `pycon` are sessions: their statements are run, and what they print is written below them.
+Run from anywhere; rooflight is the one of this Python.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import difflib
+import doctest
+import io
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+MARKED = re.compile(
+    r"^<!-- (?P<kind>run|list): (?P<what>.+?)(?: head=(?P<head>\d+))? -->\n(?P<body>.*?)^<!-- end -->$",
+    re.MULTILINE | re.DOTALL,
+)
+SESSION = re.compile(r"^```pycon\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+ENVIRONMENT = {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8", "HF_HUB_OFFLINE": "1"}
+
+
+def run(command: str, head: int | None) -> str:
+    """The command as typed, and what it prints; an exit status that is not 0 is said below."""
+    program, *words = command.split()
+    if program != "rooflight":
+        raise SystemExit(f"a marker runs {program!r}; only rooflight is run")
+    done = subprocess.run(
+        [sys.executable, "-m", "rooflight", *words],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=ROOT,
+        env={**os.environ, **ENVIRONMENT},
+        check=False,
+    )
+    lines = (done.stdout + done.stderr).rstrip("\n").split("\n")
+    if head is not None and len(lines) > head:
+        lines = [*lines[:head], "..."]
+    if done.returncode:
+        lines.append(f"(exit status {done.returncode})")
+    return "\n".join(["", "```text", f"$ {command}", *lines, "```", "", ""])
+
+
+def session(body: str, names: dict[str, Any]) -> str:
+    """The statements of a session with what they print now; a page's sessions share their names."""
+    shown = []
+    for example in doctest.DocTestParser().get_examples(body):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(example.source, "session", "single"), names)
+        first, *more = example.source.rstrip("\n").split("\n")
+        shown += [f">>> {first}", *(f"... {line}".rstrip() for line in more)]
+        shown += printed.getvalue().rstrip("\n").split("\n") if printed.getvalue() else []
+    return "\n".join([*shown, ""])
+
+
+def _words(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def model_types() -> str:
+    """Every model_type that is read, by the module that reads it, and the other spellings."""
+    from rooflight.catalog.config.names import ALIASES
+    from rooflight.catalog.config.registry import FAMILIES
+
+    modules: dict[str, list[str]] = {}
+    for name, module in FAMILIES.items():
+        modules.setdefault(module, []).append(name)
+    lines = [f"{len(FAMILIES)} types, by the module of `catalog/config/` that reads them:", ""]
+    lines += [f"- {module}: {_words(sorted(names))}" for module, names in modules.items()]
+    spelled = [f"`{name}` as `{known}`" for name, known in sorted(ALIASES.items())]
+    return "\n".join([*lines, "", f"Other spellings: {', '.join(spelled)}."])
+
+
+def refused_types() -> str:
+    """What is refused by name."""
+    from rooflight.catalog.config import names
+
+    kinds = {
+        "Encoders": names._ENCODERS,
+        "Encoder-decoders": names._ENCODER_DECODERS,
+        "Other recurrent shapes": names._OTHER_RECURRENT,
+    }
+    return "\n".join(f"- {kind}: {_words(sorted(found))}" for kind, found in kinds.items())
+
+
+def towers() -> str:
+    """The outer types whose vision or audio towers are counted."""
+    from rooflight.catalog.config.registry import TOWER_FAMILIES
+
+    return _words(sorted(TOWER_FAMILIES))
+
+
+def formats() -> str:
+    """A table of the storage formats: bits of a 4096 x 4096 matrix, scales included."""
+    from rooflight.spec.formats import FORMATS, SPELLINGS
+    from rooflight.work.storage import matrix_bytes
+
+    lines = ["| name | bits a weight | products run in | what it is |", "|---|---|---|---|"]
+    for form in FORMATS.values():
+        bits = 8 * matrix_bytes(inputs=4096, outputs=4096, groups=1, form=form) / 4096**2
+        product = form.compute if form.activations else "the activations' format"
+        lines.append(f"| `{form.id}` | {bits:.6g} | {product} | {form.words} |")
+    spelled = [f"`{name}` as `{known}`" for name, known in SPELLINGS.items()]
+    return "\n".join([*lines, "", f"Other spellings: {', '.join(spelled)}."])
+
+
+def accelerators() -> str:
+    """Every accelerator id by vendor; uncertain ones marked."""
+    from rooflight.catalog.accelerators import all_accelerators
+
+    vendors: dict[str, list[str]] = {}
+    for card in all_accelerators():
+        vendors.setdefault(card.vendor, []).append(card.id + ("?" if card.confidence == "C" else ""))
+    lines = [f"- {vendor} ({len(found)}): {_words(found)}" for vendor, found in sorted(vendors.items())]
+    return "\n".join([f"{sum(map(len, vendors.values()))} entries; `?` marks confidence C.", "", *lines])
+
+
+def families() -> str:
+    """The short names that stand for one of several entries."""
+    import tomllib
+
+    import rooflight
+
+    table = tomllib.loads((Path(rooflight.__file__).parent / "catalog" / "aliases.toml").read_text(encoding="utf-8"))
+    lines = ["| short name | read as | could also be |", "|---|---|---|"]
+    lines += [f"| `{name}` | `{ids[0]}` | {_words(ids[1:])} |" for name, ids in table["pick"].items()]
+    return "\n".join(lines)
+
+
+def assumed() -> str:
+    """What is assumed of each family, and why."""
+    import tomllib
+
+    import rooflight
+
+    file = Path(rooflight.__file__).parent / "catalog" / "assumptions.toml"
+    table = tomllib.loads(file.read_text(encoding="utf-8"))
+    lines = ["| family | clock margin | last-level cache | launch, graph | launch, eager | engine |", "|" + "---|" * 6]
+    for one in table["assumed"]:
+        lines.append(
+            f"| {', '.join(one['families'])} | {one['peak_margin']:g} | {one['last_level_cache_MiB']} MiB "
+            f"| {one['launch_graph_us']:g} us | {one['launch_eager_us']:g} us | {one['engine_reserve_GiB']:g} GiB |"
+        )
+    return "\n".join(lines)
+
+
+def counts() -> str:
+    """One line for the README."""
+    from rooflight.catalog.accelerators import all_accelerators
+    from rooflight.catalog.config.registry import FAMILIES
+    from rooflight.catalog.models import ids
+
+    cards = list(all_accelerators())
+    sure = sum(card.confidence != "C" for card in cards)
+    vendors = len({card.vendor for card in cards})
+    lines = [
+        f"- Models: any `config.json` of {len(FAMILIES)} model types; {len(ids())} well-known models by name, offline.",
+        f"- Accelerators: {len(cards)} of {vendors} vendors, {sure} of them backed by a vendor's document or two other",
+        "  sources, the others marked as uncertain; or your own card as a TOML file.",
+    ]
+    return "\n".join(lines)
+
+
+LISTS: dict[str, Callable[[], str]] = {
+    "model-types": model_types,
+    "refused-types": refused_types,
+    "towers": towers,
+    "formats": formats,
+    "accelerators": accelerators,
+    "families": families,
+    "assumed": assumed,
+    "counts": counts,
+}
+
+
+def written(page: str) -> str:
+    """A page with every marked part and session made anew."""
+    names: dict[str, Any] = {}
+
+    def marked(match: re.Match[str]) -> str:
+        head = int(match["head"]) if match["head"] else None
+        body = run(match["what"], head) if match["kind"] == "run" else f"\n{LISTS[match['what']]()}\n\n"
+        first = match[0].split("\n", 1)[0]
+        return f"{first}\n{body}<!-- end -->"
+
+    page = MARKED.sub(marked, page)
+    return SESSION.sub(lambda match: f"```pycon\n{session(match['body'], names)}```", page)
+
+
+def main() -> int:
+    """Write the pages, or say where they are stale."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 with a diff where a page is stale")
+    check = parser.parse_args().check
+    os.environ.update(ENVIRONMENT)
+    os.chdir(ROOT)
+    stale = False
+    for path in PAGES:
+        before = path.read_text(encoding="utf-8")
+        after = written(before)
+        if after == before:
+            continue
+        stale = True
+        name = str(path.relative_to(ROOT))
+        if check:
+            lines = (before.splitlines(), after.splitlines())
+            print("\n".join(difflib.unified_diff(*lines, name, "as it should be", lineterm="", n=1)))
+        else:
+            path.write_text(after, encoding="utf-8")
+            print(f"written: {name}")
+    if check and stale:
+        print("run `python docs/paste.py` to write the pages anew", file=sys.stderr)
+    return int(check and stale)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
