@@ -19,7 +19,7 @@ $(STAMP)-demo: pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-$(STAMP)-dev: pyproject.toml requirements-dev.txt $(STAMP)-demo
+$(STAMP)-dev: requirements-dev.txt $(STAMP)-demo
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-dev.txt
 	@touch $@
 

@@ -1,4 +1,4 @@
-"""Hostile and unusual configs (configs_odd): answered as EXPECTED.md asks, or refused with the cause and no traceback."""
+"""Hostile and unusual configs (configs_odd): answered as EXPECTED.md asks, or refused with the cause."""
 
 from __future__ import annotations
 

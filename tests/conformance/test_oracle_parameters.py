@@ -8,8 +8,8 @@ from __future__ import annotations
 import csv
 
 import pytest
-from conformance.conftest import DATA
 
+from conformance.conftest import DATA
 from rooflight.catalog.config import read_model
 from rooflight.errors import BadConfig
 from rooflight.spec.model import Model
@@ -145,7 +145,7 @@ def test_parameters_by_hand(name: str, data: object) -> None:
 @pytest.mark.parametrize("row", [row for row in ROWS if row["model_type"] in REFUSED], ids=name_of)
 def test_refused(row: dict[str, str]) -> None:
     """Encoders, encoder-decoders and RWKV are refused by name, with exit status 2."""
-    with pytest.raises(BadConfig, match="encoder|RNN") as caught:
+    with pytest.raises(BadConfig, match=r"encoder|RNN") as caught:
         model_of(row["config"])
 
     assert caught.value.exit_status == 2

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 
 import pytest
-from conformance.conftest import DATA
 
+from conformance.conftest import DATA
 from rooflight.catalog.config import read_model
 from rooflight.work.count import tower_bytes, weight_bytes
 

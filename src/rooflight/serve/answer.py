@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rooflight.errors import BadInput, MissingFact
 from rooflight.serve.memory import memory
 from rooflight.serve.scenario import Scenario, scenario
 from rooflight.spec.analysis import MemoryBlock, Phase
@@ -25,14 +26,22 @@ def answer(sc: Scenario, phases: dict[str, Phase] | None, held: MemoryBlock) -> 
     fit = "" if held.fits else f"{does_not_fit(sc, held)} Ignoring that: "
     rate, user = decode.tokens_per_s.ceiling, decode.time_s.ceiling
     load = sc.workload
-    crowd = (
-        "" if load.batch == 1 else f" for each of {load.batch:,} sequences ({round_significant(rate)} tok/s together)"
-    )
+    together = f"{round_significant(rate)} tok/s together"
+    crowd = "" if load.batch == 1 else f" for each of {load.batch:,} sequences ({together})"
     return (
         f"{fit}{sc.model.id} on {where(sc)}: decode is {_WORDS[decode.bound]}, at best {scaled(user, 's')} a token "
-        f"({round_significant(1 / user)} tok/s){crowd}; prefill of {_prompts(load.prefill_batch, load.isl)} is "
-        f"{_WORDS[prefill.bound]}, at best {scaled(prefill.time_s.ceiling, 's')}."
+        f"({round_significant(1 / user)} tok/s){crowd}{_launches(decode)}; prefill of "
+        f"{_prompts(load.prefill_batch, load.isl)} is {_WORDS[prefill.bound]}, at best "
+        f"{scaled(prefill.time_s.ceiling, 's')}{_launches(prefill)}."
     )
+
+
+def _launches(phase: Phase) -> str:
+    """Where launching binds: how long it takes, since the ceiling leaves it out (kernels can be fused)."""
+    if phase.bound != "launch":
+        return ""
+    spent = scaled(phase.ceilings_s.launch, "s")
+    return f" if all its kernels were fused, while launching {phase.launches:,.0f} of them takes {spent}"
 
 
 def _prompts(prompts: int, isl: int) -> str:
@@ -60,17 +69,25 @@ def does_not_fit(sc: Scenario, held: MemoryBlock) -> str:
 
 def _remedy(sc: Scenario) -> str:
     """The smallest number of cards, and the first narrower format, that would hold the scenario."""
-    cards = _cards_needed(sc)
-    said = [
-        f"{cards} x {sc.accelerator.id} would hold it"
-        if cards
-        else "no number of these cards up to 1,024 would hold it"
-    ]
+    said = []
+    try:
+        cards = _cards_needed(sc)
+        said.append(
+            f"{cards} x {sc.accelerator.id} would hold it" if cards else "No layout of up to 1,024 cards holds it"
+        )
+    except MissingFact:
+        said.append(
+            f"How many {sc.accelerator.id} would hold it cannot be told: nothing is known of a link between them"
+        )
     if sc.deployment.weights is None:
         for form in _NARROWER:
             narrower = _with(sc, weights=form)
             if narrower is not None and memory(narrower).fits:
-                said.append(f"so would --weights {form} on {where(sc)}")
+                said.append(
+                    f"so would --weights {form} on {where(sc)}"
+                    if "would hold" in said[0]
+                    else f"--weights {form} would fit"
+                )
                 break
     return "; ".join(said) + "."
 
@@ -89,12 +106,10 @@ def _cards_needed(sc: Scenario) -> int | None:
 
 
 def _with(sc: Scenario, **changes: object) -> Scenario | None:
-    """The scenario with another deployment, None where that cannot be laid out."""
-    from rooflight.errors import RooflightError
-
+    """The scenario with another deployment, None where that cannot be laid out. Raises MissingFact."""
     fields = {name: getattr(sc.deployment, name) for name in sc.deployment.__struct_fields__}
     fields["tp"], fields["pp"] = sc.layout.tp, sc.layout.pp
     try:
         return scenario(sc.model, sc.accelerator, None, sc.workload, Deployment(**{**fields, **changes}))
-    except RooflightError:
+    except BadInput:
         return None

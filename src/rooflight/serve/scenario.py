@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from rooflight.errors import BadInput
-from rooflight.numeric import Number
+from rooflight.numeric import Number, is_plain
 from rooflight.roofline.rates import Rates, hardware_format, rates
 from rooflight.spec.accelerator import Accelerator
 from rooflight.spec.deployment import Deployment
@@ -13,8 +13,9 @@ from rooflight.spec.formats import format_named
 from rooflight.spec.model import Model, Recurrent
 from rooflight.spec.workload import Workload
 from rooflight.units import scaled
+from rooflight.work.count import layer_matrices, stored_format
 from rooflight.work.layout import Layout, check_layout
-from rooflight.work.numbers import Numbers
+from rooflight.work.numbers import Numbers, product_format
 from rooflight.work.storage import element_bytes
 
 # Prompt tokens an engine runs through the model at once; longer prompts are chunked (vLLM's default on large GPUs).
@@ -133,6 +134,10 @@ def _assumed_workload(workload: Workload) -> list[str]:
             said.append(f"{name.replace('_', '-')} {value}: the default")
     if workload.context is None:
         said.append("decode context isl + osl / 2 tokens, the mean of the request")
+    if is_plain(workload.draft_tokens) and workload.draft_tokens:
+        said.append("verify: tok/s as if every drafted token were accepted; the draft model's own time is not counted")
+    if is_plain(workload.chunk_tokens) and workload.chunk_tokens:
+        said.append("mixed: one prompt's chunk beside each decode step, half of that prompt cached before it")
     return said
 
 
@@ -151,12 +156,18 @@ def _assumed_formats(model: Model, accelerator: Accelerator, deployment: Deploym
     if deployment.kv_cache in (None, "auto"):
         own = f"; the checkpoint asks for {model.kv_format}: --kv-cache {model.kv_format}" if model.kv_format else ""
         said.append(f"KV cache bf16{own}")
-    wanted = {numbers.kv_compute, "bf16"}
-    for name in sorted(wanted):
+    for name in sorted(_multiplied(model, numbers)):
         used = hardware_format(accelerator, name)
         if used != name:
             said.append(f"{accelerator.id} has no {name} path: those products run at its {used} peak")
     return said
+
+
+def _multiplied(model: Model, numbers: Numbers) -> set[str]:
+    """The formats that products of the model run in, before the hardware has its say."""
+    matrices = [matrix for layer in model.layers for matrix, _ in layer_matrices(layer)]
+    matrices += [model.head] if model.head is not None else []
+    return {numbers.kv_compute, *(product_format(stored_format(m, numbers.weights), numbers) for m in matrices)}
 
 
 def _assumed_machine(accelerator: Accelerator, layout: Layout, deployment: Deployment) -> list[str]:

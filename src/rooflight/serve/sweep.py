@@ -213,10 +213,10 @@ def _block_columns(block: SweepBlock) -> dict[str, Any]:
     time, work = block.time, block.time.work
     moved = work.moved_bytes
     named = {
-        "batch": block.batch,
-        "prefill_batch": block.prefill_batch,
-        "isl": block.isl,
-        "osl": block.osl,
+        "accelerator": block.accelerator,
+        "devices": block.devices,
+        **{name: getattr(block, name) for name in PLAN_AXES},
+        **{name: np.asarray(getattr(block, name)).astype(np.int64) for name in GRID_AXES[:4]},
         "fits": block.fits,
         "max_batch": block.max_batch,
         "bound": time.bound,
@@ -235,4 +235,6 @@ def _block_columns(block: SweepBlock) -> dict[str, Any]:
         "link_bytes": work.link_bytes * block.copies,
         "intensity_flop_per_byte": work.flop / moved,
     }
-    return named if block.context is None else {**named, "context": block.context}
+    if block.context is None:
+        return named
+    return {**named, "context": np.asarray(block.context).astype(np.int64)}

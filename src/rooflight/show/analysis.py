@@ -15,8 +15,8 @@ COVERED = 0.95
 _MARKS = {"prefill": "P", "decode": "D", "verify": "V", "mixed": "M"}
 _WORDS = (
     "Ceiling: the shortest time physics allows, every resource used fully and at once. Roofline: each operator at its "
-    "own limit, one after the other. Bound: the resource that takes longest. Above the ridge, arithmetic is the limit; "
-    "below it, memory."
+    "own limit, one after the other. Bound: the resource whose ceiling is longest. Well above the ridge that is "
+    "arithmetic, well below it memory, unless links or launches take longer."
 )
 
 
@@ -151,7 +151,9 @@ def _operator_row(op: OperatorBlock) -> tuple[str, ...]:
         op.name,
         f"{op.count:,}",
         numbers.amount(op.flop, ""),
-        numbers.amount(op.bytes, "B"),
+        f"{numbers.amount(op.link_bytes, 'B')} sent"
+        if op.link_bytes and not op.bytes
+        else numbers.amount(op.bytes, "B"),
         numbers.plain(op.intensity_flop_per_byte),
         op.bound,
         numbers.seconds(op.time_s),

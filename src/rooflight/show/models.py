@@ -232,10 +232,11 @@ def page_blocks(document: Page) -> list[Block]:
 
 def _bytes_line(document: Page) -> str:
     block = document.model
-    head = "shared with the output head" if document.tied else "apart from the output head"
+    tied = "the input table is the output head too, so it is read once"
+    apart = "the input table is only looked up"
     said = [
-        f"Weights {block.weight_bytes:,.0f} bytes, of which a step reads at most {block.streamed_weight_bytes:,.0f} "
-        f"(not the input table, which is {head})."
+        f"Weights {block.weight_bytes:,.0f} bytes; a step reads at most {block.streamed_weight_bytes:,.0f} of them "
+        f"({tied if document.tied else apart})."
     ]
     if block.kv_bytes_per_token:
         said.append(f"KV cache {block.kv_bytes_per_token:,.0f} bytes a token in bf16.")

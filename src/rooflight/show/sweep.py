@@ -142,7 +142,7 @@ def answer(model: str, landmarks: Sequence[Landmarks]) -> str:
 def _batch(batch: int | None, most: int) -> str:
     if batch is None:
         return "at no batch below 2^20"
-    return f"at batch {batch:,}" + (", more than fit" if batch > most else "")
+    return f"at batch {batch:,}" + (" (beyond what fits)" if batch > most else "")
 
 
 def rows(blocks: Iterable[SweepBlock], *, ignore_capacity: bool = False) -> Iterator[Row]:

@@ -14,7 +14,7 @@ class SweepBlock(msgspec.Struct, frozen=True, kw_only=True):
 
     accelerator, devices, tp, pp, ep, dp, weights, kv_cache     the same for all points of the block
     phase           "decode" or "prefill"
-    batch, prefill_batch, isl, osl, context    int arrays (context None in prefill)
+    batch, prefill_batch, isl, osl, context    whole numbers or arrays of them, as floats (context None in prefill)
     time            wall times of the step
     tokens          the step yields, all sequences
     copies          what sums `time.work` (one device, one pass) over all devices

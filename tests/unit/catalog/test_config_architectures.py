@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rooflight.catalog.config import model_from_dict
+from rooflight.errors import RooflightError
 from rooflight.spec.model import Attention, LatentAttention, Linear, Model
 from rooflight.work import count
 
@@ -87,3 +90,25 @@ def test_layers_stay_in_first_appearance_order_and_add_up():
         (3, "attention + MoE"),
         (4, "sliding attention + MoE"),
     ]
+
+
+JUNK = st.sampled_from(
+    [None, True, False, 0, -1, 1, 3, 7, 1.5, float("nan"), float("inf"), 2**60, "", "x", "3", "false",
+     [], {}, [1], ["a"], [None], [[1]], {"a": 1}]
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(name=st.sampled_from(sorted(CASES)), pick=st.integers(0, 99), value=JUNK, extra=st.booleans())
+def test_a_key_gone_wrong_is_refused_in_words_or_read(name, pick, value, extra):
+    """Whatever stands under one key, the answer is a Model that counts or an error of ours, never a crash."""
+    config = dict(CASES[name]["config"])
+    keys = [*config, "layer_types", "mlp_layer_types", "quantization_config", "architectures", "text_config"]
+    config[keys[pick % len(keys if extra else config)]] = value
+    try:
+        model = model_from_dict(config, id=name, origin=name)
+    except RooflightError as error:
+        assert str(error)
+    else:
+        assert 0 < count.active_parameters(model) <= count.parameters(model)
+        assert count.weight_bytes(model) > 0

@@ -19,7 +19,7 @@ def test_the_sentence():
     assert show.answer("m", [MARK]) == (
         "m on 4 x h100-sxm (bf16 weights, 1,152 tokens of context): the KV cache holds at most 343 sequences; "
         "the knee, from which doubling the decode batch gains less than half, is at batch 132; "
-        "decode meets the ridge point at batch 45,327, more than fit."
+        "decode meets the ridge point at batch 45,327 (beyond what fits)."
     )
 
 

@@ -78,7 +78,7 @@ def _positions(traits: Traits, cfg: Config) -> int:
 
 
 def _layer(traits: Traits, cfg: Config, hidden: int, shape: Heads, reach: Reach, feed: Feed) -> Layer:
-    norms = 1 if is_set(cfg, traits.one_norm_if) else traits.norms
+    norms = 1 if is_set(cfg, traits.one_norm_if) else traits.norms + 2 * is_set(cfg, traits.post_norms_if)
     qk_norms, qk_elements = _qk_norms(traits, cfg, shape)
     vectors = norms * traits.norm_vectors * hidden + qk_elements + traits.extra + feed.vectors
     return Layer(

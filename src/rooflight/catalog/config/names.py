@@ -27,8 +27,10 @@ ALIASES = {
     "stablelm_epoch": "stablelm",
     "exaone3": "exaone",
     "baichuan2": "baichuan",
-    "qwen3_embedding": "qwen3",
-    "olmo3_2": "olmo3",
+    "qwen2_5_omni_text": "qwen2",
+    "qwen3_omni_moe_text": "qwen3_moe",
+    "apertus1p5_text": "apertus",
+    "ministral3_text": "ministral3",
 }
 _ARCHITECTURE_ENDINGS = (
     "forcausallm", "forconditionalgeneration", "lmheadmodel", "forsequenceclassification", "fortokenclassification",

@@ -217,7 +217,8 @@ def _compressed_tensors(section: Config, excluded: tuple[str, ...]) -> Plan:
         if not isinstance(group, Mapping) or not isinstance(group.get("weights"), Mapping):
             continue
         form = _scheme(section, str(name), group["weights"], group.get("input_activations"))
-        for target in group.get("targets") or ["Linear"]:
+        targets = group.get("targets")
+        for target in targets if isinstance(targets, list) and targets else ["Linear"]:
             if target in ("Linear", "LinearBase", "FusedMoE"):
                 base = form
             else:
@@ -287,7 +288,8 @@ def _quark(section: Config, excluded: tuple[str, ...]) -> Plan:
     whole = section.section("global_quant_config")
     base = _quark_scheme(whole) if whole else None
     listed = []
-    for pattern, scheme in (section.raw("layer_quant_config") or {}).items():
+    layers = section.raw("layer_quant_config")
+    for pattern, scheme in layers.items() if isinstance(layers, Mapping) else ():
         if isinstance(scheme, Mapping) and scheme.get("weight"):
             listed.append(
                 (str(pattern), _quark_scheme(Config(scheme, origin=section.origin, path=f"{pattern}.", parent=section)))

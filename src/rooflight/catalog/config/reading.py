@@ -71,7 +71,12 @@ def model_from_dict(
         quantization=" + ".join(formats) or None,
         kv_format=plan.kv_format if plan else None,
         max_context=cfg.optional(
-            "max_position_embeddings", "max_seq_len", "seq_length", "n_positions", "max_sequence_length"
+            "max_position_embeddings",
+            "max_seq_len",
+            "seq_length",
+            "n_positions",
+            "max_sequence_length",
+            "model_max_length",
         ),
         origin=origin,
         assumptions=tuple(outer.notes),

@@ -29,6 +29,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """A decoder family as differences from a plain one: gated feed-forward, two RMS norms a layer, no biases.
 
     norms           norms over the hidden size in a layer
+    post_norms_if   a key that adds a norm behind attention and one behind the feed-forward
     one_norm_if     a key that leaves one norm a layer (attention and feed-forward in parallel)
     norm_vectors    parameters of each norm per element: 0 none, 1 weight, 2 weight and bias
     qk_norm         norms of queries and keys: "head" one vector of head_dim for all heads, "heads" one a head,
@@ -50,6 +51,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     head_bias: Flag = False
     gated: bool = True
     norms: int = 2
+    post_norms_if: Flag = False
     one_norm_if: Flag = False
     norm_vectors: int = 1
     qk_norm: Literal["none", "head", "heads", "bare"] = "none"
@@ -80,6 +82,7 @@ PLAIN = Traits()
 TRAITS: dict[str, Traits] = {
     "llama": LLAMA,
     "iquestcoder": LLAMA,
+    "hyperclovax": msgspec.structs.replace(LLAMA, post_norms_if=("use_post_norm", True)),
     "granite": LLAMA,
     "mistral": Traits(windows="all", window=4096),
     "ministral": Traits(windows="all", window=4096),

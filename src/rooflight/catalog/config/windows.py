@@ -83,8 +83,8 @@ def mllama(cfg: Config) -> Text:
     """
     hidden, count = cfg.integer("hidden_size"), cfg.integer("num_hidden_layers")
     shape = heads_of(cfg, hidden, kv_default=8)
-    crossing = set(cfg.items("cross_attention_layers") or [3, 8, 13, 18, 23, 28, 33, 38])
-    crossing &= set(range(count))
+    named = cfg.items("cross_attention_layers") or [3, 8, 13, 18, 23, 28, 33, 38]
+    crossing = {number for number in range(count) if number in named}
     mlp = dense(hidden, cfg.integer("intermediate_size"))
     plain = joined(full_attention(cfg, hidden, shape, bias=False), mlp, norm_elements=2 * hidden)
     _, out = qkv_o(hidden, shape)
