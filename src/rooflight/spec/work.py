@@ -61,12 +61,48 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+class Gemm(msgspec.Struct, frozen=True, kw_only=True):
+    """A matrix product: tokens rows of `inputs` each, by each of `matrices` like matrices (experts), one kernel.
+
+    quantised_bytes     activations read wide and written narrow before it, by a kernel of its own; 0 where none is
+    """
+
+    tokens: Number
+    inputs: Number
+    outputs: Number
+    matrices: Number = 1
+    quantised_bytes: Number = 0
+
+
+class Scores(msgspec.Struct, frozen=True, kw_only=True):
+    """Attention of `sequences` sequences with `new` queries each over `keys` positions; heads are one device's."""
+
+    sequences: Number
+    new: Number
+    keys: Number
+    heads: Number
+    kv_heads: Number
+    head_dim: Number
+
+
+class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+    """A collective among `devices`: `payload_bytes` is the tensor each of them holds (or sends out)."""
+
+    what: str
+    payload_bytes: Number
+    devices: int
+
+
+Shape = Gemm | Scores | Exchange
+
+
 class Operator(msgspec.Struct, frozen=True, kw_only=True):
     """`count` equal kernels (or fused groups of them) of a step.
 
     kind        "linear", "attention", "experts", "recurrent", "elementwise", "collective"
     compute     number format whose peak bounds its FLOP
     work        of one of them
+    shape       what an expected time needs beyond the work; None for element-wise kernels
     """
 
     name: str
@@ -74,3 +110,4 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     compute: str
     work: Work
+    shape: Shape | None = None

@@ -8,7 +8,7 @@ import msgspec
 
 from rooflight.numeric import Number, floor
 from rooflight.spec.model import Attention, Indexer, LatentAttention, Mixer, Reach, Recurrent
-from rooflight.spec.work import Operator, Work
+from rooflight.spec.work import Operator, Scores, Shape, Work
 from rooflight.work import formulas, reach
 from rooflight.work.count import state_bytes
 from rooflight.work.layout import Layout, kv_share
@@ -39,11 +39,13 @@ def mixer_operators(
     if isinstance(mixer, Attention):
         yield _op("rope_cache", "elementwise", _sum(_append(mixer, part, layout, numbers) for part in slices), numbers)
         yield from _indexed(mixer.indexer, mixer.reach, slices, numbers)
-        yield _op("attention", "attention", _sum(_attention(mixer, part, layout, numbers) for part in slices), numbers)
+        work = _sum(_attention(mixer, part, layout, numbers) for part in slices)
+        yield _op("attention", "attention", work, numbers, _scores_shape(mixer, slices, layout))
     elif isinstance(mixer, LatentAttention):
         yield _op("rope_cache", "elementwise", _sum(_append_latent(mixer, p, layout, numbers) for p in slices), numbers)
         yield from _indexed(mixer.indexer, mixer.reach, slices, numbers)
-        yield _op("attention", "attention", _sum(_latent(mixer, part, layout, numbers) for part in slices), numbers)
+        work = _sum(_latent(mixer, part, layout, numbers) for part in slices)
+        yield _op("attention", "attention", work, numbers, _scores_shape(mixer, slices, layout))
     elif isinstance(mixer, Recurrent):
         if mixer.conv_channels:
             yield _op("conv", "recurrent", _sum(_conv(mixer, part, layout, numbers) for part in slices), numbers)
@@ -51,10 +53,29 @@ def mixer_operators(
             yield _op("scan", "recurrent", _sum(_scan(mixer, part, layout, numbers) for part in slices), numbers)
 
 
-def _op(name: str, kind: str, work: Work, numbers: Numbers) -> Operator:
+def _op(name: str, kind: str, work: Work, numbers: Numbers, shape: Shape | None = None) -> Operator:
     """The slices of a step share one kernel, so launches are those of one slice."""
-    return Operator(
-        name=name, kind=kind, count=1, compute=numbers.kv_compute if kind == "attention" else "bf16", work=work
+    compute = numbers.kv_compute if kind == "attention" else "bf16"
+    return Operator(name=name, kind=kind, count=1, compute=compute, work=work, shape=shape)
+
+
+def _scores_shape(mixer: Attention | LatentAttention, slices: tuple[Slice, ...], layout: Layout) -> Scores:
+    """The shape of the first slice: decoding sequences before a prefill chunk."""
+    first = slices[0]
+    seen = reach.pairs(mixer.reach, new=first.new, context=first.context) / first.new
+    if isinstance(mixer, Attention):
+        kv_heads, width = mixer.kv_heads * kv_share(mixer.kv_heads, layout.tp), mixer.head_dim
+    elif first.absorbed:
+        kv_heads, width = 1, mixer.latent_dim + mixer.rope_dim
+    else:
+        kv_heads, width = mixer.heads / layout.tp, mixer.nope_dim + mixer.rope_dim
+    return Scores(
+        sequences=first.sequences,
+        new=first.new,
+        keys=seen,
+        heads=mixer.heads / layout.tp,
+        kv_heads=kv_heads,
+        head_dim=width,
     )
 
 

@@ -9,7 +9,7 @@ import msgspec
 from rooflight.numeric import Number
 from rooflight.spec.formats import Format, format_named
 from rooflight.spec.model import Attention, Experts, Layer, Linear, Model
-from rooflight.spec.work import Operator, Work
+from rooflight.spec.work import Exchange, Gemm, Operator, Work
 from rooflight.work import formulas
 from rooflight.work.count import stored_format
 from rooflight.work.layout import Layout, local_sizes
@@ -82,10 +82,23 @@ def _all(model: Model, step: Step, layout: Layout, numbers: Numbers) -> Iterator
         if not (isinstance(layer.mixer, Attention) and layer.mixer.fixed_context is not None):
             yield from _layer(model, layer, step, layout, numbers)
     if layout.pp > 1:
-        hop = Work(link_bytes=step.tokens * model.hidden * numbers.act_bytes / layout.tp, launches=1)
-        yield "hop", "", Operator(name="pipeline hop", kind="collective", count=layout.pp - 1, compute="bf16", work=hop)
+        yield _hop(model, step, layout, numbers)
     if model.head is not None:
         yield _linear_row(model.head, step.head_rows, "", 1, layout.tp, numbers)
+
+
+def _hop(model: Model, step: Step, layout: Layout, numbers: Numbers) -> Row:
+    """Activations handed from one pipeline stage to the next, each tensor rank its part."""
+    sent = step.tokens * model.hidden * numbers.act_bytes / layout.tp
+    op = Operator(
+        name="pipeline hop",
+        kind="collective",
+        count=layout.pp - 1,
+        compute="bf16",
+        work=Work(link_bytes=sent, launches=1),
+        shape=Exchange(what="send", payload_bytes=sent, devices=2),
+    )
+    return "hop", "", op
 
 
 def _embedding(model: Model, step: Step, numbers: Numbers) -> Iterator[Row]:
@@ -135,7 +148,9 @@ def _norm_row(model: Model, vectors: int, tokens: Number, count: int, norms: int
     return key, "", Operator(name="norm", kind="elementwise", count=count, compute="bf16", work=work)
 
 
-def _linear_row(linear: Linear, tokens: Number, kind: str, count: int, cut: int, numbers: Numbers) -> Row:
+def _linear_row(
+    linear: Linear, tokens: Number, kind: str, count: int, cut: int, numbers: Numbers, *, matrices: Number = 1
+) -> Row:
     form = stored_format(linear, numbers.weights)
     inputs, outputs, share = local_sizes(linear, cut)
     work = formulas.gemm(
@@ -146,8 +161,27 @@ def _linear_row(linear: Linear, tokens: Number, kind: str, count: int, cut: int,
         in_act_bytes=input_bytes(form, numbers) * linear.groups,
         out_act_bytes=numbers.act_bytes,
     )
-    op = Operator(name=linear.name, kind="linear", count=count, compute=product_format(form, numbers), work=work)
+    op = Operator(
+        name=linear.name,
+        kind="linear",
+        count=count,
+        compute=product_format(form, numbers),
+        work=work,
+        shape=Gemm(
+            tokens=tokens,
+            inputs=inputs / linear.groups,
+            outputs=outputs,
+            matrices=matrices,
+            quantised_bytes=quantised_bytes(tokens * inputs, form, numbers),
+        ),
+    )
     return (linear, kind == "outside"), kind, op
+
+
+def quantised_bytes(elements: Number, form: Format, numbers: Numbers) -> Number:
+    """Bytes of narrowing the inputs of a product: read wide, written narrow; 0 where they stay wide."""
+    narrow = input_bytes(form, numbers)
+    return elements * (numbers.act_bytes + narrow) if narrow < numbers.act_bytes else 0
 
 
 def input_bytes(form: Format, numbers: Numbers) -> float:
@@ -196,7 +230,7 @@ def _experts(
         )
         if linear.name.endswith("down") and position:
             yield _activation_row(experts.linears[position - 1], named, rows, kind, count, layout.expert_cut, numbers)
-        key, _, op = _linear_row(named, rows, kind, count, layout.expert_cut, numbers)
+        key, _, op = _linear_row(named, rows, kind, count, layout.expert_cut, numbers, matrices=touched)
         one = op.work.weight_bytes
         read = msgspec.structs.replace(op.work, weight_bytes=one * touched, avoidable_bytes=one * (touched - sure))
         op = msgspec.structs.replace(op, kind="experts", work=read)
@@ -211,11 +245,15 @@ def _experts(
 def _all_reduce(model: Model, tokens: Number, count: int, layout: Layout, numbers: Numbers) -> Iterator[Row]:
     if layout.tp == 1:
         return
-    sent = formulas.all_reduce_bytes(
-        payload_bytes=tokens * model.hidden * numbers.act_bytes, devices=layout.tp, in_switch=layout.in_switch
-    )
+    payload = tokens * model.hidden * numbers.act_bytes
+    sent = formulas.all_reduce_bytes(payload_bytes=payload, devices=layout.tp, in_switch=layout.in_switch)
     op = Operator(
-        name="all_reduce", kind="collective", count=count, compute="bf16", work=Work(link_bytes=sent, launches=1)
+        name="all_reduce",
+        kind="collective",
+        count=count,
+        compute="bf16",
+        work=Work(link_bytes=sent, launches=1),
+        shape=Exchange(what="all_reduce", payload_bytes=payload, devices=layout.tp),
     )
     yield ("all_reduce", model.hidden), "", op
 
@@ -229,8 +267,16 @@ def _all_to_all(
         sent = formulas.all_to_all_bytes(
             tokens=tokens / layout.tp, row_bytes=model.hidden * element, chosen=experts.chosen, devices=layout.ep
         )
-        work = Work(link_bytes=sent, launches=1)
-        op = Operator(name=f"all_to_all {name}", kind="collective", count=count, compute="bf16", work=work)
+        # what a rank sends out if each token went to every expert it chose
+        payload = tokens / layout.tp * experts.chosen * model.hidden * element
+        op = Operator(
+            name=f"all_to_all {name}",
+            kind="collective",
+            count=count,
+            compute="bf16",
+            work=Work(link_bytes=sent, launches=1),
+            shape=Exchange(what="all_to_all", payload_bytes=payload, devices=layout.ep),
+        )
         yield ("all_to_all", name, experts), "", op
 
 

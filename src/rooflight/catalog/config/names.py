@@ -30,7 +30,7 @@ ALIASES = {
     "qwen2_5_omni_text": "qwen2",
     "qwen3_omni_moe_text": "qwen3_moe",
     "apertus1p5_text": "apertus",
-    "ministral3_text": "ministral3",
+    "qwen3_embedding": "qwen3",
 }
 _ARCHITECTURE_ENDINGS = (
     "forcausallm", "forconditionalgeneration", "lmheadmodel", "forsequenceclassification", "fortokenclassification",

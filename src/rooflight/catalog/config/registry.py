@@ -42,10 +42,10 @@ TOWERS: dict[str, TowerReader] = {}
 
 _BY_MODULE = {
     "decoder": (
-        "llama iquestcoder hyperclovax granite granite_swa mistral ministral ministral3 qwen2 qwen3 mimo gemma gemma2 gemma3_text"
-        " vaultgemma phi phi3 olmo olmo2 olmo3 cohere cohere2 cwm starcoder2 stablelm glm glm4 exaone4 smollm3 nemotron"
-        " arcee seed_oss hunyuan_v1_dense ernie4_5 apertus persimmon helium jais2 nanochat internlm internlm2 internlm3"
-        " gpt_neox baichuan xverse orion aquila yi skywork"
+        "llama iquestcoder hyperclovax granite granite_swa mistral ministral ministral3 qwen2 qwen3 mimo gemma"
+        " gemma2 gemma3_text vaultgemma phi phi3 olmo olmo2 olmo3 cohere cohere2 cwm starcoder2 stablelm glm glm4"
+        " exaone4 smollm3 nemotron arcee seed_oss hunyuan_v1_dense ernie4_5 apertus persimmon helium jais2"
+        " nanochat internlm internlm2 internlm3 gpt_neox baichuan xverse orion aquila yi skywork"
     ),
     "moe": (
         "mixtral qwen2_moe qwen3_moe olmoe flex_olmo phimoe granitemoe granitemoeshared granitemoe_swa gpt_oss glm4_moe"
