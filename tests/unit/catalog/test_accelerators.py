@@ -53,7 +53,8 @@ def test_an_entry_becomes_base_units_per_device_and_one_way() -> None:
     assert h100.memory_bytes_per_s == 3350e9
     assert h100.link is not None
     assert h100.link.bytes_per_s == 900e9 / 2  # printed both ways
-    assert h100.link.reduces and h100.link.domain == 8
+    assert h100.link.reduces
+    assert h100.link.domain == 8
     assert h100.pcie_bytes_per_s == 64e9  # printed one way
     assert (h100.tdp_w, h100.release_year, h100.confidence) == (700, 2022, "A")
 
@@ -83,7 +84,8 @@ def test_a_package_of_two_is_one_of_its_devices() -> None:
     assert mi250x.memory_bytes == 64e9
     assert mi250x.memory_bytes_per_s == 3277e9 / 2
     assert mi250x.last_level_cache_bytes == 8 * 2**20
-    assert mi250x.link is not None and mi250x.link.bytes_per_s == 800e9 / 2 / 2
+    assert mi250x.link is not None
+    assert mi250x.link.bytes_per_s == 800e9 / 2 / 2
     assert mi250x.tdp_w == 280
     assert mi250x.pcie_bytes_per_s == 32e9  # the slot serves either device
     assert any("one of the 2 devices" in line for line in mi250x.assumptions)
@@ -94,7 +96,8 @@ def test_rates_that_are_not_dense_feed_no_roof() -> None:
     """M5 prints a shader rate only; its matrix units are several times faster."""
     m5 = one("apple-m5-max-40")
 
-    assert m5.peak_flop_per_s == {} and m5.fast_flop_per_s == {}
+    assert m5.peak_flop_per_s == {}
+    assert m5.fast_flop_per_s == {}
     assert {f.kind for f in m5.facts if f.what == "peak"} == {"vector"}
 
 
@@ -111,7 +114,8 @@ def test_a_link_without_a_published_rate_is_named() -> None:
 def test_only_nvlink_switches_from_the_fourth_generation_add_up_in_flight(name: str, reduces: bool) -> None:
     link = one(name).link
 
-    assert link is not None and link.reduces is reduces
+    assert link is not None
+    assert link.reduces is reduces
 
 
 def test_uncertain_entries_say_so() -> None:
@@ -337,7 +341,8 @@ def test_a_minimal_card_is_enough(tmp_path: Path) -> None:
     assert (card_.id, card_.name, count) == ("my-card", "My Card", 4)
     assert card_.peak_flop_per_s == {"bf16": 100e12}
     assert card_.fast_flop_per_s == {"bf16": pytest.approx(100e12 * card_.assumed.peak_margin)}
-    assert card_.memory_bytes_per_s is None and card_.memory_bytes is None  # missing facts are errors when used
+    assert card_.memory_bytes_per_s is None
+    assert card_.memory_bytes is None
     assert card_.assumed.family == "default"
     assert card_.origin.endswith("card.toml")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -122,14 +121,6 @@ def test_missing_files_and_folders(tmp_path):
     error = refusal(tmp_path)
     assert "holds no config.json" in error.what
     assert error.got == "an empty directory"
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_permission_denied(tmp_path):
-    file = write(tmp_path, json.dumps(LLAMA))
-    file.chmod(0)
-
-    assert "cannot be read" in refusal(file).what
 
 
 def test_an_unreadable_file(tmp_path, monkeypatch):
