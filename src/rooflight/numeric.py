@@ -45,6 +45,11 @@ def floor(a: Number) -> Number:
     return np.floor(a)
 
 
+def ceil(a: Number) -> Number:
+    """The smallest whole number not below, elementwise."""
+    return -floor(-a)
+
+
 def where(condition: Number, yes: Number, no: Number) -> Number:
     """`yes` where the condition holds, else `no`, elementwise."""
     if isinstance(condition, bool):

@@ -150,9 +150,8 @@ def _replacing(path: Path, mode: int | None) -> Iterator[TextIO]:
     beside = path.with_name(f".{path.name[:100]}.{os.urandom(4).hex()}")
     if mode is not None and not os.access(path, os.W_OK):
         raise PermissionError(13, "it may not be written")
-    stream = beside.open("x", encoding="utf-8", errors="backslashreplace", newline="")
-    try:
-        with stream:
+    try:  # from before the file is there: an interrupt may come as soon as it is
+        with beside.open("x", encoding="utf-8", errors="backslashreplace", newline="") as stream:
             yield stream
         if mode is not None:
             beside.chmod(stat.S_IMODE(mode))

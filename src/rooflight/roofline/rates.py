@@ -38,7 +38,7 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
         """FLOP/s nothing real exceeds in that format: any accumulator, maximum clock. For ceilings."""
         used = hardware_format(self.accelerator, form)
         rates = self.accelerator.fast_flop_per_s
-        same_width = {"bf16": ("bf16", "fp16"), "fp16": ("bf16", "fp16"), "fp32": ("fp32", "tf32")}.get(used, (used,))
+        same_width = ("fp32", "tf32") if used == "fp32" else (used,)
         return max(rates.get(name, 0.0) for name in same_width) or self.peak(form)
 
 

@@ -24,7 +24,7 @@ def step_time(
     pass_s = sum(terms[0] for terms in timed)
     work = total(operators)
     compute = sum(op.work.flop * op.count / rates.fastest(op.compute) for op in operators if _nonzero(op.work.flop))
-    rest = work.moved_bytes - work.weight_bytes
+    rest = work.moved_bytes - work.weight_bytes - fusible_bytes(operators)
     moved = work.weight_bytes - work.avoidable_bytes + rest * overlap
     moved = moved - formulas.step_cache_credit(moved, rates.cache_bytes * stages)
     compute, memory = compute * overlap, formulas.memory_s(moved, rates.memory_bytes_per_s)
@@ -46,6 +46,16 @@ def step_time(
             for op, (seconds, bound) in zip(operators, timed, strict=True)
         ),
     )
+
+
+def fusible_bytes(operators: tuple[Operator, ...]) -> Number:
+    """Activations that only element-wise kernels move (norms, activation functions, rotary, sorting).
+
+    A ceiling leaves them out: fused into their neighbours, as good engines do, they never reach memory. The rows that
+    the embedding looks up stay.
+    """
+    fused = (op for op in operators if op.kind == "elementwise" and op.name != "embedding")
+    return sum(op.work.activation_bytes * op.count for op in fused)
 
 
 def _operator_terms(op: Operator, rates: Rates) -> tuple[Number, Number]:

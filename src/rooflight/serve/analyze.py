@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from rooflight.roofline.rates import hardware_format, ridges
@@ -90,28 +92,26 @@ def accelerator_block(sc: Scenario) -> AcceleratorBlock:
 
 def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
     """A phase as the contract shows it: work of all devices, launches of one, wall times."""
-    time = phase.time
-    work = time.work
-    copies = phase.passes * sc.layout.tp
+    time, work = phase.time, phase.work
     by_format: dict[str, float] = {}
     for row in time.operators:
         op = row.operator
         if op.work.flop:
             used = hardware_format(sc.accelerator, op.compute)
-            by_format[used] = by_format.get(used, 0.0) + op.work.flop * op.count * copies
+            by_format[used] = by_format.get(used, 0.0) + op.work.flop * op.count * phase.copies(op, sc.layout)
     span = Span(ceiling=time.ceiling_s, roofline=time.roofline_s)
     return Phase(
-        flop=work.flop * copies,
+        flop=work.flop,
         flop_by_format=by_format,
         bytes=Bytes(
-            weights=work.weight_bytes * copies,
-            kv_read=work.kv_read_bytes * copies,
-            kv_write=work.kv_write_bytes * copies,
-            activations=work.activation_bytes * copies,
-            total=work.moved_bytes * copies,
+            weights=work.weight_bytes,
+            kv_read=work.kv_read_bytes,
+            kv_write=work.kv_write_bytes,
+            activations=work.activation_bytes,
+            total=work.moved_bytes,
         ),
-        link_bytes=work.link_bytes * copies,
-        launches=work.launches * phase.passes / min(phase.passes, sc.layout.dp) / sc.layout.pp,
+        link_bytes=work.link_bytes,
+        launches=math.ceil(time.work.launches * phase.passes / sc.layout.pp),
         intensity_flop_per_byte=work.flop / work.moved_bytes,
         ridge_flop_per_byte=ridges(sc.accelerator)[phases.main_format(sc, time)],
         bound=BOUNDS[time.bound],
@@ -120,7 +120,7 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
         time_s=span,
         tokens_per_s=_per_second(phase.tokens, span),
         tokens_per_s_per_user=None if phase.users is None else _per_second(phase.tokens / phase.users, span),
-        operators=tuple(_operator_block(sc, row, copies) for row in time.operators),
+        operators=tuple(_operator_block(sc, row, phase.copies(row.operator, sc.layout)) for row in time.operators),
     )
 
 

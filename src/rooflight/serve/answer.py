@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from rooflight.errors import BadInput, MissingFact
 from rooflight.serve.memory import memory
-from rooflight.serve.scenario import Scenario, scenario
+from rooflight.serve.scenario import Scenario, context_tokens, scenario
 from rooflight.spec.analysis import MemoryBlock, Phase
 from rooflight.spec.deployment import Deployment
+from rooflight.spec.workload import Workload
 from rooflight.units import round_significant, scaled
 
 _WORDS = {
@@ -29,11 +30,28 @@ def answer(sc: Scenario, phases: dict[str, Phase] | None, held: MemoryBlock) -> 
     together = f"{round_significant(rate)} tok/s together"
     crowd = "" if load.batch == 1 else f" for each of {load.batch:,} sequences ({together})"
     return (
-        f"{fit}{sc.model.id} on {where(sc)}: decode is {_WORDS[decode.bound]}, at best {scaled(user, 's')} a token "
-        f"({round_significant(1 / user)} tok/s){crowd}{_launches(decode)}; prefill of "
-        f"{_prompts(load.prefill_batch, load.isl)} is {_WORDS[prefill.bound]}, at best "
-        f"{scaled(prefill.time_s.ceiling, 's')}{_launches(prefill)}."
+        f"{fit}{sc.model.id} ({weights_of(sc)} weights) on {where(sc)}: decode at {context_tokens(load):,} tokens of "
+        f"context is {_WORDS[decode.bound]}, at best {scaled(user, 's')} a token ({round_significant(1 / user)} tok/s)"
+        f"{crowd}{_launches(decode)}; prefill of {_prompts(load)} is {_WORDS[prefill.bound]}, at best "
+        f"{scaled(prefill.time_s.ceiling, 's')}{_launches(prefill)}{_others(sc, phases)}."
     )
+
+
+def weights_of(sc: Scenario) -> str:
+    """The format the weights are kept in."""
+    return sc.numbers.weights.id if sc.numbers.weights is not None else sc.model.quantization or sc.model.dtype
+
+
+def _others(sc: Scenario, phases: dict[str, Phase]) -> str:
+    """Verify and mixed steps, where they were asked for."""
+    load, said = sc.workload, ""
+    if "verify" in phases:
+        best = scaled(phases["verify"].time_s.ceiling, "s")
+        said += f"; verifying {load.draft_tokens} drafted tokens a sequence takes {best} at best"
+    if "mixed" in phases:
+        best = scaled(phases["mixed"].time_s.ceiling, "s")
+        said += f"; a decode step with {load.chunk_tokens:,} prompt tokens beside it takes {best} at best"
+    return said
 
 
 def _launches(phase: Phase) -> str:
@@ -44,8 +62,10 @@ def _launches(phase: Phase) -> str:
     return f" if all its kernels were fused, while launching {phase.launches:,.0f} of them takes {spent}"
 
 
-def _prompts(prompts: int, isl: int) -> str:
-    return f"{isl:,} tokens" if prompts == 1 else f"{prompts:,} x {isl:,} tokens"
+def _prompts(load: Workload) -> str:
+    new = load.isl - load.cached_prefix
+    words = f"{new:,} tokens" if new == load.isl else f"{new:,} new of {load.isl:,} tokens"
+    return words if load.prefill_batch == 1 else f"{load.prefill_batch:,} x {words}"
 
 
 def where(sc: Scenario) -> str:
@@ -58,51 +78,58 @@ def does_not_fit(sc: Scenario, held: MemoryBlock) -> str:
     allowed = held.usable_bytes - held.withheld_bytes
     needed = held.weights_bytes + held.kv_bytes + held.activation_bytes + held.engine_bytes
     if held.max_batch >= 1:
-        cause = f"the KV cache of {sc.workload.batch:,} sequences does not: at most {held.max_batch:,} fit"
+        cause = f"of {sc.workload.batch:,} sequences at most {held.max_batch:,} fit"
+    elif held.weights_bytes < allowed:
+        cause = f"the weights, {scaled(held.weights_bytes, 'B')}, leave no room for a sequence of that length"
     else:
-        cause = f"weights alone are {scaled(held.weights_bytes, 'B')}"
+        cause = f"the weights alone are {scaled(held.weights_bytes, 'B')}"
     return (
-        f"{sc.model.id} does not fit on {where(sc)}: it needs {scaled(needed, 'B')} of the "
-        f"{scaled(allowed, 'B')} an engine may use there; {cause}. {_remedy(sc)}"
+        f"{sc.model.id} does not fit on {where(sc)}: it needs {scaled(needed, 'B')}, an engine may use "
+        f"{scaled(allowed, 'B')}; {cause}. {_remedy(sc)}"
     )
 
 
 def _remedy(sc: Scenario) -> str:
-    """The smallest number of cards, and the first narrower format, that would hold the scenario."""
+    """What would hold the scenario: another layout of these devices, more of them, a narrower format."""
     said = []
     try:
-        cards = _cards_needed(sc)
-        said.append(
-            f"{cards} x {sc.accelerator.id} would hold it" if cards else "No layout of up to 1,024 cards holds it"
-        )
+        found = _layout_that_holds(sc)
+        said.append(_spelled(sc, found) if found else f"No layout of up to 1,024 {sc.accelerator.id} holds it")
     except MissingFact:
         said.append(
             f"How many {sc.accelerator.id} would hold it cannot be told: nothing is known of a link between them"
         )
     if sc.deployment.weights is None:
-        for form in _NARROWER:
-            narrower = _with(sc, weights=form)
-            if narrower is not None and memory(narrower).fits:
-                said.append(
-                    f"so would --weights {form} on {where(sc)}"
-                    if "would hold" in said[0]
-                    else f"--weights {form} would fit"
-                )
-                break
+        fits = (form for form in _NARROWER if _holds(sc, weights=form))
+        said += [f"--weights {form} would fit on {where(sc)}" for form in (next(fits, None),) if form]
     return "; ".join(said) + "."
 
 
-def _cards_needed(sc: Scenario) -> int | None:
-    """The smallest tp x pp that holds the scenario, tp in powers of two as far as the heads divide."""
-    best = None
-    for tp in (1, 2, 4, 8, 16):
-        for pp in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64):
-            if tp * pp <= sc.layout.tp * sc.layout.pp or (best is not None and tp * pp >= best):
-                continue
-            wider = _with(sc, tp=tp, pp=pp)
-            if wider is not None and memory(wider).fits:
-                best = tp * pp
-    return None if best is None else best * sc.layout.dp
+def _spelled(sc: Scenario, layout: dict[str, int]) -> str:
+    devices = layout["tp"] * layout["pp"] * layout["dp"]
+    degrees = " ".join(f"--{name} {degree}" for name, degree in layout.items() if degree > 1 or name == "tp")
+    return f"{devices} x {sc.accelerator.id} would hold it with {degrees}"
+
+
+def _layout_that_holds(sc: Scenario) -> dict[str, int] | None:
+    """The layout of fewest devices that holds the scenario; raises MissingFact where devices cannot be joined."""
+    here = sc.layout
+    layouts = [
+        {"tp": tp, "pp": pp, "dp": here.dp, "ep": here.ep}
+        for tp in (1, 2, 4, 8, 16)
+        for pp in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
+    ]
+    if any(layer.experts is not None for layer in sc.model.layers):
+        layouts += [{"tp": 1, "pp": 1, "dp": n, "ep": n} for n in (2, 4, 8, 16, 32, 64, 128)]
+    layouts.sort(key=lambda way: (way["tp"] * way["pp"] * way["dp"], way["pp"], way["dp"]))
+    same = {"tp": here.tp, "pp": here.pp, "dp": here.dp, "ep": here.ep}
+    enough = (way for way in layouts if way != same and way["tp"] * way["pp"] * way["dp"] >= here.devices)
+    return next((way for way in enough if _holds(sc, **way)), None)
+
+
+def _holds(sc: Scenario, **changes: object) -> bool:
+    changed = _with(sc, **changes)
+    return changed is not None and memory(changed).fits
 
 
 def _with(sc: Scenario, **changes: object) -> Scenario | None:

@@ -39,17 +39,27 @@ def landmarks(sc: Scenario) -> Landmarks:
     def flattens(batch: int) -> bool:
         return bool(2 * step(batch).roofline_s < KNEE_GAIN * step(2 * batch).roofline_s)
 
+    def prefill_computes(isl: int) -> bool:
+        return BOUNDS[phases.prefill(alone, isl=isl, prompts=1).time.bound] == "compute"
+
+    alone = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, cached_prefix=0))
     return Landmarks(
         accelerator=sc.accelerator.id,
         devices=sc.layout.devices,
         tp=sc.layout.tp,
+        pp=sc.layout.pp,
+        ep=sc.layout.ep,
+        dp=sc.layout.dp,
         weights=sc.numbers.weights.id if sc.numbers.weights is not None else (sc.model.quantization or sc.model.dtype),
         kv_cache=sc.numbers.kv,
+        isl=int(sc.workload.isl),
+        osl=int(sc.workload.osl),
         context=int(context_tokens(sc.workload)),
         ridge_batch=_first(past_ridge),
         compute_batch=_first(computes),
         knee_batch=_first(flattens),
         kv_limit=int(max_batch(one)) * sc.layout.dp,
+        compute_isl=_first(prefill_computes),
     )
 
 

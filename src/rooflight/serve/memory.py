@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import msgspec
 
 from rooflight.errors import MissingFact
-from rooflight.numeric import Number, floor, maximum, minimum
+from rooflight.numeric import Number, ceil, floor, maximum, minimum
 from rooflight.serve.scenario import PREFILL_CHUNK_TOKENS, Scenario
 from rooflight.spec.analysis import MemoryBlock
 from rooflight.spec.model import Attention, LatentAttention, Model
@@ -89,8 +87,9 @@ def _score_bytes(sc: Scenario) -> float:
 
 
 def sequence_tokens(sc: Scenario) -> Number:
-    """Tokens a sequence may come to hold: isl + osl, or context + 1 where a context is given."""
-    return sc.workload.isl + sc.workload.osl if sc.workload.context is None else sc.workload.context + 1
+    """Tokens a sequence may come to hold: isl + osl, or context + 1 where a context is given; drafted ones beside."""
+    load = sc.workload
+    return (load.isl + load.osl if load.context is None else load.context + 1) + load.draft_tokens
 
 
 def device_memory_bytes(sc: Scenario) -> float:
@@ -110,6 +109,7 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
     """One device's memory, in bytes; every field may be an array.
 
     cache, row      what one more sequence takes: KV cache and state, and its row of working memory
+    prompt          what one prompt holds once it is prefilled
     left            what weights, prefill chunk, engine and the withheld share leave for sequences
     """
 
@@ -120,11 +120,12 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
     engine: float
     cache: Number
     row: Number
+    prompt: Number
     left: Number
 
-    def fits(self, sequences: Number) -> Number:
-        """Whether so many sequences fit beside the rest."""
-        return sequences * (self.cache + self.row) <= self.left
+    def fits(self, sequences: Number, prompts: Number) -> Number:
+        """Whether so many sequences, or so many prompts being prefilled, fit beside the rest."""
+        return maximum(sequences * (self.cache + self.row), prompts * self.prompt) <= self.left
 
 
 def room(sc: Scenario) -> Room:
@@ -141,6 +142,7 @@ def room(sc: Scenario) -> Room:
         engine=engine,
         cache=device_sequence_bytes(sc.model, sequence_tokens(sc), sc.layout, sc.numbers),
         row=decode_row_bytes(sc) / sc.layout.pp,
+        prompt=device_sequence_bytes(sc.model, sc.workload.isl, sc.layout, sc.numbers),
         left=usable - withheld - weights - chunk - engine,
     )
 
@@ -155,7 +157,7 @@ def memory(sc: Scenario) -> MemoryBlock:
         kv_bytes=whole(one.cache * sc.workload.batch * replica),
         reserve_bytes=whole(activations + (one.engine + one.withheld) * devices),
         usable_bytes=whole(one.usable * devices),
-        fits=bool(one.fits(math.ceil(sc.workload.batch / layout.dp))),
+        fits=bool(one.fits(ceil(sc.workload.batch / layout.dp), ceil(sc.workload.prefill_batch / layout.dp))),
         max_batch=int(max_batch(one)) * layout.dp,
         activation_bytes=whole(activations),
         engine_bytes=whole(one.engine * devices),

@@ -12,8 +12,9 @@ from rooflight.roofline.step import step_time
 from rooflight.serve.scenario import Scenario, context_tokens
 from rooflight.spec.model import Attention
 from rooflight.spec.steptime import StepTime
+from rooflight.spec.work import Operator, Work
 from rooflight.work import step as steps
-from rooflight.work.layout import Share, share_out
+from rooflight.work.layout import Layout, Share, share_out
 
 # A stretch of decode steps counts as straight where its middle is this close to the line (relative).
 STRAIGHT_TOLERANCE = 1e-6
@@ -25,15 +26,24 @@ class PhaseTime(msgspec.Struct, frozen=True, kw_only=True):
     """A step of the whole deployment; every number may be an array.
 
     time        of one pass of one replica; its times are wall times of the step
-    passes      replicas x micro-batches that run: what sums a device's work over the deployment
+    work        of all devices
+    passes      micro-batches of one replica
+    replicas    that have a pass to run
     tokens      the step yields (prefill: prompt tokens it covers)
     users       sequences that each get a token per step; None in prefill
     """
 
     time: StepTime
+    work: Work
     passes: Number
+    replicas: Number
     tokens: Number
     users: Number | None
+
+    def copies(self, op: Operator, layout: Layout) -> Number:
+        """Devices x passes that run an operator; experts that replicas pool run on idle replicas' devices too."""
+        pooled = layout.pooled > 1 and op.name.startswith("expert_")
+        return self.passes * (layout.dp if pooled else self.replicas) * layout.tp
 
 
 def decode(sc: Scenario, *, batch: Number | None = None, context: Number | None = None) -> PhaseTime:
@@ -103,9 +113,24 @@ def _phase(
     overlap: Number = 1,
     fill: Number = 1,
 ) -> PhaseTime:
-    ops = steps.operators(sc.model, step, sc.layout, sc.numbers)
-    time = step_time(ops, sc.rates, stages=sc.layout.pp, overlap=overlap, fill=fill)
-    return PhaseTime(time=time, passes=share.passes * share.replicas, tokens=tokens, users=users)
+    layout = sc.layout
+    step = msgspec.structs.replace(step, busy=share.replicas / layout.dp)
+    ops = steps.operators(sc.model, step, layout, sc.numbers)
+    time = step_time(ops, sc.rates, stages=layout.pp, overlap=overlap, fill=fill)
+    phase = PhaseTime(
+        time=time,
+        work=time.work * (share.passes * share.replicas * layout.tp),
+        passes=share.passes,
+        replicas=share.replicas,
+        tokens=tokens,
+        users=users,
+    )
+    if layout.pooled == 1:
+        return phase
+    work = Work()
+    for op in ops:
+        work = work + op.work * (op.count * phase.copies(op, layout))
+    return msgspec.structs.replace(phase, work=work)
 
 
 Times = tuple[float, float]

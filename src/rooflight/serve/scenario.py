@@ -63,7 +63,7 @@ def scenario(
             *_assumed_machine(accelerator, layout, deployment),
             *_assumed_model(model),
         ),
-        warnings=(*model.warnings, *_warnings(model, workload)),
+        warnings=(*model.warnings, *_warnings(model, workload), *_beyond_the_link(accelerator, layout)),
     )
 
 
@@ -99,7 +99,7 @@ def _numbers(deployment: Deployment) -> Numbers:
             raise BadInput(
                 f"nothing multiplies in {name}", where=option, got=name, want="bf16, fp16, fp32, fp8, int8 or nvfp4"
             )
-    kv = "bf16" if deployment.kv_cache in (None, "auto") else format_named(str(deployment.kv_cache), "--kv-cache").id
+    kv = "bf16" if deployment.kv_cache in (None, "auto") else _cache_format(str(deployment.kv_cache))
     kv_compute = format_named(kv).compute
     activations = None if deployment.activations is None else _compute_of(deployment.activations)
     return Numbers(
@@ -112,6 +112,40 @@ def _numbers(deployment: Deployment) -> Numbers:
         act_bytes=4.0 if activations == "fp32" else 2.0,
         flash=deployment.attention == "flash",
     )
+
+
+# Formats that engines keep KV caches in (vLLM, SGLang, TensorRT-LLM, llama.cpp).
+CACHE_FORMATS = (
+    "bf16",
+    "fp16",
+    "fp32",
+    "fp8",
+    "int8",
+    "nvfp4",
+    "mxfp4",
+    "mxfp8",
+    "q8_0",
+    "q5_0",
+    "q5_1",
+    "q4_0",
+    "q4_1",
+    "iq4_nl",
+)
+
+
+def _cache_format(name: str) -> str:
+    """The storage format of a cache; raises BadInput for one that only weights are packed in."""
+    if name.lower() in ("int4", "int4-g32", "int4-g64", "int4-g128"):
+        return format_named(name, "--kv-cache").id
+    form = format_named(name, "--kv-cache").id
+    if form not in CACHE_FORMATS:
+        raise BadInput(
+            f"no engine keeps its KV cache in {name}",
+            where="--kv-cache",
+            got=name,
+            want="one of " + ", ".join((*CACHE_FORMATS, "int4")),
+        )
+    return form
 
 
 def _compute_of(name: str) -> str:
@@ -173,8 +207,9 @@ def _multiplied(model: Model, numbers: Numbers) -> set[str]:
 def _assumed_machine(accelerator: Accelerator, layout: Layout, deployment: Deployment) -> list[str]:
     assumed = accelerator.assumed
     mode, floor = ("graph", assumed.launch_graph_s) if deployment.graphs else ("eager", assumed.launch_eager_s)
+    launching = f"{mode} launch floor {scaled(floor, 's')} a kernel, the smallest seen for {assumed.family}"
     said = [
-        f"{mode} launch floor {scaled(floor, 's')} a kernel, the smallest seen for {assumed.family}",
+        launching if floor else f"no launch floor: {assumed.family} runs a compiled program",
         f"gpu-memory-utilization {deployment.gpu_memory_utilization:g}, attention {deployment.attention}",
         f"an engine reserve of {scaled(assumed.engine_reserve_bytes, 'B')} a device, "
         f"and prefill in chunks of at most {PREFILL_CHUNK_TOKENS:,} tokens",
@@ -182,15 +217,22 @@ def _assumed_machine(accelerator: Accelerator, layout: Layout, deployment: Deplo
     ]
     if accelerator.last_level_cache_bytes is None:
         said.append(f"last-level cache {scaled(assumed.last_level_cache_bytes, 'B')}, assumed for {assumed.family}")
-    if layout.tp * layout.pp > 1 or layout.pooled > 1:
-        if accelerator.link is None:
-            said.append("devices joined by PCIe: no other link is known")
-        elif accelerator.link.domain is not None and layout.devices > accelerator.link.domain:
-            said.append(
-                f"{layout.devices} devices exceed the {accelerator.link.domain} that {accelerator.link.name} joins: "
-                "the network between is taken as fast as the link, real ones are slower"
-            )
+    if (layout.tp * layout.pp > 1 or layout.pooled > 1) and accelerator.link is None:
+        said.append("devices joined by PCIe: no other link is known")
     return said
+
+
+def _beyond_the_link(accelerator: Accelerator, layout: Layout) -> list[str]:
+    """Devices that no one link joins: a bound with the link's rate still holds, but a real network is slower."""
+    link = accelerator.link
+    if link is None or link.domain is None or layout.devices <= link.domain:
+        return []
+    if layout.tp * layout.pp == 1 and layout.pooled == 1:
+        return []
+    return [
+        f"{layout.devices} devices exceed the {link.domain} that {link.name} joins: the network between them is taken "
+        "as fast as the link, real ones are slower"
+    ]
 
 
 def _assumed_clock(accelerator: Accelerator) -> str:
@@ -220,7 +262,8 @@ def _warnings(model: Model, workload: Workload) -> list[str]:
         return []
     said = []
     longest = workload.isl + workload.osl if workload.context is None else workload.context + 1
-    if isinstance(longest, int) and longest > model.max_context:
+    longest = longest + workload.draft_tokens
+    if is_plain(longest) and longest > model.max_context:
         said.append(
             f"{longest:,} tokens exceed the {model.max_context:,} that {model.id} was made for; computed anyway"
         )

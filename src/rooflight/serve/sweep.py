@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from rooflight.errors import BadInput, UnknownName
+from rooflight.numeric import ceil
 from rooflight.roofline.rates import ridges
 from rooflight.serve import phases
 from rooflight.serve.landmarks import landmarks
@@ -27,8 +28,13 @@ GRID_AXES = ("batch", "prefill_batch", "isl", "osl", "context")
 PLAN_AXES = ("tp", "pp", "ep", "dp", "weights", "kv_cache")
 # Points of a block: large enough to hide Python, small enough to stay in the processor's cache.
 BLOCK_POINTS = 12_000
+# More would run for minutes (points) or hold too many plans at once (deployments).
+MOST_POINTS = 100_000_000
+MOST_LAYOUTS = 2_000
 
 
+# Axes that a phase's time does not depend on (a decode step's context may follow from isl and osl).
+_IDLE_IN = {"prefill": ("batch", "context", "osl"), "decode": ("prefill_batch",)}
 # How the assumption about an axis begins, where not with its name.
 _ASSUMED_AS = {"kv_cache": "KV cache ", "context": "decode context "}
 
@@ -65,8 +71,10 @@ class Sweep:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Of all scenarios, each once."""
-        return tuple(dict.fromkeys(line for sc in self.scenarios for line in sc.warnings))
+        """Of all scenarios, each once; and of axes that change nothing in this phase."""
+        idle = [axis for axis in self.axes if axis in _IDLE_IN[self.phase]]
+        said = [f"{self.phase} does not depend on {axis.replace('_', '-')}: its rows repeat" for axis in idle]
+        return tuple(dict.fromkeys([*said, *(line for sc in self.scenarios for line in sc.warnings)]))
 
     def __iter__(self) -> Iterator[SweepBlock]:
         for sc in self.scenarios:
@@ -76,12 +84,12 @@ class Sweep:
     def landmarks(self) -> tuple[Landmarks, ...]:
         """Where the batch of each deployment meets the ridge, the knee and the KV limit, in decode.
 
-        At the workload's context; where contexts are swept, at the shortest and at the longest.
+        At the workload's lengths; where lengths are swept, at the shortest and at the longest.
         """
-        if "context" not in self.grid:
-            return tuple(landmarks(sc) for sc in self.scenarios)
-        ends = sorted({int(self.grid["context"].min()), int(self.grid["context"].max())})
-        loads = [msgspec.structs.replace(self.scenarios[0].workload, context=end) for end in ends]
+        lengths = {name: values for name, values in self.grid.items() if name in ("isl", "osl", "context")}
+        ends = [{name: int(pick(values)) for name, values in lengths.items()} for pick in (np.min, np.max)]
+        loads = [msgspec.structs.replace(self.scenarios[0].workload, **end) for end in ends]
+        loads = loads[:1] if loads[0] == loads[1] else loads
         return tuple(landmarks(msgspec.structs.replace(sc, workload=load)) for sc in self.scenarios for load in loads)
 
     def columns(self) -> dict[str, np.ndarray[Any, Any]]:
@@ -103,22 +111,15 @@ def make_sweep(
     deployment: Deployment,
 ) -> Sweep:
     """The sweep over `axes`; a deployment that cannot be laid out is an error. Raises BadInput, UnknownName."""
-    unknown = [name for name in axes if name not in (*GRID_AXES, *PLAN_AXES)]
-    if unknown:
-        raise UnknownName(
-            f"{unknown[0]} cannot be swept", where="axes", got=unknown[0], want=", ".join((*GRID_AXES, *PLAN_AXES))
-        )
-    for name, values in axes.items():
-        if len(values) == 0:
-            raise BadInput(f"the axis {name} has no values", where=f"--{name}", got="nothing", want="at least one")
-    grid = {name: np.asarray(axes[name]) for name in GRID_AXES if name in axes}
+    _check_axes(axes, devices)
+    grid = {name: _points(name, axes[name]) for name in GRID_AXES if name in axes}
     # The largest of each axis stands in for it, so that warnings and checks see the extreme.
     load = msgspec.structs.replace(workload, **{name: _largest(values) for name, values in grid.items()})
     Workload(**{name: getattr(load, name) for name in Workload.__struct_fields__})
     for name, points in grid.items():
         _check_axis(load, name, points)
     scenarios = tuple(
-        scenario(model, card, count, load, deployment_with)
+        scenario(model, card, count, load, filled(deployment_with, count, axes))
         for card, count in devices
         for deployment_with in _deployments(deployment, axes)
     )
@@ -127,6 +128,43 @@ def make_sweep(
         raise BadInput("a sweep's phase is decode or prefill", where="--phase", got=chosen, want="decode or prefill")
     several = ("accelerator",) if len(devices) > 1 else ()
     return Sweep(scenarios, grid, chosen, (*several, *axes))
+
+
+def _check_axes(axes: Mapping[str, Sequence[Any]], devices: Sequence[object]) -> None:
+    """Axes that are known, not empty, and not too many points; before any of them is built. Raises BadInput."""
+    if not isinstance(axes, Mapping):
+        raise BadInput("axes map names to values", where="axes", got=axes, want='such as {"batch": [1, 2, 4]}')
+    if not devices:
+        raise BadInput("a sweep needs an accelerator", where="on", got="nothing", want="a name or several")
+    points, layouts = 1, len(devices)
+    for name, values in axes.items():
+        if name not in (*GRID_AXES, *PLAN_AXES):
+            raise UnknownName(
+                f"{name} cannot be swept", where="axes", got=name, want=", ".join((*GRID_AXES, *PLAN_AXES))
+            )
+        if isinstance(values, str) or not hasattr(values, "__len__"):
+            raise BadInput(
+                f"the axis {name} is not a list of values", where=name, got=values, want="a list or an array"
+            )
+        if len(values) == 0:
+            raise BadInput(f"the axis {name} has no values", where=f"--{name}", got="nothing", want="at least one")
+        points *= len(values)
+        layouts *= len(values) if name in PLAN_AXES else 1
+    for what, count, most in (("points", points * len(devices), MOST_POINTS), ("deployments", layouts, MOST_LAYOUTS)):
+        if count > most:
+            raise BadInput(f"that is {count:,} {what}", where="axes", got=f"{count:,}", want=f"at most {most:,}")
+
+
+def _points(name: str, values: Sequence[Any]) -> np.ndarray[Any, Any]:
+    try:
+        points = np.asarray(values)
+    except ValueError:
+        points = np.asarray(0)
+    if points.ndim != 1:
+        raise BadInput(
+            f"the axis {name} is not one row of whole numbers", where=name, got=values, want="such as [1, 2]"
+        )
+    return points
 
 
 def _check_axis(load: Workload, name: str, values: np.ndarray[Any, Any]) -> None:
@@ -155,6 +193,14 @@ def _deployments(deployment: Deployment, axes: Mapping[str, Sequence[Any]]) -> I
         yield Deployment(**{**given, **dict(zip(names, values, strict=True))})
 
 
+def filled(deployment: Deployment, count: int | None, axes: Mapping[str, Sequence[Any]]) -> Deployment:
+    """With tp swept on a stated number of devices, replicas fill what one layout leaves over (dp = count / tp / pp)."""
+    used = (deployment.tp or 1) * deployment.pp
+    if count is None or "tp" not in axes or "dp" in axes or deployment.dp != 1 or count % used:
+        return deployment
+    return msgspec.structs.replace(deployment, dp=count // used)
+
+
 def _blocks(grid: Mapping[str, np.ndarray[Any, Any]]) -> Iterator[dict[str, np.ndarray[Any, Any]]]:
     """Cut the grid into blocks of at most BLOCK_POINTS, each axis shaped to its own dimension."""
     sizes = [len(values) for values in grid.values()]
@@ -180,7 +226,7 @@ def _block(sc: Scenario, pieces: Mapping[str, np.ndarray[Any, Any]], phase: str)
     run: Callable[[Scenario], phases.PhaseTime] = phases.decode if phase == "decode" else phases.prefill
     one = run(sc)
     memory = room(sc)
-    sequences = np.ceil(np.asarray(sc.workload.batch / sc.layout.dp))
+    sequences, prompts = (ceil(count / sc.layout.dp) for count in (sc.workload.batch, sc.workload.prefill_batch))
     shape = np.broadcast_shapes(*(piece.shape for piece in pieces.values()))
     card, load = sc.accelerator, sc.workload
     return SweepBlock(
@@ -201,16 +247,16 @@ def _block(sc: Scenario, pieces: Mapping[str, np.ndarray[Any, Any]], phase: str)
         context=context_tokens(load) if phase == "decode" else None,
         time=one.time,
         tokens=one.tokens,
-        copies=one.passes * sc.layout.tp,
+        work=one.work,
         ridge_flop_per_byte=ridges(card)[phases.main_format(sc, one.time)],
-        fits=np.broadcast_to(memory.fits(sequences), shape),
+        fits=np.broadcast_to(memory.fits(sequences, prompts), shape),
         max_batch=np.asarray(max_batch(memory), dtype=np.int64) * sc.layout.dp,
     )
 
 
 def _block_columns(block: SweepBlock) -> dict[str, Any]:
     """A block's numbers by column name."""
-    time, work = block.time, block.time.work
+    time, work = block.time, block.work
     moved = work.moved_bytes
     named = {
         "accelerator": block.accelerator,
@@ -227,12 +273,12 @@ def _block_columns(block: SweepBlock) -> dict[str, Any]:
         "ceiling_s": time.ceiling_s,
         "roofline_s": time.roofline_s,
         "tokens_per_s": block.tokens / time.ceiling_s,
-        "flop": work.flop * block.copies,
-        "weight_bytes": work.weight_bytes * block.copies,
-        "kv_read_bytes": work.kv_read_bytes * block.copies,
-        "kv_write_bytes": work.kv_write_bytes * block.copies,
-        "activation_bytes": work.activation_bytes * block.copies,
-        "link_bytes": work.link_bytes * block.copies,
+        "flop": work.flop,
+        "weight_bytes": work.weight_bytes,
+        "kv_read_bytes": work.kv_read_bytes,
+        "kv_write_bytes": work.kv_write_bytes,
+        "activation_bytes": work.activation_bytes,
+        "link_bytes": work.link_bytes,
         "intensity_flop_per_byte": work.flop / moved,
     }
     if block.context is None:

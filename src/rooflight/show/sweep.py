@@ -111,7 +111,7 @@ def summary(sweep: Sweep, model: str) -> Summary:
     """What stands above the rows."""
     landmarks = sweep.landmarks()
     return Summary(
-        answer=answer(model, landmarks),
+        answer=answer(model, landmarks, sweep.phase),
         model=model,
         phase=sweep.phase,
         axes=sweep.axes,
@@ -122,14 +122,19 @@ def summary(sweep: Sweep, model: str) -> Summary:
     )
 
 
-def answer(model: str, landmarks: Sequence[Landmarks]) -> str:
-    """How many sequences fit, where a larger decode batch stops paying, and where decode meets the ridge."""
+def answer(model: str, landmarks: Sequence[Landmarks], phase: str = "decode") -> str:
+    """How many sequences fit, where a larger decode batch stops paying, and where decode meets the ridge; in prefill,
+    from which prompt length on it is compute-bound."""
     first = next((mark for mark in landmarks if mark.kv_limit >= 1), landmarks[0])
     where = first.accelerator if first.devices == 1 else f"{first.devices} x {first.accelerator}"
     more = len(landmarks) - 1
-    others = f" ({more} more deployment{'s' * (more > 1)} below.)" if more else ""
+    others = f" ({more} more line{'s' * (more > 1)} below.)" if more else ""
     if first.kv_limit < 1:
         return f"{model} does not fit on {where} with {first.context:,} tokens of context.{others}"
+    if phase == "prefill":
+        turn = first.compute_isl
+        told = "at no length below 2^20 tokens" if turn is None else f"from {turn:,} tokens on"
+        return f"{model} on {where} ({first.weights} weights): prefill of one prompt is compute-bound {told}.{others}"
     return (
         f"{model} on {where} ({first.weights} weights, {first.context:,} tokens of context): the KV cache holds at "
         f"most {first.kv_limit:,} sequences; the knee, from which doubling the decode batch gains less than half, is "
@@ -208,12 +213,12 @@ def _columns(block: SweepBlock, chosen: slice) -> list[list[Any]]:
     """The arrays of a block as plain lists of equal length."""
     import numpy as np
 
-    time, work, copies = block.time, block.time.work, block.copies
+    time, work = block.time, block.work
     arrays = (
         block.batch, block.prefill_batch, block.isl, block.osl, block.context, block.fits, block.max_batch, time.bound,
         time.compute_s, time.memory_s, time.link_s, time.launch_s, time.ceiling_s, time.roofline_s, block.tokens,
-        work.flop * copies, work.weight_bytes * copies, work.kv_read_bytes * copies, work.kv_write_bytes * copies,
-        work.activation_bytes * copies, work.link_bytes * copies,
+        work.flop, work.weight_bytes, work.kv_read_bytes, work.kv_write_bytes,
+        work.activation_bytes, work.link_bytes,
     )  # fmt: skip
     return [np.broadcast_to(np.asarray(values), block.shape).reshape(-1)[chosen].tolist() for values in arrays]
 
@@ -301,6 +306,7 @@ def _landmark_table(landmarks: Sequence[Landmarks]) -> Table:
         "ridge\nbatch",
         "compute\nbatch",
         "KV\nlimit",
+        "compute\nprompt",
     )
     return Table(
         title="Where the decode batch turns, a deployment a line:",
@@ -308,7 +314,7 @@ def _landmark_table(landmarks: Sequence[Landmarks]) -> Table:
         left=heads[:3],
         rows=tuple(
             (
-                f"{mark.devices} x {mark.accelerator}, tp {mark.tp}",
+                f"{mark.devices} x {mark.accelerator}, {_degrees(mark)}",
                 mark.weights,
                 mark.kv_cache,
                 f"{mark.context:,}",
@@ -317,7 +323,14 @@ def _landmark_table(landmarks: Sequence[Landmarks]) -> Table:
                     for batch in (mark.knee_batch, mark.ridge_batch, mark.compute_batch)
                 ),
                 f"{mark.kv_limit:,}",
+                "-" if mark.compute_isl is None else f"{mark.compute_isl:,}",
             )
             for mark in landmarks
         ),
     )
+
+
+def _degrees(mark: Landmarks) -> str:
+    """tp, and the other degrees of parallelism where they are more than one."""
+    others = [f"{name} {getattr(mark, name)}" for name in ("pp", "dp", "ep") if getattr(mark, name) > 1]
+    return " ".join([f"tp {mark.tp}", *others])

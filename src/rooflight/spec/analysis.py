@@ -88,7 +88,7 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     flop_by_format: dict[str, float]
     bytes: Bytes
     link_bytes: float
-    launches: float
+    launches: int
     intensity_flop_per_byte: float
     ridge_flop_per_byte: float
     bound: str

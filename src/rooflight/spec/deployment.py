@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import msgspec
@@ -44,29 +45,62 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         for name in ("tp", "pp", "ep", "dp"):
-            value: Any = getattr(self, name)
-            blank = value is None and name == "tp"
-            if not blank and (
-                isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_DEGREE
-            ):
-                raise BadInput(
-                    f"{name} must be a whole number of at least 1", where=f"--{name}", got=value, want="1, 2, 4 ..."
-                )
-        share = self.gpu_memory_utilization
-        if (
-            isinstance(share, bool)
-            or not isinstance(share, int | float)
-            or not math.isfinite(share)
-            or not 0 < share <= 1
-        ):
-            raise BadInput(
-                "gpu-memory-utilization must be a share between 0 and 1",
-                where="--gpu-memory-utilization",
-                got=share,
-                want="more than 0, at most 1",
-                try_this="0.9",
-            )
+            value = getattr(self, name)
+            if value is not None or name != "tp":
+                msgspec.structs.force_setattr(self, name, _degree(name, value))
+        for name in ("graphs", "ignore_capacity"):
+            msgspec.structs.force_setattr(self, name, _flag(name, getattr(self, name)))
+        for name in ("weights", "activations", "compute", "kv_cache", "attention"):
+            value = getattr(self, name)
+            if value is not None:
+                msgspec.structs.force_setattr(self, name, _name(name, value))
+        msgspec.structs.force_setattr(self, "gpu_memory_utilization", _share(self.gpu_memory_utilization))
         if self.attention not in ("flash", "naive"):
             raise BadInput(
                 "attention is flash or naive", where="--attention", got=self.attention, want="flash or naive"
             )
+
+
+def _degree(name: str, value: Any) -> int:
+    try:
+        number = 0 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = 0
+    if not 1 <= number <= LARGEST_DEGREE:
+        raise BadInput(
+            f"{name} must be a whole number from 1 to {LARGEST_DEGREE:,}",
+            where=f"--{name}",
+            got=value,
+            want="1, 2, 4 ...",
+        )
+    return number
+
+
+def _flag(name: str, value: Any) -> bool:
+    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+        return bool(value)
+    raise BadInput(f"{name} is True or False", where=name, got=repr(value), want="True or False")
+
+
+def _name(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return str(value)
+    raise BadInput(
+        f"{name} is the name of a format or a mode", where=f"--{name.replace('_', '-')}", got=repr(value), want="a name"
+    )
+
+
+def _share(value: Any) -> float:
+    try:
+        share = math.nan if isinstance(value, bool | str) else float(value)
+    except (TypeError, ValueError):
+        share = math.nan
+    if not 0 < share <= 1:
+        raise BadInput(
+            "gpu-memory-utilization must be a share between 0 and 1",
+            where="--gpu-memory-utilization",
+            got=value,
+            want="more than 0, at most 1",
+            try_this="0.9",
+        )
+    return share

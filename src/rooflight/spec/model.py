@@ -137,7 +137,8 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
     projections         the mixer's matrices ("qkv", "o", "q_a", ...)
     mlp                 feed-forward that every token passes: dense, or the shared experts of an MoE
     vector_parameters   everything that is no matrix: norms, convolutions, sinks, scalars
-    norms               normalisation kernels in the layer
+    norms               norms over the hidden size in the layer
+    inner_norms         norms inside the mixer: of queries and keys, or of latents
     """
 
     count: int
@@ -148,6 +149,7 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
     experts: Experts | None = None
     vector_parameters: int = 0
     norms: int = 2
+    inner_norms: int = 0
 
 
 class Tower(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from rooflight.spec.steptime import StepTime
+from rooflight.spec.work import Work
 
 
 class SweepBlock(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,7 +18,7 @@ class SweepBlock(msgspec.Struct, frozen=True, kw_only=True):
     batch, prefill_batch, isl, osl, context    whole numbers or arrays of them, as floats (context None in prefill)
     time            wall times of the step
     tokens          the step yields, all sequences
-    copies          what sums `time.work` (one device, one pass) over all devices
+    work            of the step, all devices
     fits            bool array; max_batch int array: sequences that fit at that length
     """
 
@@ -38,7 +39,7 @@ class SweepBlock(msgspec.Struct, frozen=True, kw_only=True):
     context: Any
     time: StepTime
     tokens: Any
-    copies: Any
+    work: Work
     ridge_flop_per_byte: float
     fits: Any
     max_batch: Any
@@ -59,15 +60,22 @@ class Landmarks(msgspec.Struct, frozen=True, kw_only=True):
     compute_batch   the smallest batch at which compute is the largest ceiling
     knee_batch      from here doubling the batch gains less than half of it (roofline throughput)
     kv_limit        the largest batch whose KV cache fits
+    compute_isl     the shortest single prompt whose prefill is compute-bound; None if none below 2^20 is
     """
 
     accelerator: str
     devices: int
     tp: int
+    pp: int
+    ep: int
+    dp: int
     weights: str
     kv_cache: str
+    isl: int
+    osl: int
     context: int
     ridge_batch: int | None
     compute_batch: int | None
     knee_batch: int | None
     kv_limit: int
+    compute_isl: int | None

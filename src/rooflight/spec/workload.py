@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import msgspec
@@ -13,15 +14,16 @@ from rooflight.numeric import Number, is_plain
 # Token counts above this are typing errors, and would lose exactness in floats soon after.
 LARGEST = 1 << 40
 
-_OPTION = {
-    "batch": "--batch",
-    "prefill_batch": "--prefill-batch",
-    "isl": "--isl",
-    "osl": "--osl",
-    "context": "--context",
-    "cached_prefix": "--cached-prefix",
-    "draft_tokens": "--draft-tokens",
-    "chunk_tokens": "--chunk",
+# Field -> (its option, the least it may be).
+_FIELDS = {
+    "batch": ("--batch", 1),
+    "prefill_batch": ("--prefill-batch", 1),
+    "isl": ("--isl", 1),
+    "osl": ("--osl", 1),
+    "context": ("--context", 0),
+    "cached_prefix": ("--cached-prefix", 0),
+    "draft_tokens": ("--draft-tokens", 0),
+    "chunk_tokens": ("--chunk", 0),
 }
 
 
@@ -36,7 +38,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     draft_tokens    speculative decoding: tokens drafted per step (adds the phase "verify")
     chunk_tokens    chunked prefill: prompt tokens run beside each decode step (adds the phase "mixed")
 
-    Raises BadInput for a value that is not a whole number of the allowed size.
+    Raises BadInput for a value that is not a whole number of the allowed size, and where the cached prefix or a
+    chunk is longer than the prompt allows.
     """
 
     batch: Number = 1
@@ -49,13 +52,13 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     chunk_tokens: Number = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("batch", 1), ("prefill_batch", 1), ("isl", 1), ("osl", 1)):
-            _check(name, getattr(self, name), least)
-        for name in ("cached_prefix", "draft_tokens", "chunk_tokens"):
-            _check(name, getattr(self, name), 0)
-        if self.context is not None:
-            _check("context", self.context, 0)
-        if is_plain(self.cached_prefix, self.isl) and self.cached_prefix >= self.isl:
+        for name in _FIELDS:
+            value = getattr(self, name)
+            if value is not None or name != "context":
+                msgspec.structs.force_setattr(self, name, _whole(name, value))
+        if not is_plain(self.cached_prefix, self.isl, self.chunk_tokens):
+            return
+        if self.cached_prefix >= self.isl:
             raise BadInput(
                 "the cached prefix leaves no prompt token to prefill",
                 where="--cached-prefix",
@@ -63,23 +66,52 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
                 want=f"less than the {self.isl} tokens of the prompt",
                 try_this=f"--cached-prefix {self.isl - 1} or a longer --isl",
             )
+        if self.chunk_tokens > self.isl - self.cached_prefix:
+            raise BadInput(
+                "a chunk cannot hold more tokens than the prompt has left to prefill",
+                where="--chunk",
+                got=self.chunk_tokens,
+                want=f"at most {self.isl - self.cached_prefix}",
+                try_this="a longer --isl or a smaller --chunk",
+            )
 
 
-def _check(name: str, value: Any, least: int) -> None:
-    """Refuse what is not a whole number of at least `least` (arrays: every element)."""
-    if not isinstance(value, int | float):
-        import numpy as np
-
-        array = np.asarray(value)
-        bad = array.dtype.kind not in "iuf" or not bool(
-            ((array >= least) & (array <= LARGEST) & (array % 1 == 0)).all()
-        )
+def _whole(name: str, value: Any) -> Number:
+    """A Python int (or an array of whole numbers, as it is) of at least the field's least; raises BadInput."""
+    option, least = _FIELDS[name]
+    if hasattr(value, "shape") and value.shape:
+        kind = value.dtype.kind in "iuf" and value.size
+        if kind and bool(((value >= least) & (value <= LARGEST) & (value % 1 == 0)).all()):
+            return value
     else:
-        bad = isinstance(value, bool) or not math.isfinite(value) or value < least or value != int(value)
-    if bad or (is_plain(value) and value > LARGEST):
-        raise BadInput(
-            f"{name} must be a whole number of at least {least}",
-            where=_OPTION[name],
-            got=value,
-            want=f"a whole number from {least} to 2^40",
-        )
+        number = _index(value)
+        if number is not None and least <= number <= LARGEST:
+            return number
+        if number is not None and number > LARGEST:
+            raise BadInput(f"{name} is too large", where=option, got=_short(value), want="a whole number up to 2^40")
+    raise BadInput(
+        f"{name} must be a whole number of at least {least}",
+        where=option,
+        got=_short(value),
+        want=f"a whole number from {least} to 2^40",
+    )
+
+
+def _index(value: Any) -> int | None:
+    """A whole number as an int, whatever type it comes in; None for anything else."""
+    if isinstance(value, bool | str | bytes):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        pass
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return int(number) if math.isfinite(number) and number == int(number) else None
+
+
+def _short(value: Any) -> str:
+    text = repr(value) if isinstance(value, str | bytes) else str(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from rooflight.errors import BadInput
-from rooflight.numeric import Number, maximum, minimum
+from rooflight.numeric import Number, minimum
 from rooflight.spec.model import Attention, LatentAttention, Linear, Model, Recurrent
 
 
@@ -42,9 +42,9 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
 class Share(msgspec.Struct, frozen=True, kw_only=True):
     """How sequences fall on replicas and pipeline passes; may hold arrays.
 
-    sequences   in one pass of one replica
+    sequences   in one pass of one replica that has work
     passes      micro-batches that fill the pipeline at once, per replica
-    replicas    that have work
+    replicas    that have work of their own
     """
 
     sequences: Number
@@ -55,12 +55,11 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 def share_out(batch: Number, layout: Layout) -> Share:
     """Spread `batch` sequences over dp replicas and up to pp micro-batches each, as evenly as can be.
 
-    Fractions are averages; below one sequence a replica (or a pass) stays idle instead. Replicas that pool their
-    experts step together, idle ones too.
+    Fractions are averages; below one sequence a replica (or a pass) stays idle instead.
     """
-    replicas = minimum(batch, layout.dp) if layout.pooled == 1 else layout.dp
+    replicas = minimum(batch, layout.dp)
     each = batch / replicas
-    passes = maximum(minimum(each, layout.pp), 1)
+    passes = minimum(each, layout.pp)
     return Share(sequences=each / passes, passes=passes, replicas=replicas)
 
 

@@ -12,16 +12,20 @@ from rooflight.spec.model import Attention, Experts, Layer, Linear, Model
 from rooflight.spec.work import Exchange, Gemm, Operator, Work
 from rooflight.work import formulas
 from rooflight.work.count import stored_format
-from rooflight.work.layout import Layout, local_sizes
+from rooflight.work.layout import Layout, kv_share, local_sizes
 from rooflight.work.mixers import Slice, mixer_operators
 from rooflight.work.numbers import Numbers, product_format
 from rooflight.work.storage import element_bytes, linear_bytes
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """What one pass through the model processes on one replica: slices of equal sequences."""
+    """What one pass through the model processes on one replica: slices of equal sequences.
+
+    busy    share of the replicas that have a pass to run; pooled experts get tokens from those alone
+    """
 
     slices: tuple[Slice, ...]
+    busy: Number = 1
 
     @property
     def tokens(self) -> Number:
@@ -118,6 +122,8 @@ def _layer(model: Model, layer: Layer, step: Step, layout: Layout, numbers: Numb
         if linear not in outputs:
             rows = tokens + expansion if linear.name == "kv_b" else tokens
             yield _linear_row(linear, rows, kind, count, layout.tp, numbers)
+    if layer.inner_norms:
+        yield _inner_norm_row(layer, tokens, layout.tp, numbers)
     for op in mixer_operators(layer.mixer, step.slices, layout, numbers):
         yield (op.name, layer.mixer), kind, msgspec.structs.replace(op, count=count)
     for linear in outputs:
@@ -126,7 +132,7 @@ def _layer(model: Model, layer: Layer, step: Step, layout: Layout, numbers: Numb
         yield from _all_reduce(model, tokens, count, layout, numbers)
     yield from _mlp(layer.mlp, tokens, kind, count, layout.tp, numbers)
     if layer.experts is not None:
-        yield from _experts(model, layer.experts, tokens, kind, count, layout, numbers)
+        yield from _experts(model, layer.experts, step, kind, count, layout, numbers)
     tensor_cut = any(linear.split == "row" for linear in layer.mlp)
     tensor_cut |= layer.experts is not None and layout.pooled == 1
     if tensor_cut:
@@ -146,6 +152,22 @@ def _norm_row(model: Model, vectors: int, tokens: Number, count: int, norms: int
         work, count = work * (1 / norms), count * norms
     key = ("norm", vectors, norms)
     return key, "", Operator(name="norm", kind="elementwise", count=count, compute="bf16", work=work)
+
+
+def _inner_norm_row(layer: Layer, tokens: Number, cut: int, numbers: Numbers) -> Row:
+    """Norms inside the mixer, each read and written once at the mean width of what they normalise."""
+    mixer = layer.mixer
+    widths: tuple[float, ...]
+    if isinstance(mixer, Attention):
+        widths = mixer.heads * mixer.head_dim / cut, mixer.kv_heads * mixer.head_dim * kv_share(mixer.kv_heads, cut)
+    else:
+        widths = tuple(linear.outputs for linear in layer.projections if linear.name in ("q_a", "kv_a")) or (0,)
+    width = sum(widths) / len(widths)
+    work = formulas.elementwise(tokens=tokens, read_elements=width, written_elements=width, act_bytes=numbers.act_bytes)
+    op = Operator(
+        name="inner_norm", kind="elementwise", count=layer.count * layer.inner_norms, compute="bf16", work=work
+    )
+    return ("inner_norm", widths), layer.kind, op
 
 
 def _linear_row(
@@ -212,12 +234,13 @@ def _activation_row(up: Linear, down: Linear, tokens: Number, kind: str, count: 
 
 
 def _experts(
-    model: Model, experts: Experts, tokens: Number, kind: str, count: int, layout: Layout, numbers: Numbers
+    model: Model, experts: Experts, step: Step, kind: str, count: int, layout: Layout, numbers: Numbers
 ) -> Iterator[Row]:
+    tokens = step.tokens
     yield _linear_row(experts.router, tokens, kind, count, 1, numbers)
     if layout.pooled > 1:
         yield from _all_to_all(model, experts, tokens, count, layout, numbers)
-    pool_tokens = tokens * layout.pooled
+    pool_tokens = tokens * step.busy * layout.pooled
     routing = {"experts": experts.count, "chosen": experts.chosen, "tokens": pool_tokens}
     touched = formulas.touched_experts(**routing) / layout.ep
     sure = formulas.least_touched_experts(**routing) / layout.ep

@@ -146,7 +146,7 @@ def test_the_number_of_cards_that_would_hold_it_is_the_smallest_that_does():
 
 
 def test_the_format_that_would_hold_it_does():
-    form = re.search(r"so would --weights (\S+) on h100-sxm", on_h100(llama_3_70b()).answer).group(1)
+    form = re.search(r"--weights (\S+) would fit on h100-sxm", on_h100(llama_3_70b()).answer).group(1)
 
     assert on_h100(llama_3_70b(), weights=form).fits
 
@@ -154,7 +154,8 @@ def test_the_format_that_would_hold_it_does():
 def test_the_answer_is_one_sentence_with_the_numbers_of_the_phases():
     answer = on_h100(context=0)
 
-    assert "llama-3-8b on h100-sxm: decode is memory-bound, at best 4.48 ms a token" in answer.answer
+    said = "decode at 0 tokens of context is memory-bound, at best 4.48 ms a token"
+    assert f"llama-3-8b (bf16 weights) on h100-sxm: {said}" in answer.answer
     assert answer.answer.count("\n") == 0
 
 

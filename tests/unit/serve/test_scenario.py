@@ -128,7 +128,6 @@ def test_the_card_a_family_name_stands_for_is_listed():
         }),
         (("asks for fp8", "--kv-cache fp8"), {"model": msgspec.structs.replace(tiny_dense(), kv_format="fp8")}),
         (("PCIe",), {"accelerator": card(pcie_bytes_per_s=1.0), "count": 2}),
-        (("16 devices exceed the 8",), {"count": 16, "deployment": Deployment(pp=2, dp=4)}),
         (("no bf16 path", "fp32"), {"accelerator": card(peak_flop_per_s={"fp32": 1.0})}),
         (("no fp8 path", "bf16"), {"deployment": Deployment(kv_cache="fp8")}),
     ],
@@ -136,6 +135,14 @@ def test_the_card_a_family_name_stands_for_is_listed():
 def test_what_the_case_at_hand_assumes(words, given):
     assert said(*words, **given)
     assert not said(*words)
+
+
+def test_devices_that_no_link_joins_are_a_warning():
+    """Sixteen devices where the link joins eight; replicas that never talk need no link."""
+    joined = asked(count=16, deployment=Deployment(pp=2, dp=4)).warnings
+
+    assert any("16 devices exceed the 8" in line for line in joined)
+    assert not asked(count=16, deployment=Deployment(tp=1, dp=16)).warnings
 
 
 @pytest.mark.parametrize(

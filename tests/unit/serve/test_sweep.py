@@ -196,7 +196,7 @@ def test_a_swept_cache_format_is_not_assumed():
         ({"batch": [1, -5]}, BadInput, "at least 1"),
         ({"batch": [1.5, 2.0]}, BadInput, "whole number"),
         ({"batch": [1, float("nan")]}, BadInput, "whole number"),
-        ({"batch": [1, 2.0**41]}, BadInput, "whole number"),
+        ({"batch": [1, 2.0**41]}, BadInput, "too large"),
         ({"context": ["long"]}, BadInput, "whole number"),
         ({"tp": [1, 3]}, BadInput, "does not divide"),
         ({"weights": ["int5"]}, UnknownName, "int5"),

@@ -10,8 +10,8 @@ from rooflight.show import sweep as show
 from rooflight.spec.sweep import Landmarks
 
 MARK = Landmarks(
-    accelerator="h100-sxm", devices=4, tp=4, weights="bf16", kv_cache="bf16", context=1152,
-    ridge_batch=45_327, compute_batch=None, knee_batch=132, kv_limit=343,
+    accelerator="h100-sxm", devices=4, tp=4, pp=1, ep=1, dp=1, weights="bf16", kv_cache="bf16", isl=1024,
+    osl=256, context=1152, ridge_batch=45_327, compute_batch=None, knee_batch=132, kv_limit=343, compute_isl=280,
 )  # fmt: skip
 
 
@@ -26,10 +26,16 @@ def test_the_sentence():
 def test_the_sentence_is_about_a_deployment_that_fits():
     none = msgspec.structs.replace(MARK, accelerator="rtx-4090", devices=1, kv_limit=0)
     assert show.answer("m", [none, MARK]).startswith("m on 4 x h100-sxm")
-    assert show.answer("m", [none, MARK]).endswith("(1 more deployment below.)")
+    assert show.answer("m", [none, MARK]).endswith("(1 more line below.)")
     assert show.answer("m", [none]) == "m does not fit on rtx-4090 with 1,152 tokens of context."
     never = msgspec.structs.replace(MARK, ridge_batch=None)
     assert "the ridge point at no batch below 2^20." in show.answer("m", [never])
+
+
+def test_the_sentence_of_prefill_is_about_the_prompt():
+    assert show.answer("m", [MARK], "prefill") == (
+        "m on 4 x h100-sxm (bf16 weights): prefill of one prompt is compute-bound from 280 tokens on."
+    )
 
 
 @pytest.mark.parametrize("points", [1, 39, 40, 41, 1000, 30_000])

@@ -129,7 +129,8 @@ def deepseek_v4(cfg: Config) -> Text:
             mlp=(mixing("hyper_mlp", mixes), *routed.linears),
             experts=routed.experts,
             vector_parameters=2 * hidden + half.vectors + 2 * (mixes + 3),
-            norms=4,
+            norms=2,
+            inner_norms=2,
         )
 
     rates = _rates(cfg, count)

@@ -96,7 +96,8 @@ def _layer(traits: Traits, cfg: Config, hidden: int, shape: Heads, reach: Reach,
         mlp=feed.mlp,
         experts=feed.experts,
         vector_parameters=vectors + (shape.heads if traits.sinks else 0),
-        norms=norms + qk_norms + feed.norms,
+        norms=norms + feed.norms,
+        inner_norms=qk_norms,
     )
 
 

@@ -59,7 +59,8 @@ def _layer(family: Latent, cfg: Config, feed: Feed, indexer: str | None) -> Laye
         mlp=feed.mlp,
         experts=feed.experts,
         vector_parameters=(2 + extra) * hidden + vectors + feed.vectors,
-        norms=4 + extra + (1 if indexer == "full" else 0),
+        norms=2 + extra,
+        inner_norms=2 + (1 if indexer == "full" else 0),
     )
 
 
