@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rooflight.errors import BadConfig, BadInput, MissingExtra, MissingFact, RooflightError, UnknownName
-    from rooflight.library import accelerator, analyze, model, sweep
+    from rooflight.library import accelerator, analyze, check, model, sweep
     from rooflight.spec.accelerator import Accelerator
     from rooflight.spec.analysis import Analysis
     from rooflight.spec.deployment import Deployment
@@ -26,6 +26,7 @@ __version__ = "0.1.0"
 _HOME = {
     "accelerator": "rooflight.library",
     "analyze": "rooflight.library",
+    "check": "rooflight.library",
     "model": "rooflight.library",
     "sweep": "rooflight.library",
     "Accelerator": "rooflight.spec.accelerator",
@@ -55,6 +56,7 @@ __all__ = [
     "Workload",
     "accelerator",
     "analyze",
+    "check",
     "model",
     "sweep",
 ]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-
-from rooflight.cli import main
-
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        import sys
+
+        from rooflight.cli import main
+
+        status = main()
+    except KeyboardInterrupt:  # as early as that: nothing to clean up
+        raise SystemExit(130) from None
+    sys.exit(status)

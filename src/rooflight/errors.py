@@ -13,6 +13,11 @@ RooflightError
 from __future__ import annotations
 
 
+def printable(text: str) -> str:
+    """Text with control characters (a terminal would obey them) as escapes: file names and ids may hold any."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
+
+
 class RooflightError(Exception):
     """An error that says what is wrong, where, what was seen, what is wanted, and what to try.
 
@@ -30,12 +35,12 @@ class RooflightError(Exception):
         want: str | None = None,
         try_this: str | None = None,
     ) -> None:
-        self.what = what
-        self.where = where
-        self.got = None if got is None else str(got)
-        self.want = want
-        self.try_this = try_this
-        super().__init__(what)
+        self.what = printable(what)
+        self.where = None if where is None else printable(where)
+        self.got = None if got is None else printable(str(got))
+        self.want = None if want is None else printable(want)
+        self.try_this = None if try_this is None else printable(try_this)
+        super().__init__(self.what)
 
     def __str__(self) -> str:
         parts = {"at": self.where, "got": self.got, "want": self.want, "try": self.try_this}

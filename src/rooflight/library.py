@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from rooflight.spec.workload import Workload
 if TYPE_CHECKING:
     from rooflight.serve.sweep import Sweep
     from rooflight.spec.analysis import Analysis
+    from rooflight.spec.measurement import Report
 
 
 def accelerator(name: str) -> Accelerator:
@@ -85,6 +86,21 @@ def sweep(
     load, layout = _split(workload, deployment, fields)
     devices = [_devices(name) for name in names]
     return make_sweep(_model(model), devices, axes, phase=phase, workload=load, deployment=layout)
+
+
+def check(
+    source: str | Path | Mapping[str, Any] | Iterable[Mapping[str, Any]], *, configs: Iterable[str | Path] = ()
+) -> Report:
+    """Measurements judged against their ceilings: a CSV file, one row as a mapping, or several of them.
+
+    Columns are `model`, `accelerator`, `metric`, `value` and what else is known (docs/check.md). `configs` are folders
+    whose files' stems may stand as `model`. A row that cannot be judged says so and stops nothing.
+
+    Raises BadInput or BadConfig for a file that is no such table.
+    """
+    from rooflight.advise.check import check as judged
+
+    return judged(source, configs=configs)
 
 
 def make_scenario(

@@ -73,6 +73,7 @@ def accelerator(raw: dict[str, Any], *, origin: str, assumed_from: dict[str, Any
     facts = tuple(_fact(entry, f"{origin}, [[fact]] number {i}") for i, entry in enumerate(_entries(raw, origin), 1))
     _refuse_repeats(facts, origin)
     amounts = {fact.what: _amount(fact, devices) for fact in facts if fact.what in _QUANTITIES}
+    _refuse_contradictions(amounts, origin)
     texts = {fact.what: fact for fact in facts}
     name = top["name"] or top["id"]
     family = top["family"] or "default"
@@ -92,6 +93,7 @@ def accelerator(raw: dict[str, Any], *, origin: str, assumed_from: dict[str, Any
         memory_bytes_per_s=amounts.get("memory-bandwidth"),
         memory_bytes=memory_bytes,
         last_level_cache_bytes=amounts.get("last-level-cache"),
+        compute_units=amounts.get("compute-units"),
         link=link,
         unrated_link="" if link or "link-name" not in texts else str(texts["link-name"].value),
         pcie_bytes_per_s=amounts.get("pcie"),
@@ -217,6 +219,9 @@ def _top(raw: dict[str, Any], origin: str) -> dict[str, str]:
     top = {key: raw.get(key, "").strip() for key in _TOP_TEXTS}
     if not top["id"] and not top["name"]:
         _refuse("the accelerator has no id and no name", origin, "neither", 'id = "my-card" at the top')
+    for key in ("id", "name"):
+        if not top[key].isprintable():
+            _refuse(f"{key} holds control characters", origin, top[key], "plain text: letters, digits, dots and dashes")
     if top["confidence"] and top["confidence"] not in _CONFIDENCES:
         _refuse("confidence is not one of A, B, C", origin, top["confidence"], "A, B or C")
     for key in ("aliases", "sources"):
@@ -293,7 +298,8 @@ def _check_value(what: str, value: Any, unit: str, where: str) -> None:
     try:
         amount = to_base(float(value), unit) if bases else float(value)
     except ValueError:
-        _refuse("the unit is not known", where, unit or "no unit", f"{bases[0]} with a prefix, as in {_example(bases)}")
+        want = f"{bases[0]} with a prefix, as in {_example(bases)}"
+        _refuse("the unit is not known", where, unit or "no unit", want, _meant(unit, bases))
     except OverflowError:
         amount = math.inf
     if not any(unit.endswith(base) for base in bases) and (bases or unit):
@@ -305,8 +311,31 @@ def _check_value(what: str, value: Any, unit: str, where: str) -> None:
         _refuse("the value is not a whole number", where, value, "a whole number")
 
 
+def _meant(unit: str, bases: tuple[str, ...]) -> str | None:
+    """The unit as it is written here: GBps and gb/s are GB/s, tflops is TFLOP/s."""
+    match = re.fullmatch(r"([kmgtp]i?)?(flop|op|b|hz|w)(/s|ps|s|/sec)?", unit.strip().lower())
+    if match is None:
+        return None
+    prefix, base, _ = (part or "" for part in match.groups())
+    found = next((one for one in bases if one.removesuffix("/s").lower() == base), None)
+    return None if found is None else ("k" if prefix == "k" else prefix.capitalize()) + found
+
+
 def _example(bases: tuple[str, ...]) -> str:
     return {"FLOP/s": "TFLOP/s", "B/s": "GB/s", "B": "GB or GiB", "Hz": "MHz", "W": "W"}[bases[0]]
+
+
+def _refuse_contradictions(amounts: dict[str, float], origin: str) -> None:
+    """Figures that cannot both be right."""
+    label, usable = amounts.get("memory-label"), amounts.get("memory-usable")
+    # a label of 80 GB may stand for 80 GiB, so that is the most that can be usable
+    if label and usable and usable > label * to_base(1, "GiB") / to_base(1, "GB"):
+        got = f"{usable:,.0f} bytes usable, a label of {label:,.0f}"
+        _refuse("more memory is usable than there is", origin, got, "memory-usable at or below memory-label")
+    boost, fastest = amounts.get("boost-clock"), amounts.get("max-clock")
+    if boost and fastest and fastest > 2 * boost:
+        got = f"max-clock {fastest:,.0f} Hz, boost-clock {boost:,.0f} Hz"
+        _refuse("the highest clock is more than twice the boost clock", origin, got, "both in one unit, a little apart")
 
 
 def _refuse_repeats(facts: tuple[Fact, ...], origin: str) -> None:

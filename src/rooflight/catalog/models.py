@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import functools
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -33,7 +34,7 @@ def load(name_or_path: str | Path) -> Model:
         raise BadInput("no model is named", want="a catalog id, a Hugging Face id or a config.json")
     if _is_file(name):
         return read_model(name)
-    entry = _entry_file(name)
+    entry = entry_file(name)
     if entry is not None:
         return _asked_as(_shipped(entry), name)
     if _looks_like_path(name):
@@ -45,7 +46,7 @@ def load(name_or_path: str | Path) -> Model:
 
 def ids() -> tuple[str, ...]:
     """The id of every model in the catalog, sorted."""
-    return tuple(sorted((model.id for model in all_models()), key=str.lower))
+    return tuple(sorted((_heading(file)[0] for file in _files()), key=str.lower))
 
 
 def all_models() -> Iterator[Model]:
@@ -55,7 +56,7 @@ def all_models() -> Iterator[Model]:
 
 def aliases(model_id: str) -> tuple[str, ...]:
     """The other names of a catalog entry: variants of the same shape, and short names."""
-    entry = _entry_file(model_id)
+    entry = entry_file(model_id)
     if entry is None:
         raise unknown_model(model_id)
     return tuple(_document(_FOLDER / f"{entry}.toml").get("aliases", ()))
@@ -65,7 +66,7 @@ def _is_file(name: str) -> bool:
     """A path that exists; a directory counts only with a config in it, or where nothing else can be meant."""
     try:
         path = Path(name).expanduser()
-        return path.is_file() or (path / "config.json").is_file()
+        return (os.path.lexists(path) and not path.is_dir()) or os.path.lexists(path / "config.json")
     except (OSError, ValueError, RuntimeError):
         return False
 
@@ -87,7 +88,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[\s_]+", "-", name.strip().lower())
 
 
-def _entry_file(name: str) -> str | None:
+def entry_file(name: str) -> str | None:
     """The stem of the file a name stands for: an id, its part behind the slash, or an alias. None: no such entry."""
     stem = name.lower().replace("/", "__")
     if re.fullmatch(r"[\w.-]{1,200}", stem) and (_FOLDER / f"{stem}.toml").is_file():
@@ -131,7 +132,8 @@ def _spelled(stem: str) -> str:
 def _shipped(stem: str) -> Model:
     file = _FOLDER / f"{stem}.toml"
     document = _document(file)
-    return model_from_dict(expanded(document["config"]), id=document["id"], origin=f"catalog/models/{file.name}")
+    config, origin = expanded(document["config"]), f"catalog/models/{file.name}"
+    return model_from_dict(config, id=document["id"], origin=origin, leaves_defaults_out=True)
 
 
 def _document(file: Path) -> dict[str, Any]:
@@ -192,14 +194,14 @@ def _from_hub(name: str) -> Model:
             want="a catalog id, or the path of a config.json",
             try_this=f"pip install 'rooflight[hub]'{_near_words(name)}",
         ) from None
+    cached = not _hub_in_reach()
     try:
-        cached = not _hub_in_reach()
         config = hub.hf_hub_download(name, "config.json", local_files_only=cached)
     except Exception as error:  # the hub client raises many kinds, for one reason each: say that reason
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        reason = "the hub is out of reach and the file is in no cache" if cached else _reason(error)
         raise BadInput(
             f"{name} is not in the catalog, and its config.json could not be fetched from the hub",
-            got=f"{type(error).__name__}: {reason}"[:200],
+            got=reason,
             want="a catalog id, a reachable Hugging Face id, or the path of a config.json",
             try_this=f"download config.json and give its path{_near_words(name)}",
         ) from None
@@ -208,9 +210,20 @@ def _from_hub(name: str) -> Model:
     return msgspec.structs.replace(read_model(config), id=name)
 
 
+def _reason(error: Exception) -> str:
+    """What the hub's client says went wrong, without its advice on its own options."""
+    said = {
+        "RepositoryNotFoundError": "no such repository, or one that needs a login",
+        "GatedRepoError": "the repository asks for a licence to be accepted, and a login",
+        "EntryNotFoundError": "the repository has no config.json",
+        "LocalEntryNotFoundError": "the hub did not answer and the file is in no cache",
+    }
+    name = type(error).__name__
+    return said.get(name) or f"{name}: {(str(error).splitlines() or ['no reason given'])[0].partition('. ')[0]}"[:200]
+
+
 def _hub_in_reach() -> bool:
     """Whether the hub's name resolves (or a proxy stands between): without it the client retries for half a minute."""
-    import os
     import socket
     from urllib.parse import urlsplit
     from urllib.request import getproxies

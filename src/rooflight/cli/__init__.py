@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
+INTERRUPTED = 130  # 128 + SIGINT
+TERMINATED = 143  # 128 + SIGTERM
+
 
 def main() -> int:
     """The entry point `rooflight`: run the command of sys.argv and return its exit status."""
     try:
+        import signal
+
+        signal.signal(signal.SIGTERM, _leave)  # by way of an exception, so that half-written files go
         from rooflight.cli.app import app
         from rooflight.cli.failures import run
+
+        return run(app)
     except KeyboardInterrupt:
-        return 130
-    return run(app)
+        return INTERRUPTED
+
+
+def _leave(*_: Any) -> None:
+    sys.exit(TERMINATED)

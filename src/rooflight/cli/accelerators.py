@@ -8,7 +8,7 @@ from typing import TextIO
 import click
 
 from rooflight.cli import complete
-from rooflight.cli.app import HELP_NAMES
+from rooflight.cli.app import HELP_NAMES, Command
 from rooflight.cli.output import Answer, Output, emit, output_options
 from rooflight.cli.values import Amount, one_of
 from rooflight.errors import BadInput
@@ -16,7 +16,7 @@ from rooflight.spec.accelerator import Accelerator
 from rooflight.units import to_base
 
 
-@click.command("accelerators", context_settings=HELP_NAMES)
+@click.command("accelerators", cls=Command, context_settings=HELP_NAMES)
 @click.argument("name", metavar="[ID|FILE.toml]", required=False, shell_complete=complete.accelerators)
 @click.option("--vendor", metavar="NAME", help="Only of this vendor.")
 @click.option("--kind", metavar="NAME", help="Only of this kind: gpu, tpu, cpu ...")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from rooflight.cli import options
-from rooflight.cli.app import HELP_NAMES
+from rooflight.cli.app import HELP_NAMES, Command
 from rooflight.cli.output import Answer, Output, emit, output_options
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rooflight.show.data import Rows
 
 
-@click.command("analyze", context_settings=HELP_NAMES)
+@click.command("analyze", cls=Command, context_settings=HELP_NAMES)
 @options.model_argument
 @options.on_option(several=False)
 @options.field_options(*options.WORKLOAD, *options.PHASES, *options.DEPLOYMENT, swept=False)

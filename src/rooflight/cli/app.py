@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -12,11 +13,36 @@ import click
 
 from rooflight import __version__
 
-COMMANDS = ("analyze", "sweep", "models", "accelerators")
+COMMANDS = ("analyze", "sweep", "check", "models", "accelerators")
 PROGRAM = "rooflight"
 COMPLETE_VARIABLE = "_ROOFLIGHT_COMPLETE"
 USAGE = 2  # no command given: the help is shown
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
+
+
+class Command(click.Command):
+    """A command whose options may be given once each, under whichever of their names."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does, where the last of several would have won without a word. Raises BadInput."""
+        if not ctx.resilient_parsing:
+            with contextlib.suppress(click.UsageError):  # said by click below
+                _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+                self._refuse_twice(ctx, order)
+        return super().parse_args(ctx, args)
+
+    def _refuse_twice(self, ctx: click.Context, given: list[click.Parameter]) -> None:
+        from rooflight.errors import BadInput
+
+        for number, param in enumerate(given):
+            if isinstance(param, click.Option) and not (param.is_flag or param.multiple) and param in given[:number]:
+                names = ", ".join(name for name in param.opts if name.startswith("-"))
+                raise BadInput(
+                    f"{param.opts[0]} is given twice",
+                    where=ctx.command_path,
+                    got=f"two values of {names}" + (", which are one option" if len(param.opts) > 1 else ""),
+                    want="one",
+                )
 
 
 class LazyGroup(click.Group):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -12,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rooflight.cli import INTERRUPTED
 from rooflight.errors import BadInput, RooflightError
 
 if TYPE_CHECKING:
     from rooflight.cli.app import LazyGroup
 
-INTERRUPTED = 130  # 128 + SIGINT
 BROKEN_PIPE = 141  # 128 + SIGPIPE
 BUG = 70  # sysexits.h: internal software error
-_WRITE_ERRORS = (errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT)
+_WRITE_ERRORS = (errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT, errno.EBADF)
 TRACEBACK_VARIABLE = "ROOFLIGHT_TRACEBACK"
 
 
@@ -92,6 +93,8 @@ def _bug(error: Exception) -> int:
 
 
 def _complain(text: str) -> None:
+    if sys.stderr is None:  # print() would fall back on standard output
+        return
     with contextlib.suppress(OSError):  # nobody listens
         print(text, file=sys.stderr, flush=True)
 
@@ -111,14 +114,23 @@ def _no_output(error: OSError) -> int:
 
 
 def _forget_stdout() -> None:
+    if isinstance(sys.stdout, Closed):
+        return
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, sys.stdout.fileno())
 
 
+class Closed(io.StringIO):
+    """Standard output where the program was started without one: an answer written to it is lost, and that is said."""
+
+    def write(self, _: str) -> int:
+        raise OSError(errno.EBADF, "it was closed before the program started")
+
+
 def _survive_odd_text() -> None:
     """A name that the terminal's encoding lacks is written with escapes instead of ending the program."""
-    if sys.stdout is None:  # started with standard output closed
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
+    if sys.stdout is None:
+        sys.stdout = Closed()
     for stream in (sys.stdout, sys.stderr):
         change: Any = getattr(stream, "reconfigure", None)
         if change is not None:

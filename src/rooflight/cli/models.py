@@ -7,11 +7,11 @@ from typing import TextIO
 import click
 
 from rooflight.cli import complete
-from rooflight.cli.app import HELP_NAMES
+from rooflight.cli.app import HELP_NAMES, Command
 from rooflight.cli.output import Answer, Output, emit, output_options
 
 
-@click.command("models", context_settings=HELP_NAMES)
+@click.command("models", cls=Command, context_settings=HELP_NAMES)
 @click.argument("name", metavar="[ID|CONFIG]", required=False, shell_complete=complete.models)
 @output_options
 def command(name: str | None, output: Output) -> int:

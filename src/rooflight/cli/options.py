@@ -62,6 +62,8 @@ DEPLOYMENT = (
            "Share of device memory the engine may use. [0.9]"),
     Option("attention", ("--attention",), Choice("flash", "naive"),
            "flash: scores stay on chip; naive: the score matrix goes through memory. [flash]"),
+    Option("engine", ("--engine",), None,
+           "Whose expected times: vllm, sglang, tensorrt-llm, llama.cpp ... [the mean of the serving engines]"),
 )  # fmt: skip
 
 SHARED = (*WORKLOAD, *DEPLOYMENT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import stat
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 import click
 
 from rooflight.cli.values import Choice
-from rooflight.errors import BadInput
+from rooflight.errors import BadInput, printable
 
 if TYPE_CHECKING:
     from rooflight.show.blocks import Block
@@ -61,6 +62,8 @@ def choose(form: str | None, as_json: bool, file: str | None, plain: bool) -> Ou
     asked = "json" if as_json else form
     if file is None or file == "-":
         return Output(asked or "text", None, plain)
+    if file.endswith(os.sep) or os.path.isdir(file):
+        raise _cannot(file, "it is a directory")
     ending = Path(file).suffix.lower()
     if ending in _CHARTS:
         raise BadInput(
@@ -70,7 +73,8 @@ def choose(form: str | None, as_json: bool, file: str | None, plain: bool) -> Ou
     named = _ENDINGS.get(ending)
     if named is None and asked is None:
         raise BadInput(
-            f"the ending {ending or 'of the file'!r} does not say which form is meant", where="--output", got=file,
+            f"the ending {ending} does not say which form is meant" if ending
+            else f"{file} has no ending that says which form is meant", where="--output", got=file,
             want=f"a file ending in {', '.join(_ENDINGS)}", try_this="--format json",
         )  # fmt: skip
     if named is not None and asked not in (None, named):
@@ -103,8 +107,12 @@ def emit(output: Output, answer: Answer) -> None:
         return
     with open_whole(output.file) as stream:
         _write(output, answer, stream)
-    print(answer.sentence())
-    print(f"written to {output.file}")
+    try:
+        print(answer.sentence())
+        print(f"written to {printable(output.file)}")
+    except OSError as error:
+        if error.errno != errno.EBADF:  # no standard output at all: the answer is in the file
+            raise
 
 
 def _write(output: Output, answer: Answer, stream: TextIO) -> None:
@@ -129,11 +137,11 @@ def open_whole(name: str) -> Iterator[TextIO]:
     """A file that appears when it is complete: written beside and renamed. Raises BadInput where it cannot be."""
     path = Path(os.path.realpath(name))
     try:
-        mode = path.stat().st_mode if path.exists() else None
+        mode = os.stat(name).st_mode if os.path.exists(name) else None
         if mode is not None and not stat.S_ISREG(mode):
-            if path.is_dir():
+            if stat.S_ISDIR(mode):
                 raise _cannot(name, "it is a directory")
-            with path.open("w", encoding="utf-8", newline="") as stream:  # a device or a pipe
+            with _open_special(name) as stream:
                 yield stream
             return
         with _replacing(path, mode) as stream:
@@ -143,6 +151,18 @@ def open_whole(name: str) -> Iterator[TextIO]:
             raise
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise _cannot(name, reason) from error
+
+
+def _open_special(path: str) -> TextIO:
+    """A device, or a pipe that somebody reads: opening one that nobody reads would wait for ever. Raises OSError."""
+    try:
+        number = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise OSError(errno.ENXIO, "nobody reads the pipe") from None
+        raise
+    os.set_blocking(number, True)
+    return open(number, "w", encoding="utf-8", errors="backslashreplace", newline="")
 
 
 @contextmanager

@@ -94,7 +94,7 @@ def _geometric(start: int, stop: int, step: str, text: str, where: str) -> tuple
 
 
 def _whole(field: str, text: str, where: str) -> int:
-    digits = field.replace("_", "")
+    digits = re.sub(r"(?<=[0-9])_(?=[0-9])", "", field)
     if not re.fullmatch(r"[0-9]{1,20}", digits) or int(digits) > LARGEST:
         hint = None
         if re.fullmatch(r"[0-9]+[kK]", digits) and len(digits) < 10:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from rooflight.cli import options, ranges
-from rooflight.cli.app import HELP_NAMES
+from rooflight.cli.app import HELP_NAMES, Command
 from rooflight.cli.output import Answer, Output, emit, output_options
 from rooflight.cli.values import Choice
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _AXES = tuple(option.field for option in options.SHARED if option.axis)
 
 
-@click.command("sweep", context_settings=HELP_NAMES)
+@click.command("sweep", cls=Command, context_settings=HELP_NAMES)
 @options.model_argument
 @options.on_option(several=True)
 @options.field_options(*options.SHARED, swept=True)

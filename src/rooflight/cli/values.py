@@ -19,16 +19,17 @@ if TYPE_CHECKING:
 else:
     _ParamType = click.ParamType  # generic only from click 8.2 on
 
-_GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
-_DIGITS = re.compile(r"[+-]?\d+(_\d+)*")
+_GROUPED = re.compile(r"-?\d{1,3}(,\d{3})+", re.ASCII)
+_DIGITS = re.compile(r"-?\d+(_\d+)*", re.ASCII)
 _PREFIXED = re.compile(r"([+-]?[\d._,]+)\s*([kKmMgG])i?")
 _LONGEST = 30  # digits; anything longer is out of every range, and int() would refuse some
 
 
 def whole(text: str, where: str) -> int | float:
-    """A whole number: 4096, 4_096 or 4,096. What is a number but not whole is left for the value's own check.
+    """A whole number: 4096, 4_096 or 4,096; in a list of numbers the comma stands between them (ranges.py).
 
-    Raises BadInput for what is no number, and for 8k, which some mean as 8,000 and some as 8,192.
+    What is a number but not whole, or negative, is left for the value's own check. Raises BadInput for other spellings
+    (1e3, +4, 4.0: written in digits they are accepted), and for 8k, which some mean as 8,000 and some as 8,192.
     """
     plain = text.strip()
     if _GROUPED.fullmatch(plain):
@@ -39,7 +40,15 @@ def whole(text: str, where: str) -> int | float:
         number = float(plain)
     except ValueError:
         raise _no_number(text, where) from None
-    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+    if number.is_integer() and abs(number) < 2**53:
+        raise BadInput(
+            f"{_short(plain)!r} is not written in digits",
+            where=where,
+            got=_short(text),
+            want="a whole number, such as 4096",
+            try_this=f"{number:.0f}",
+        )
+    return number
 
 
 def _no_number(text: str, where: str) -> BadInput:

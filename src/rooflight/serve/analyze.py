@@ -6,9 +6,11 @@ import math
 
 import msgspec
 
+from rooflight.catalog.calibration import engine_named
 from rooflight.roofline.rates import hardware_format, ridges
 from rooflight.serve import phases
 from rooflight.serve.answer import answer
+from rooflight.serve.expected import Expected, expected_decode, expected_prefill, served
 from rooflight.serve.memory import memory
 from rooflight.serve.scenario import Scenario, context_tokens
 from rooflight.spec.analysis import (
@@ -20,8 +22,11 @@ from rooflight.spec.analysis import (
     OperatorBlock,
     Phase,
     Request,
+    ServedBlock,
     Span,
+    Step,
 )
+from rooflight.spec.calibration import Engine
 from rooflight.spec.steptime import BOUNDS, OperatorTime
 from rooflight.units import whole
 from rooflight.work import count
@@ -32,11 +37,16 @@ def analyze(sc: Scenario) -> Analysis:
     """The analysis of one operating point; phases and request are None where the model does not fit."""
     held = memory(sc)
     shown: dict[str, Phase] | None = None
-    request = None
+    request = serving = None
     if held.fits or sc.deployment.ignore_capacity:
+        engine = engine_named(sc.deployment.engine, sc.accelerator.family)
         prefill = phases.prefill(sc)
         decode = phases.decode(sc)
-        shown = {"prefill": phase_block(sc, prefill), "decode": phase_block(sc, decode)}
+        shown = {
+            "prefill": phase_block(sc, prefill, expected_prefill(sc, engine)),
+            "decode": phase_block(sc, decode, expected_decode(sc, engine)),
+        }
+        serving = served_block(sc, engine) if held.fits else None
         if sc.workload.draft_tokens:
             shown["verify"] = phase_block(sc, phases.verify(sc))
         if sc.workload.chunk_tokens:
@@ -54,6 +64,7 @@ def analyze(sc: Scenario) -> Analysis:
         warnings=sc.warnings,
         phases=shown,
         request=request,
+        served=serving,
         memory=held,
     )
 
@@ -90,7 +101,7 @@ def accelerator_block(sc: Scenario) -> AcceleratorBlock:
     )
 
 
-def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
+def phase_block(sc: Scenario, phase: phases.PhaseTime, expected: Expected | None = None) -> Phase:
     """A phase as the contract shows it: work of all devices, launches of one, wall times."""
     time, work = phase.time, phase.work
     by_format: dict[str, float] = {}
@@ -99,7 +110,7 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
         if op.work.flop:
             used = hardware_format(sc.accelerator, op.compute)
             by_format[used] = by_format.get(used, 0.0) + op.work.flop * op.count * phase.copies(op, sc.layout)
-    span = Span(ceiling=time.ceiling_s, roofline=time.roofline_s)
+    span = _span(time.ceiling_s, time.roofline_s, expected)
     return Phase(
         flop=work.flop,
         flop_by_format=by_format,
@@ -120,6 +131,7 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
         time_s=span,
         tokens_per_s=_per_second(phase.tokens, span),
         tokens_per_s_per_user=None if phase.users is None else _per_second(phase.tokens / phase.users, span),
+        waterfall=() if expected is None else waterfall(span, expected),
         operators=tuple(_operator_block(sc, row, phase.copies(row.operator, sc.layout)) for row in time.operators),
     )
 
@@ -132,8 +144,72 @@ def split(rows: tuple[OperatorTime, ...]) -> dict[str, float]:
     return shares
 
 
+def _span(ceiling: float, roofline: float, expected: Expected | None) -> Span:
+    """The three times in their order: what a fit says below the roofline is the roofline."""
+    if expected is None:
+        return Span(ceiling=ceiling, roofline=roofline)
+    middle = max(expected.seconds, roofline)
+    return Span(
+        ceiling=ceiling,
+        roofline=roofline,
+        expected=middle,
+        low=max(min(expected.low, middle), ceiling),
+        high=max(expected.high, middle),
+    )
+
+
+def waterfall(span: Span, expected: Expected) -> tuple[Step, ...]:
+    """From the ceiling to the expected time: no overlap and launches, what kernels lose, links, experts, host.
+
+    The steps add up to the expected time; where the parts of the fit say less than the roofline, they are scaled.
+    """
+    ceiling, roofline, middle = span.ceiling, span.roofline, span.expected or span.roofline
+    lost = middle - roofline
+    host = min(expected.host, lost)
+    links, experts = (min(part, max(lost - host, 0)) for part in (expected.link_s, expected.experts_s))
+    rest = max(lost - host - links - experts, 0)
+    named = (
+        ("ceiling", ceiling),
+        ("operators one after the other, and launches", roofline - ceiling),
+        ("what kernels do not reach of the rates", rest),
+        ("links", links),
+        ("routed experts: sorting and imbalance", experts),
+        ("host between steps", host),
+    )
+    return tuple(Step(name=name, seconds=float(seconds)) for name, seconds in named if seconds > 0 or name == "ceiling")
+
+
+def served_block(sc: Scenario, engine: Engine) -> ServedBlock:
+    """What serving yields in the steady state; a step is no shorter than its ceiling."""
+    state = served(sc, engine)
+    tpot = phases.decode(sc, batch=state.running, context=sc.workload.isl + sc.workload.osl / 2).time
+    step = _span(tpot.ceiling_s, tpot.roofline_s, state.tpot)
+    one = phases.prefill(sc, prompts=1).time
+    running = float(state.running)
+    return ServedBlock(
+        engine=engine.id,
+        running=int(running),
+        tpot_s=step,
+        ttft_s=_span(one.ceiling_s, one.roofline_s, state.ttft),
+        output_tokens_per_s=_per_second(running, step),
+        output_tokens_per_s_per_user=_per_second(1, step),
+        output_tokens_per_s_per_accelerator=_per_second(running / sc.layout.devices, step),
+    )
+
+
 def _per_second(tokens: float, span: Span) -> Span:
-    return Span(ceiling=tokens / span.ceiling, roofline=tokens / span.roofline)
+    """Rates of times; the interval swaps its ends."""
+
+    def rate(seconds: float | None) -> float | None:
+        return None if seconds is None else tokens / seconds
+
+    return Span(
+        ceiling=tokens / span.ceiling,
+        roofline=tokens / span.roofline,
+        expected=rate(span.expected),
+        low=rate(span.high),
+        high=rate(span.low),
+    )
 
 
 def _operator_block(sc: Scenario, row: OperatorTime, copies: float) -> OperatorBlock:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Drawing, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
 from rooflight.show.roof import Dot, Flat, draw
-from rooflight.spec.analysis import Analysis, MemoryBlock, OperatorBlock, Phase, Request
+from rooflight.spec.analysis import Analysis, MemoryBlock, OperatorBlock, Phase, Request, ServedBlock, Span
+from rooflight.units import to_base
 
 # Operators are listed one by one until they cover this share of a phase's roofline time.
 COVERED = 0.95
 _MARKS = {"prefill": "P", "decode": "D", "verify": "V", "mixed": "M"}
 _WORDS = (
     "Ceiling: the shortest time physics allows, every resource used fully and at once. Roofline: each operator at its "
-    "own limit, one after the other. Bound: the resource whose ceiling is longest. Well above the ridge that is "
+    "own limit, one after the other. Expected: what a well-run engine gets, eight times of ten within the interval "
+    "below it. Bound: the resource whose ceiling is longest. Well above the ridge that is "
     "arithmetic, well below it memory, unless links or launches take longer."
 )
 
@@ -26,11 +30,13 @@ def blocks(analysis: Analysis, *, drawn: bool = True, ascii_only: bool = False) 
     shown += [Prose(f"Warning: {text}", "warning") for text in analysis.warnings]
     phases = analysis.phases or {}
     if phases:
-        shown += [_phase_table(phases), Prose(_WORDS, "note"), _byte_table(phases)]
+        shown += [_phase_table(phases), Prose(_WORDS, "note"), *_gap(phases), _byte_table(phases)]
     shown.append(Prose(memory_line(analysis)))
     shown += [_operator_table(name, phase) for name, phase in phases.items()]
     if analysis.request is not None:
         shown.append(Prose(_request_line(analysis.request, analysis.workload)))
+    if analysis.served is not None:
+        shown.append(Prose(_served_line(analysis.served)))
     shown.append(Bullets("Assumed:", analysis.assumptions))
     if drawn and phases:
         shown += _roofline(analysis, phases, ascii_only)
@@ -52,7 +58,7 @@ def rows(analysis: Analysis) -> Rows:
     found = []
     for name, phase in analysis.phases.items():
         fields = msgspec.to_builtins(phase)
-        del fields["operators"], fields["flop_by_format"]
+        del fields["operators"], fields["flop_by_format"], fields["waterfall"]
         fields["tokens_per_s_per_user"] = fields["tokens_per_s_per_user"] or dict.fromkeys(fields["time_s"])
         found.append(flat({**same, "phase": name, **fields}))
     return rows_of(found)
@@ -61,8 +67,8 @@ def rows(analysis: Analysis) -> Rows:
 def _phase_table(phases: dict[str, Phase]) -> Table:
     return Table(
         heads=(
-            "phase", "bound", "ceiling", "roofline", "tok/s\nceiling", "tok/s\nroofline",
-            "FLOP/\nbyte", "ridge", "time is\nbound by",
+            "phase", "bound", "ceiling", "roofline", "expected", "tok/s\nexpected",
+            "FLOP/byte\n(ridge)", "time is\nbound by",
         ),
         left=("phase", "bound", "time is\nbound by"),
         rows=tuple(
@@ -71,10 +77,9 @@ def _phase_table(phases: dict[str, Phase]) -> Table:
                 phase.bound,
                 numbers.seconds(phase.time_s.ceiling),
                 numbers.seconds(phase.time_s.roofline),
-                numbers.plain(phase.tokens_per_s.ceiling),
-                numbers.plain(phase.tokens_per_s.roofline),
-                numbers.plain(phase.intensity_flop_per_byte),
-                numbers.plain(phase.ridge_flop_per_byte),
+                expected_cell(phase),
+                numbers.plain(phase.tokens_per_s.expected),
+                f"{numbers.plain(phase.intensity_flop_per_byte)}\n({numbers.plain(phase.ridge_flop_per_byte)})",
                 spent(phase.split),
             )
             for name, phase in phases.items()
@@ -82,10 +87,41 @@ def _phase_table(phases: dict[str, Phase]) -> Table:
     )  # fmt: skip
 
 
+def expected_cell(phase: Phase) -> str:
+    """The expected time over its interval; empty where none is calibrated."""
+    span = phase.time_s
+    if span.expected is None or span.low is None or span.high is None:
+        return ""
+    unit = numbers.seconds(span.expected).rpartition(" ")[2]
+    low, high = (numbers.plain(value / to_base(1, unit)) for value in (span.low, span.high))
+    return f"{numbers.seconds(span.expected)}\n{low}-{high}"
+
+
 def spent(split: dict[str, float]) -> str:
     """What operators are bound by, weighted by their time, largest first."""
     parts = sorted(split.items(), key=lambda part: -part[1])
     return "\n".join(f"{name} {numbers.percent(share)}" for name, share in parts if share >= 0.005)
+
+
+def _gap(phases: dict[str, Phase]) -> list[Block]:
+    """What lies between ceiling and expected time, a row a cause."""
+    told = {name: phase for name, phase in phases.items() if phase.waterfall}
+    if not told:
+        return []
+    causes = dict.fromkeys(step.name for phase in told.values() for step in phase.waterfall)
+    added = {name: {step.name: step.seconds for step in phase.waterfall} for name, phase in told.items()}
+    rows_ = [
+        (cause, *(numbers.seconds(added[name][cause]) if cause in added[name] else "" for name in told))
+        for cause in causes
+    ]
+    rows_.append(("= expected", *(numbers.seconds(phase.time_s.expected or 0) for phase in told.values())))
+    return [
+        Table(
+            heads=("from the ceiling to what is expected", *told),
+            left=("from the ceiling to what is expected",),
+            rows=tuple(rows_),
+        )
+    ]
 
 
 def _byte_table(phases: dict[str, Phase]) -> Table:
@@ -180,6 +216,19 @@ def _request_line(request: Request, load: dict[str, int | float | None]) -> str:
         f"A whole request ({load['isl']:,} tokens in, {load['osl']:,} out, {load['batch']:,} at a time): at best "
         f"{numbers.seconds(span.ceiling)}, roofline {numbers.seconds(span.roofline)}; prefill is "
         f"{numbers.percent(prefill.roofline)} of it."
+    )
+
+
+def _served_line(served: ServedBlock) -> str:
+    tpot, ttft, rate = served.tpot_s, served.ttft_s, served.output_tokens_per_s
+
+    def told(span: Span, show: Callable[[float], str]) -> str:
+        return f"{show(span.expected or 0)} ({show(span.low or 0)} to {show(span.high or 0)})"
+
+    return (
+        f"Served at {served.running:,} at once, others being prefilled beside ({served.engine}): TPOT "
+        f"{told(tpot, numbers.seconds)}, first token after {told(ttft, numbers.seconds)}, "
+        f"{told(rate, numbers.plain)} output tok/s."
     )
 
 

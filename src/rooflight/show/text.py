@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from io import StringIO
 from typing import Literal, TextIO
 
+import msgspec
 from rich.box import SIMPLE_HEAD, Box
 from rich.console import Console
 from rich.padding import Padding
@@ -18,6 +19,12 @@ from rooflight.show.blocks import Block, Bullets, Drawing, Prose, Table
 PLAIN_WIDTH = 80
 _NARROWEST = 40
 _WIDEST_PROSE = 100
+_NARROW = 75  # below it, columns are left out
+_LONGEST_WORD = 24
+# Columns that can be missed, the least important first; further ones go from the right, the last one staying.
+_FIRST_TO_GO = (
+    "count", "FLOP", "FLOP/byte\n(ridge)", "FLOP/byte", "KV cache written", "KV cache read", "active", "share",
+)  # fmt: skip
 _STYLES = {"plain": "", "answer": "bold", "warning": "yellow", "note": "dim"}
 _BOUND_STYLES = {"compute": "magenta", "memory": "cyan", "link": "yellow", "launch": "blue", "capacity": "red"}
 _ASCII_HEAD = Box("    \n    \n -- \n    \n    \n -- \n    \n    \n", ascii=True)
@@ -84,26 +91,73 @@ def _bullets(console: Console, block: Bullets, plain: bool) -> None:
 
 
 def _table(console: Console, block: Table, plain: bool) -> None:
-    """Cells wrap to the width. A list (`whole` columns) keeps a row a line where no screen limits it: for grep."""
+    """Cells wrap to the width. A list (`whole` columns) keeps a row a line where no screen limits it: for grep.
+
+    Numbers and words stay whole where the width allows; in a narrow window columns are left out for it, and named.
+    """
     if block.title:
         console.print(Text(_clean(block.title, plain)))
+    room = console.width
+    gone: tuple[str, ...] = ()
+    if room < _NARROW:
+        block, gone = _narrowed(block, room)
     widths = _natural_widths(block)
     natural = sum(widths) + 2 * len(widths)
-    room = console.width
     if block.whole and not console.is_terminal:
         room = max(room, natural + 2)
     gap = 1 if natural <= room else 0
     box = _ASCII_HEAD if plain else SIMPLE_HEAD
     table = RichTable(box=box, padding=(0, gap, 0, 0), show_edge=False, pad_edge=False)
-    for head, width in zip(block.heads, widths, strict=True):
+    unbroken = _unbroken_widths(block)
+    fits = _with_gaps(unbroken) <= room
+    for head, width, least in zip(block.heads, widths, unbroken, strict=True):
         side: Literal["left", "right"] = "left" if head in block.left else "right"
-        least = min(width, room // 2) if head in block.whole else None
-        table.add_column(Text(_clean(head, plain)), justify=side, overflow="fold", vertical="top", min_width=least)
+        floor = min(width, room // 2) if head in block.whole else least if fits else None
+        table.add_column(Text(_clean(head, plain)), justify=side, overflow="fold", vertical="top", min_width=floor)
     for row in block.rows:
         table.add_row(*(Text(_clean(cell, plain), style=_BOUND_STYLES.get(cell, "")) for cell in row))
     usual, console.width = console.width, room
     console.print(Padding(table, (0, 0, 0, 2)))
     console.width = usual
+    if gone:
+        _prose(console, Prose(f"Left out for want of width: {', '.join(gone)}.", "note"), plain)
+
+
+def _narrowed(block: Table, room: int) -> tuple[Table, tuple[str, ...]]:
+    """The table without the columns that keep the rest from fitting, and their heads."""
+    numeric = [head for head in block.heads[1:] if head not in block.left and head not in block.whole]
+    order = [head for head in _FIRST_TO_GO if head in numeric]
+    order += [head for head in reversed(numeric[:-1]) if head not in order]
+    gone: list[str] = []
+    while order and _with_gaps(_unbroken_widths(block)) > room:
+        gone.append(order.pop(0))
+        kept = [place for place, head in enumerate(block.heads) if head != gone[-1]]
+        rows = tuple(tuple(row[place] for place in kept) for row in block.rows)
+        block = msgspec.structs.replace(block, heads=tuple(block.heads[place] for place in kept), rows=rows)
+    return block, tuple(" ".join(head.split()) for head in gone)
+
+
+def _with_gaps(widths: list[int]) -> int:
+    """What columns take with one space between them, and two in front of the table."""
+    return sum(widths) + len(widths) + 1
+
+
+def _unbroken_widths(block: Table) -> list[int]:
+    """Characters each column needs so that no number and no word of it is broken."""
+    columns = zip(block.heads, *block.rows, strict=True)
+    return [
+        max(
+            max((len(word) for word in head.split()), default=0),
+            *(_longest_word(cell) if head in block.left else max(map(len, cell.split("\n"))) for cell in cells),
+            0,
+        )
+        for head, *cells in columns
+    ]
+
+
+def _longest_word(cell: str) -> int:
+    """Of a cell of words; an id or a path longer than that is broken all the same."""
+    return min(max((len(word) for word in cell.split()), default=0), _LONGEST_WORD)
 
 
 def _natural_widths(block: Table) -> list[int]:

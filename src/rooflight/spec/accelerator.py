@@ -73,6 +73,7 @@ class Accelerator(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes_per_s: float | None = None
     memory_bytes: float | None = None
     last_level_cache_bytes: float | None = None
+    compute_units: float | None = None
     link: Link | None = None
     unrated_link: str = ""
     pcie_bytes_per_s: float | None = None

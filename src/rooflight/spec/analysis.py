@@ -66,6 +66,28 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None = None
 
 
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One step of the way from ceiling to expected time: what it is, and the seconds it adds."""
+
+    name: str
+    seconds: float
+
+
+class ServedBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """Steady state at a concurrency of `batch` requests of isl and osl tokens, with newcomers prefilled beside.
+
+    running: sequences that decode at once (memory may allow fewer than asked). Expected values with their intervals.
+    """
+
+    engine: str
+    running: int
+    tpot_s: Span
+    ttft_s: Span
+    output_tokens_per_s: Span
+    output_tokens_per_s_per_user: Span
+    output_tokens_per_s_per_accelerator: Span
+
+
 class OperatorBlock(msgspec.Struct, frozen=True, kw_only=True):
     """`count` equal operators: their FLOP, bytes and time together."""
 
@@ -97,6 +119,7 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     time_s: Span
     tokens_per_s: Span
     tokens_per_s_per_user: Span | None
+    waterfall: tuple[Step, ...]
     operators: tuple[OperatorBlock, ...]
 
 
@@ -139,6 +162,7 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...]
     phases: dict[str, Phase] | None
     request: Request | None
+    served: ServedBlock | None
     memory: MemoryBlock
 
     @property

@@ -25,6 +25,7 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
     gpu_memory_utilization  share of device memory the engine may use
     attention           "flash" (scores stay on chip) or "naive" (the score matrix goes through memory)
     graphs              kernels are launched from a captured graph; False: one by one (eager)
+    engine              whose expected times to give: "vllm", "sglang", "tensorrt-llm" ...; None: their mean
     ignore_capacity     compute times even if the model does not fit
 
     Raises BadInput for a degree below 1 or a share outside (0, 1].
@@ -41,6 +42,7 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
     gpu_memory_utilization: float = 0.9
     attention: str = "flash"
     graphs: bool = True
+    engine: str | None = None
     ignore_capacity: bool = False
 
     def __post_init__(self) -> None:
@@ -50,7 +52,7 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
                 msgspec.structs.force_setattr(self, name, _degree(name, value))
         for name in ("graphs", "ignore_capacity"):
             msgspec.structs.force_setattr(self, name, _flag(name, getattr(self, name)))
-        for name in ("weights", "activations", "compute", "kv_cache", "attention"):
+        for name in ("weights", "activations", "compute", "kv_cache", "attention", "engine"):
             value = getattr(self, name)
             if value is not None:
                 msgspec.structs.force_setattr(self, name, _name(name, value))

@@ -64,6 +64,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 class Gemm(msgspec.Struct, frozen=True, kw_only=True):
     """A matrix product: tokens rows of `inputs` each, by each of `matrices` like matrices (experts), one kernel.
 
+    stored              storage format of the matrices
     quantised_bytes     activations read wide and written narrow before it, by a kernel of its own; 0 where none is
     """
 
@@ -71,12 +72,17 @@ class Gemm(msgspec.Struct, frozen=True, kw_only=True):
     inputs: Number
     outputs: Number
     matrices: Number = 1
+    stored: str = "bf16"
     quantised_bytes: Number = 0
 
 
 class Scores(msgspec.Struct, frozen=True, kw_only=True):
-    """Attention of `sequences` sequences with `new` queries each over `keys` positions; heads are one device's."""
+    """Attention of `sequences` sequences with `new` queries each over `keys` positions; heads are one device's.
 
+    decoding    few queries a sequence over a cache (decode, verify); False: a prompt or a chunk of one
+    """
+
+    decoding: bool
     sequences: Number
     new: Number
     keys: Number

@@ -35,17 +35,18 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
 def mixer_operators(
     mixer: Mixer | None, slices: tuple[Slice, ...], layout: Layout, numbers: Numbers
 ) -> Iterator[Operator]:
-    """Operators of one layer's mixer on one device, the slices of a step summed."""
-    if isinstance(mixer, Attention):
-        yield _op("rope_cache", "elementwise", _sum(_append(mixer, part, layout, numbers) for part in slices), numbers)
-        yield from _indexed(mixer.indexer, mixer.reach, slices, numbers)
-        work = _sum(_attention(mixer, part, layout, numbers) for part in slices)
-        yield _op("attention", "attention", work, numbers, _scores_shape(mixer, slices, layout))
-    elif isinstance(mixer, LatentAttention):
-        yield _op("rope_cache", "elementwise", _sum(_append_latent(mixer, p, layout, numbers) for p in slices), numbers)
-        yield from _indexed(mixer.indexer, mixer.reach, slices, numbers)
-        work = _sum(_latent(mixer, part, layout, numbers) for part in slices)
-        yield _op("attention", "attention", work, numbers, _scores_shape(mixer, slices, layout))
+    """Operators of one layer's mixer on one device: one attention or scan a slice, else the slices of a step summed."""
+    if isinstance(mixer, Attention | LatentAttention):
+        yield _op(
+            "rope_cache", "elementwise", _sum(_appended(mixer, part, layout, numbers) for part in slices), numbers
+        )
+        if mixer.indexer is not None:
+            works = (_index(mixer.indexer, mixer.reach, part, numbers) for part in slices)
+            yield _op("indexer", "attention", _sum(works), numbers)
+        for number, part in enumerate(slices):
+            name = "attention" if number == 0 else "chunk_attention"
+            shape = _scores_shape(mixer, part, layout)
+            yield _op(name, "attention", _attended(mixer, part, layout, numbers), numbers, shape)
     elif isinstance(mixer, Recurrent):
         if mixer.conv_channels:
             yield _op("conv", "recurrent", _sum(_conv(mixer, part, layout, numbers) for part in slices), numbers)
@@ -53,25 +54,36 @@ def mixer_operators(
             yield _op("scan", "recurrent", _sum(_scan(mixer, part, layout, numbers) for part in slices), numbers)
 
 
+def _appended(mixer: Attention | LatentAttention, part: Slice, layout: Layout, numbers: Numbers) -> Work:
+    if isinstance(mixer, Attention):
+        return _append(mixer, part, layout, numbers)
+    return _append_latent(mixer, part, layout, numbers)
+
+
+def _attended(mixer: Attention | LatentAttention, part: Slice, layout: Layout, numbers: Numbers) -> Work:
+    if isinstance(mixer, Attention):
+        return _attention(mixer, part, layout, numbers)
+    return _latent(mixer, part, layout, numbers)
+
+
 def _op(name: str, kind: str, work: Work, numbers: Numbers, shape: Shape | None = None) -> Operator:
-    """The slices of a step share one kernel, so launches are those of one slice."""
+    """One operator of a layer; attention multiplies in the format of its cache, the rest in the wide one."""
     compute = numbers.kv_compute if kind == "attention" else "bf16"
     return Operator(name=name, kind=kind, count=1, compute=compute, work=work, shape=shape)
 
 
-def _scores_shape(mixer: Attention | LatentAttention, slices: tuple[Slice, ...], layout: Layout) -> Scores:
-    """The shape of the first slice: decoding sequences before a prefill chunk."""
-    first = slices[0]
-    seen = reach.pairs(mixer.reach, new=first.new, context=first.context) / first.new
+def _scores_shape(mixer: Attention | LatentAttention, part: Slice, layout: Layout) -> Scores:
+    seen = reach.pairs(mixer.reach, new=part.new, context=part.context) / part.new
     if isinstance(mixer, Attention):
         kv_heads, width = mixer.kv_heads * kv_share(mixer.kv_heads, layout.tp), mixer.head_dim
-    elif first.absorbed:
+    elif part.absorbed:
         kv_heads, width = 1, mixer.latent_dim + mixer.rope_dim
     else:
         kv_heads, width = mixer.heads / layout.tp, mixer.nope_dim + mixer.rope_dim
     return Scores(
-        sequences=first.sequences,
-        new=first.new,
+        decoding=part.absorbed,
+        sequences=part.sequences,
+        new=part.new,
         keys=seen,
         heads=mixer.heads / layout.tp,
         kv_heads=kv_heads,
@@ -80,6 +92,7 @@ def _scores_shape(mixer: Attention | LatentAttention, slices: tuple[Slice, ...],
 
 
 def _sum(works: Iterator[Work]) -> Work:
+    """The slices of a step share one kernel, so launches are those of one slice."""
     first = next(works)
     launches = first.launches
     for work in works:
@@ -181,13 +194,8 @@ def _latent(mixer: LatentAttention, part: Slice, layout: Layout, numbers: Number
     return work if numbers.flash else work + _scores(heads, part, numbers)
 
 
-def _indexed(indexer: Indexer | None, span: Reach, slices: tuple[Slice, ...], numbers: Numbers) -> Iterator[Operator]:
-    """Every device scores with the whole indexer: it is small and not cut."""
-    if indexer is not None:
-        yield _op("indexer", "attention", _sum(_index(indexer, span, part, numbers) for part in slices), numbers)
-
-
 def _index(indexer: Indexer, span: Reach, part: Slice, numbers: Numbers) -> Work:
+    """Every device scores with the whole indexer: it is small and not cut."""
     kept = part.context if span.stride == 1 else floor(part.context / span.stride)
     written = part.sequences * part.new * indexer.key_dim / span.stride * numbers.kv_bytes
     return formulas.index_scores(

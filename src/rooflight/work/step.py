@@ -194,6 +194,7 @@ def _linear_row(
             inputs=inputs / linear.groups,
             outputs=outputs,
             matrices=matrices,
+            stored=form.id,
             quantised_bytes=quantised_bytes(tokens * inputs, form, numbers),
         ),
     )

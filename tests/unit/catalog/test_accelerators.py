@@ -42,6 +42,12 @@ def fact(**fields: object) -> str:
     return 'id = "x"\n[[fact]]\n' + "".join(f"{key} = {value}\n" for key, value in fields.items())
 
 
+def both(first: str, first_unit: str, first_value: int, second: str, second_unit: str, second_value: int) -> str:
+    """A card with two facts."""
+    more = f'[[fact]]\nwhat = "{second}"\nvalue = {second_value}\nunit = "{second_unit}"\n'
+    return fact(what=f'"{first}"', value=first_value, unit=f'"{first_unit}"') + more
+
+
 # --- what an entry becomes ---------------------------------------------------------------------------------------
 
 
@@ -385,6 +391,9 @@ def test_a_sparse_peak_is_kept_apart(tmp_path: Path) -> None:
         (fact(what='["peak"]', value=1), "does not say what it is"),
         (fact(what='"tdp"', value=1, unit='"W"', colour='"red"'), "'colour' is not a key of a fact"),
         (fact(what='"memory-bandwidth"', value=1, unit='"GBps"'), "unit is not known"),
+        ('id = "a\\u001b[31m"', "id holds control characters"),
+        (both("memory-label", "GB", 80, "memory-usable", "GiB", 81), "more memory is usable than there is"),
+        (both("boost-clock", "MHz", 1000, "max-clock", "MHz", 2001), "more than twice the boost clock"),
         (fact(what='"memory-bandwidth"', value=1), "unit is not known"),
         (fact(what='"memory-bandwidth"', value=1, unit='"GB"'), "unit does not fit"),
         (fact(what='"memory-label"', value=1, unit='"GB/s"'), "unit does not fit"),
@@ -463,3 +472,20 @@ def test_the_ceiling_rule() -> None:
     assert rule(peak_flop_per_s=10, fp16_accumulate_flop_per_s=0, clock_ratio=None, margin=1.5) == 10 * 1.5
     assert rule(peak_flop_per_s=10, fp16_accumulate_flop_per_s=20, clock_ratio=None, margin=1.5) == 20 * 1.5
     assert rule(peak_flop_per_s=10, fp16_accumulate_flop_per_s=0, clock_ratio=1.25, margin=1.5) == 10 * 1.25
+
+
+@pytest.mark.parametrize(
+    ("what", "unit", "meant"),
+    [("memory-bandwidth", "GBps", "GB/s"), ("memory-bandwidth", "gb/s", "GB/s"), ("memory-label", "gib", "GiB"),
+     ("boost-clock", "mhz", "MHz"), ("link", "kbps", "kB/s"), ("tdp", "furlong", None)],
+)  # fmt: skip
+def test_a_unit_in_another_spelling_is_suggested(tmp_path: Path, what: str, unit: str, meant: str | None) -> None:
+    with pytest.raises(BadConfig) as caught:
+        one(written(tmp_path, fact(what=f'"{what}"', value=1, unit=f'"{unit}"', kind='"one-way"')))
+    assert caught.value.try_this == meant
+
+
+def test_tflops_is_suggested_as_a_rate(tmp_path: Path) -> None:
+    with pytest.raises(BadConfig) as caught:
+        one(written(tmp_path, MINIMAL.replace("TFLOP/s", "tflops")))
+    assert caught.value.try_this == "TFLOP/s"

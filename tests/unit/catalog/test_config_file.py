@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -126,10 +127,10 @@ def test_missing_files_and_folders(tmp_path):
 def test_an_unreadable_file(tmp_path, monkeypatch):
     file = write(tmp_path, json.dumps(LLAMA))
 
-    def denied(_: Path) -> bytes:
+    def denied(*_: object) -> int:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", denied)
+    monkeypatch.setattr(os, "open", denied)
     assert refusal(file).got == "Permission denied"
 
 
@@ -137,6 +138,40 @@ def test_a_huge_file_is_refused_unread(tmp_path, monkeypatch):
     monkeypatch.setattr(json_file, "LARGEST_BYTES", 100)
 
     assert "too many for a config" in refusal(write(tmp_path, json.dumps(LLAMA))).what
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "/dev/null"])
+def test_devices_are_refused(name):
+    assert "is a device, not a file" in refusal(Path(name)).what
+
+
+def test_a_pipe_that_nobody_writes_to_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert "is a named pipe, not a file" in refusal(tmp_path / "pipe").what
+
+
+@pytest.mark.parametrize("side", [False, True])
+@pytest.mark.parametrize("kind", ["folder", "pipe"])
+def test_what_stands_where_a_file_should(tmp_path, side, kind):
+    """A folder or pipe of the name of the config, or of its sidecar."""
+    if side:
+        write(tmp_path, json.dumps(LLAMA))
+    odd = tmp_path / ("hf_quant_config.json" if side else "config.json")
+    odd.mkdir() if kind == "folder" else os.mkfifo(odd)
+
+    assert str(odd) in refusal(tmp_path).what
+
+
+def test_a_link_in_a_circle(tmp_path):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    assert "leads in a circle" in refusal(tmp_path / "loop").what
+
+
+def test_a_control_character_in_a_string_is_called_that(tmp_path):
+    error = refusal(write(tmp_path, '{"a": "b\x1bc", "d": 1}'))
+
+    assert "raw control character ('\\x1b') in a string at line 1 column 9" in error.what
+    assert str(error).replace("\n", "").isprintable()
 
 
 def test_duplicate_keys_in_sections_are_warned_of_once(tmp_path):

@@ -55,7 +55,8 @@ def test_csv_is_one_row_a_phase(ask, answer):
     assert float(decode["time_s.ceiling"]) == answer.phases["decode"].time_s.ceiling
     assert decode["bound"] == "memory"
     assert rows[0]["tokens_per_s_per_user.ceiling"] == ""  # a prompt has no user's rate
-    assert decode["time_s.expected"] == ""
+    assert float(decode["time_s.expected"]) == answer.phases["decode"].time_s.expected
+    assert rows[2]["time_s.expected"] == ""  # none for verify and mixed steps
     assert decode["fits"] == "true"
 
 
@@ -220,3 +221,13 @@ def test_output_files_by_ending(ask, tmp_path, answer):
         assert result.stdout.startswith(answer.answer)
         assert f"written to {path}" in result.stdout
     assert sorted(one.name for one in tmp_path.iterdir()) == ["out.csv", "out.json", "out.md", "out.txt"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--batch", "1", "--concurrency", "4"), ("--isl", "1", "--isl=1"), ("--weights", "fp8", "--quantization", "awq")],
+)
+def test_one_option_under_two_names_is_refused(ask, words):
+    done = ask("analyze", "8b", "--on", "h100-sxm", *words)
+    assert done.exit_code == 2
+    assert "is given twice" in done.output

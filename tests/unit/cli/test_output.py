@@ -67,3 +67,25 @@ def test_endings_and_forms():
     assert choose(None, False, "a.CSV", False).format == "csv"
     assert choose("md", False, "notes", False).format == "md"
     assert choose("csv", False, "-", False).file is None
+
+
+def test_a_pipe_that_nobody_reads_is_refused(tmp_path):
+    path = tmp_path / "p.json"
+    os.mkfifo(path)
+    with pytest.raises(BadInput) as caught, open_whole(str(path)):
+        pass
+    assert caught.value.got == "nobody reads the pipe"
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        (".", "cannot be written"),
+        ("x", "x has no ending that says which form is meant"),
+        ("x.foo", "the ending .foo does not say which form is meant"),
+    ],
+)
+def test_an_output_that_says_no_form(name, says):
+    with pytest.raises(BadInput) as caught:
+        choose(None, False, name, False)
+    assert says in caught.value.what

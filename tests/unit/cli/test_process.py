@@ -95,17 +95,46 @@ def test_a_reader_that_leaves_is_no_error(process, models):
         assert running.wait(60) == 141
 
 
-def test_an_interrupt_is_quiet_and_leaves_no_file(models, tmp_path):
+@pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_is_quiet_and_leaves_no_file(models, tmp_path, sent, status):
     words = [sys.executable, "-m", "rooflight", "sweep", models["8b"], "--on", "h100-sxm", "--batch", "1:3000000"]
     source = str(rooflight.__path__[0]).removesuffix("rooflight")
     path = tmp_path / "rows.csv"
     with subprocess.Popen([*words, "-o", str(path)], stderr=subprocess.PIPE, env={"PYTHONPATH": source}) as running:
         while not list(tmp_path.iterdir()):
             assert running.poll() is None
-        running.send_signal(signal.SIGINT)
-        assert running.wait(60) == 130
+        running.send_signal(sent)
+        assert running.wait(60) == status
         assert b"Traceback" not in running.stderr.read()
     assert list(tmp_path.iterdir()) == []
+
+
+_INTERRUPTED = """
+import runpy, sys
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "rooflight.cli.app":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+runpy.run_module("rooflight", run_name="__main__")
+"""
+
+
+def test_an_interrupt_while_starting_is_quiet(process):
+    done = process(*ANALYZE, code=_INTERRUPTED)
+    assert (done.returncode, done.stderr) == (130, b"")
+
+
+def test_an_answer_without_standard_output_is_lost_and_that_is_said(models, tmp_path):
+    def closed(*words: str) -> subprocess.CompletedProcess[bytes]:
+        source = str(rooflight.__path__[0]).removesuffix("rooflight")
+        line = ["sh", "-c", '"$@" >&-', "sh", sys.executable, "-m", "rooflight", "models", models["8b"], *words]
+        return subprocess.run(line, stderr=subprocess.PIPE, env={"PYTHONPATH": source}, check=False, timeout=60)
+
+    lost, kept = closed("--json"), closed("-o", str(tmp_path / "a.json"))
+    assert (lost.returncode, lost.stderr.splitlines()[0]) == (2, b"the answer cannot be written")
+    assert (kept.returncode, kept.stderr) == (0, b"")
+    assert json.loads((tmp_path / "a.json").read_text())["model"]
 
 
 _BROKEN = """

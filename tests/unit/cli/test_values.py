@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflight.cli import values
+from rooflight.cli import ranges, values
 from rooflight.errors import BadInput, UnknownName
 
 
@@ -22,7 +22,6 @@ from rooflight.errors import BadInput, UnknownName
         ("1,048,576", 2**20),
         (" 7 ", 7),
         ("-3", -3),
-        ("1e3", 1000),
         ("2.5", 2.5),
     ],
 )
@@ -31,13 +30,22 @@ def test_whole(text, number):
     assert values.whole(text, "--batch") == number
 
 
+@pytest.mark.parametrize(("text", "digits"), [("1e3", "1000"), ("+4", "4"), ("4.0", "4"), ("٤", "4")])
+def test_other_spellings_are_refused_with_the_digits_as_in_a_sweep(text, digits):
+    with pytest.raises(BadInput) as caught:
+        values.whole(text, "--batch")
+    assert caught.value.try_this == digits
+    with pytest.raises(BadInput):
+        ranges.numbers(text, "--batch")
+
+
 def test_huge_and_odd_numbers_stay_numbers():
     assert values.whole("1e99", "--batch") == 1e99
     assert values.whole("9" * 400, "--batch") == math.inf
     assert math.isnan(values.whole("nan", "--batch"))
 
 
-@pytest.mark.parametrize("text", ["x", "", "4,09", "12;3", "0x10", "8 k k"])
+@pytest.mark.parametrize("text", ["x", "", "4,09", "4__0", "4_", "12;3", "0x10", "8 k k"])
 def test_not_a_number(text):
     with pytest.raises(BadInput) as caught:
         values.whole(text, "--isl")

@@ -111,10 +111,14 @@ def test_the_walker_sees_a_gap():
     assert missing(CONTRACT, document) == [".phases.decode.operators[].share", ".memory.fits"]
 
 
-def test_expected_times_are_null_until_there_is_a_calibration():
-    for phase in on_h100().phases.values():
-        for span in (phase.time_s, phase.tokens_per_s):
-            assert (span.expected, span.low, span.high) == (None, None, None)
+def test_expected_times_are_null_where_nothing_is_calibrated():
+    """Verify and mixed steps, and whole requests."""
+    answer = on_h100(draft_tokens=3, chunk_tokens=128)
+    for span in (answer.phases["verify"].time_s, answer.phases["mixed"].tokens_per_s, answer.request.time_s):
+        assert (span.expected, span.low, span.high) == (None, None, None)
+    for name in ("prefill", "decode"):
+        span = answer.phases[name].time_s
+        assert span.low < span.expected < span.high
 
 
 def test_a_model_that_does_not_fit_has_no_times_but_a_memory_block():

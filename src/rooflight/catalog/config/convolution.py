@@ -60,7 +60,7 @@ def lfm2(cfg: Config) -> Text:
     shape = heads_of(cfg, hidden, kv_default=8)
     attending = Half(kind="attention", mixer=attention(shape), linears=qkv_o(hidden, shape), vectors=2 * shape.head_dim)
     mixers = {CONV: _short_conv(cfg, hidden), FULL: attending}
-    chosen = cfg.items("full_attn_idxs")
+    chosen = cfg.layer_numbers("full_attn_idxs", count)
     pattern = [FULL if chosen is None or i in chosen else CONV for i in range(count)]
     kinds = layer_kinds(cfg, "layer_types", layers=count, default=pattern)
     experts = cfg.integer("num_experts", default=0, at_least=0)

@@ -46,7 +46,7 @@ def assemble(traits: Traits, cfg: Config, feed_of: Callable[[int], Feed]) -> Tex
     """Embedding, layers of attention and feed_of(layer number), final norm, head."""
     hidden = cfg.integer("hidden_size")
     count = cfg.integer("num_hidden_layers")
-    shape = heads_of(cfg, hidden, head_dim=traits.head_dim)
+    shape = heads_of(cfg, hidden, head_dim=traits.head_dim, usually_given=traits.qk_norm == "head")
     reaches = reaches_of(traits, cfg, count)
     layers = [_layer(traits, cfg, hidden, shape, reaches[number], feed_of(number)) for number in range(count)]
     return ends(traits, cfg, stacked(layers))
@@ -124,13 +124,16 @@ def reaches_of(traits: Traits, cfg: Config, count: int) -> list[Reach]:
     full, near = Reach(), Reach(window=window)
     types = cfg.items("layer_types", length=count)
     if types is not None:
+        if window is None and "sliding_attention" in types:
+            why = "this model type has none" if traits.windows == "none" else "none is set"
+            cfg.warn(f"layer_types asks for sliding_attention, but of windows {why}: read as full attention")
         return [_reach_named(cfg, name, full, near) for name in types]
     if window is None:
         return [full] * count
     if traits.windows == "all":
         return [near] * count
     if traits.windows == "from":
-        first = cfg.integer("max_window_layers", default=count, at_least=0)
+        first = cfg.integer("max_window_layers", default=count, at_least=0, said=False)
         return [near if number >= first else full for number in range(count)]
     if traits.windows == "below":
         below = cfg.integer("max_window_layers", default=28, at_least=0)
@@ -149,7 +152,8 @@ def _pattern(traits: Traits, cfg: Config) -> int:
     word = cfg.raw(*keys)
     if isinstance(word, str) and word and set(word[:-1]) <= {"L"} and word.endswith("G"):
         return len(word)
-    pattern: int = cfg.integer(*keys, default=traits.pattern)
+    # that every second layer is local is a rule of its families, and no key of theirs
+    pattern: int = cfg.integer(*keys, default=traits.pattern, said=traits.pattern > 2)
     return pattern
 
 

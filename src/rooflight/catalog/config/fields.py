@@ -18,7 +18,8 @@ _MOST = 1 << 40
 class Config:
     """One JSON object of a config file, with where it stands in it ("text_config" ...).
 
-    `notes` (what was assumed) and `warnings` are shared between an object and its sections.
+    `notes` (what was assumed), `warnings` and `left_out` (sizes the file is silent about, by object) are shared between
+    an object and its sections.
     """
 
     def __init__(self, data: Mapping[str, Any], *, origin: str, path: str = "", parent: Config | None = None) -> None:
@@ -27,6 +28,7 @@ class Config:
         self.path = path
         self.notes: list[str] = parent.notes if parent else []
         self.warnings: list[str] = parent.warnings if parent else []
+        self.left_out: dict[str, dict[str, Any]] = parent.left_out if parent else {}
 
     def at(self, key: str) -> str:
         """Where a key stands, for an error: `config.json: text_config.hidden_size`."""
@@ -46,11 +48,17 @@ class Config:
     def _found(self, keys: Sequence[str]) -> tuple[str, Any]:
         return next(((key, self.data[key]) for key in keys if self.data.get(key) is not None), (keys[0], None))
 
-    def integer(self, *keys: str, default: Any = _MISSING, at_least: int = 1) -> int:
-        """A whole number; a string of digits is read as one, with a warning. Raises BadConfig."""
+    def integer(self, *keys: str, default: Any = _MISSING, at_least: int = 1, said: bool = True) -> int:
+        """A whole number; a string of digits is read as one, with a warning. Raises BadConfig.
+
+        A default in place of a missing key is said among the assumptions, but for 0 (the model has no such part) and
+        where `said` is False: silence then is the usual way to say it.
+        """
         key, value = self._found(keys)
         if value is None:
             number: int = self._default(keys, default, "a whole number")
+            if said and number:
+                self.silent(keys[0], number)
             return number
         if isinstance(value, str) and value.strip().lstrip("-").isdigit():
             self.warn(f"{self.at(key)} is the string {value!r}; read as the number {int(value)}")
@@ -125,6 +133,28 @@ class Config:
         if not isinstance(value, Mapping):
             raise self.bad(key, value, "an object")
         return Config(value, origin=self.origin, path=f"{self.path}{key}.", parent=self)
+
+    def layer_numbers(self, key: str, layers: int) -> list[int] | None:
+        """A list of layer numbers, None where absent; those beyond the layers are warned of. Raises BadConfig."""
+        given = self.items(key)
+        if given is None:
+            return None
+        if not all(type(number) is int and number >= 0 for number in given):
+            raise self.bad(key, given, "a list of layer numbers")
+        beyond = [number for number in given if number >= layers]
+        if beyond:
+            self.warn(f"{self.path}{key} names layer {beyond[0]}, but the last of the {layers} layers is {layers - 1}")
+        return given
+
+    def silent(self, key: str, value: object) -> None:
+        """Note that the file leaves out a size, and what was taken."""
+        self.left_out.setdefault(self.path, {})[key] = value
+
+    def say_left_out(self) -> None:
+        """One assumption an object for all the sizes it leaves out."""
+        for path, sizes in self.left_out.items():
+            spelled = ", ".join(f"{key} {value}" for key, value in sizes.items())
+            self.assume(f"{path.rstrip('.') or 'the config'} leaves out {spelled}: the architecture's defaults")
 
     def assume(self, note: str) -> None:
         """Say what was assumed where the file is silent."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from rooflight.errors import BadConfig, BadInput
+from rooflight.errors import BadConfig, BadInput, printable
 
 # The largest config seen is 3 MB (a quantised model that lists every expert); 64 MiB is weights, not a config.
 LARGEST_BYTES = 64 << 20
+# O_NONBLOCK: a named pipe that nobody writes to would keep open() waiting
+_READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _WEIGHT_ENDINGS = (".gguf", ".safetensors", ".bin", ".pt", ".pth", ".onnx", ".ggml", ".npz", ".h5", ".msgpack")
 
 
@@ -34,10 +39,11 @@ def read(path: str | Path) -> ConfigFile:
         "hf_quant_config.json" if file.name == "config.json" else f"{file.stem}_hf_quant_config.json"
     )
     sidecar = None
-    if _exists(beside):
+    if os.path.lexists(beside):
         sidecar, more = read_object(beside)
         warnings += more
-    return ConfigFile(data=data, sidecar=sidecar, origin=str(file), id=_id_of(file), warnings=tuple(warnings))
+    name, origin = printable(_id_of(file)), printable(str(file))
+    return ConfigFile(data=data, sidecar=sidecar, origin=origin, id=name, warnings=tuple(map(printable, warnings)))
 
 
 def read_object(file: Path) -> tuple[dict[str, Any], list[str]]:
@@ -59,13 +65,6 @@ def parse_object(raw: bytes, origin: str) -> tuple[dict[str, Any], list[str]]:
     return value, [f"{origin}: the key {key!r} occurs twice in one object; the last one counts" for key in duplicates]
 
 
-def _exists(file: Path) -> bool:
-    try:
-        return file.is_file()
-    except OSError:
-        return False
-
-
 def _config_in(path: Path) -> Path:
     """The file meant by a path: itself, or the config.json of a directory. Raises BadInput."""
     where = str(path)
@@ -80,7 +79,7 @@ def _config_in(path: Path) -> Path:
     try:
         if path.is_dir():
             inside = path / "config.json"
-            if not inside.is_file():
+            if not os.path.lexists(inside):
                 raise BadInput(
                     f"the directory {where} holds no config.json",
                     where=where,
@@ -88,7 +87,7 @@ def _config_in(path: Path) -> Path:
                     want="a directory as `huggingface-cli download` makes it",
                 )
             return inside
-        if not path.exists():
+        if not os.path.lexists(path):
             raise BadInput(
                 f"there is no file {where}", where=where, want="a config.json, or a directory that holds one"
             )
@@ -104,22 +103,41 @@ def _listing(path: Path) -> str:
 
 def _unreadable(where: str, error: Exception) -> BadInput:
     why = getattr(error, "strerror", None) or str(error)
+    if getattr(error, "errno", None) == errno.ELOOP:
+        why = "the link leads in a circle"
     return BadInput(f"{where} cannot be read: {why}", where=where, got=why, want="a readable config.json")
 
 
 def _bytes_of(file: Path) -> bytes:
+    """The bytes of a file, or of a pipe on standard input: never more than a config can have. Raises BadInput."""
     try:
-        size = file.stat().st_size
-        if size > LARGEST_BYTES:
-            raise BadConfig(
-                f"{file.name} has {size} bytes, too many for a config",
-                where=str(file),
-                got=f"{size} bytes",
-                want=f"at most {LARGEST_BYTES} bytes",
-            )
-        return file.read_bytes()
-    except OSError as error:
+        with open(os.open(file, _READ_FLAGS), "rb") as stream:
+            kind = _strange_kind(stream.fileno(), file)
+            if kind is not None:
+                raise BadConfig(f"{file} is {kind}, not a file", where=str(file), got=kind, want="a config.json")
+            os.set_blocking(stream.fileno(), True)
+            raw = stream.read(LARGEST_BYTES + 1)
+    except (OSError, ValueError) as error:
         raise _unreadable(str(file), error) from None
+    if len(raw) > LARGEST_BYTES:
+        raise BadConfig(
+            f"{file.name} has more than {LARGEST_BYTES} bytes, too many for a config",
+            where=str(file),
+            got=f"over {LARGEST_BYTES} bytes",
+            want=f"at most {LARGEST_BYTES} bytes",
+        )
+    return raw
+
+
+def _strange_kind(number: int, file: Path) -> str | None:
+    """What an open file is if it is no file to read a config from; the shell's own pipes (/dev/stdin) are."""
+    mode = os.fstat(number).st_mode
+    if stat.S_ISREG(mode):
+        return None
+    if stat.S_ISFIFO(mode):
+        return None if str(file).startswith(("/dev/stdin", "/dev/fd/", "/proc/self/fd/")) else "a named pipe"
+    kinds = ((stat.S_ISDIR, "a directory"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"))
+    return next((name for test, name in kinds if test(mode)), "a socket")
 
 
 def _decoded(raw: bytes, origin: str) -> str:
@@ -179,10 +197,10 @@ def _not_json(text: str, origin: str, message: str, position: int, line: int, co
         what, hint = f"{origin} is a web page, not a config", "the raw file, not the page that shows it"
     elif position >= len(text.rstrip()) or text[position:].strip() == "":
         what, hint = f"{origin} ends at line {line} column {column} in the middle of the JSON", "download it again"
-    elif (
-        message.startswith(("Unterminated string", "Invalid control character"))
-        and "\n" not in text[position:].rstrip()
-    ):
+    elif message.startswith("Invalid control character"):
+        what = f"{origin} has a raw control character ({text[position]!r}) in a string at line {line} column {column}"
+        hint = "write it as an escape, such as \\n"
+    elif message.startswith("Unterminated string") and "\n" not in text[position:].rstrip():
         last = text.count("\n") + 1
         what = f"{origin} ends in the middle of the JSON, in a string that starts at line {line} column {column}"
         hint = f"download it again (it has {last} lines)"

@@ -89,8 +89,8 @@ def qwen_next(cfg: Config) -> Text:
     hidden, count = cfg.integer("hidden_size"), cfg.integer("num_hidden_layers")
     mixers = {LINEAR: _gated_delta(cfg, hidden), FULL: _gated_attention(cfg, hidden)}
     experts = cfg.integer("num_experts", default=_EXPERTS.get(cfg.text("model_type", default=""), 0), at_least=0)
-    dense_layers = cfg.items("mlp_only_layers") or []
-    step = cfg.integer("decoder_sparse_step", default=1)
+    dense_layers = cfg.layer_numbers("mlp_only_layers", count) or []
+    step = cfg.integer("decoder_sparse_step", default=1, said=False)
 
     def mlp(i: int) -> Half:
         if not experts or i in dense_layers or (i + 1) % step:

@@ -208,7 +208,7 @@ def bamba(cfg: Config) -> Text:
         LINEAR: mamba2(hidden, _named_mamba2(cfg, inner)),
         FULL: full_attention(cfg, hidden, heads_of(cfg, hidden, kv_default=8)),
     }
-    chosen = set(cfg.items("attn_layer_indices") or ())
+    chosen = set(cfg.layer_numbers("attn_layer_indices", count) or ())
     mlp = dense(hidden, cfg.integer("intermediate_size"), bias=cfg.flag("mlp_bias"))
     layers = [joined(mixers[FULL if i in chosen else LINEAR], mlp, norm_elements=2 * hidden) for i in range(count)]
     tied = cfg.flag("tie_word_embeddings")
@@ -300,7 +300,7 @@ def _nemotron_kinds(cfg: Config) -> list[str]:
     if unknown:
         letters = "a string of M (mamba2), E (experts), * (attention) and - (feed-forward)"
         raise cfg.bad("hybrid_override_pattern", pattern, letters)
-    if len(pattern) != cfg.integer("num_hidden_layers", default=len(pattern)):
+    if len(pattern) != cfg.integer("num_hidden_layers", default=len(pattern), said=False):
         cfg.warn(f"hybrid_override_pattern has {len(pattern)} layers, num_hidden_layers says otherwise: pattern used")
     return [_PATTERN[letter] for letter in pattern]
 
@@ -323,7 +323,7 @@ def nemotron_h(cfg: Config) -> Text:
     )
     blocks = {LINEAR: mamba2(hidden, size)}
     if FULL in kinds:
-        blocks[FULL] = full_attention(cfg, hidden, heads_of(cfg, hidden), bias=False)
+        blocks[FULL] = full_attention(cfg, hidden, heads_of(cfg, hidden, usually_given=True), bias=False)
     if "moe" in kinds:
         blocks["moe"] = _nemotron_moe(cfg, hidden)
     if "mlp" in kinds:

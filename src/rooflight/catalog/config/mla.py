@@ -71,6 +71,8 @@ def latent_attention(cfg: Config, indexer: str | None = None) -> tuple[LatentAtt
     latent, rope = cfg.integer("kv_lora_rank"), cfg.integer("qk_rope_head_dim")
     nope, value = cfg.integer("qk_nope_head_dim"), _value_dim(cfg, hidden, heads)
     rank = cfg.optional("q_lora_rank")
+    if "q_lora_rank" not in cfg.data:
+        cfg.silent("q_lora_rank", "none (queries come from one full matrix)")
     biased = cfg.flag("attention_bias")
     queries = heads * (nope + rope)
     parts = [
@@ -129,8 +131,8 @@ def _indexers(cfg: Config, count: int) -> list[str | None]:
         elif isinstance(pattern, list):
             kinds = pattern
     if kinds is None:
-        step = max(cfg.integer("index_topk_freq", default=1), 1)
-        offset = cfg.integer("index_skip_topk_offset", default=2, at_least=0)
+        step = max(cfg.integer("index_topk_freq", default=1, said=False), 1)
+        offset = cfg.integer("index_skip_topk_offset", default=2, at_least=0, said=False)
         return ["shared" if max(number - offset + 1, 0) % step else "full" for number in range(count)]
     if len(kinds) != count or not set(kinds) <= {"full", "shared"}:
         raise cfg.bad("indexer_types", kinds, f"{count} entries of full and shared")

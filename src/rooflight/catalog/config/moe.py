@@ -104,9 +104,11 @@ def routed_experts(moe: Moe, cfg: Config) -> Experts:
 
 def one_number(cfg: Config, *keys: str) -> int:
     """A number, or a list of one and the same number a layer. Raises BadConfig."""
-    value = cfg.raw(*keys)
-    if isinstance(value, list) and value and all(entry == value[0] for entry in value) and isinstance(value[0], int):
-        return int(value[0])
+    key = next((key for key in keys if cfg.has(key)), keys[0])
+    if isinstance(cfg.raw(key), list):
+        value = cfg.items(key, length=cfg.integer("num_hidden_layers"))
+        if value and all(type(entry) is int and entry == value[0] for entry in value):
+            return int(value[0])
     number: int = cfg.integer(*keys)
     return number
 
@@ -136,16 +138,18 @@ def dense_layers(moe: Moe, cfg: Config, layers: int) -> frozenset[int]:
         return frozenset(number for number, name in enumerate(types) if name == "dense")
     if moe.dense == "first":
         first = cfg.integer("first_k_dense_replace", "num_dense_layers", default=moe.dense_first, at_least=0)
+        if first > layers and cfg.has("first_k_dense_replace", "num_dense_layers"):
+            cfg.warn(f"the first {first} layers are to be dense, but there are {layers}: no layer has experts")
         return _by_frequency(cfg, layers, first)
     if moe.dense == "steps":
-        step = cfg.integer("decoder_sparse_step", default=1)
-        only = cfg.items("mlp_only_layers") or []
+        step = cfg.integer("decoder_sparse_step", default=1, said=False)
+        only = cfg.layer_numbers("mlp_only_layers", layers) or []
         return frozenset(number for number in range(layers) if number in only or (number + 1) % step)
     if moe.dense == "between":
         start = cfg.integer("moe_layer_start_index", default=1, at_least=0)
-        end = cfg.integer("moe_layer_end_index", default=layers - 1, at_least=-1)
+        end = cfg.integer("moe_layer_end_index", default=layers - 1, at_least=-1, said=False)
         end = layers - 1 if end == -1 else end
-        step = cfg.integer("moe_layer_interval", default=1)
+        step = cfg.integer("moe_layer_interval", default=1, said=False)
         return frozenset(n for n in range(layers) if not (start <= n <= end and (n + 1) % step == 0))
     return frozenset()
 
@@ -156,7 +160,7 @@ def _by_frequency(cfg: Config, layers: int, first: int) -> frozenset[int]:
     if isinstance(marks, list):
         marks = cfg.items("moe_layer_freq", length=layers) or []
         return frozenset(number for number, mark in enumerate(marks) if not mark)
-    step = cfg.integer("moe_layer_freq", default=1)
+    step = cfg.integer("moe_layer_freq", default=1, said=False)
     return frozenset(number for number in range(layers) if number < first or number % step)
 
 

@@ -103,7 +103,7 @@ def read_opt(traits: Traits, cfg: Config) -> Text:
     """OPT: the embedding may be narrower than the model, with a projection in and out (350M)."""
     named = gpt(cfg)
     text = read_decoder(traits, named)
-    narrow = cfg.integer("word_embed_proj_dim", default=text.hidden)
+    narrow = cfg.integer("word_embed_proj_dim", default=text.hidden, said=False)
     if narrow == text.hidden:
         return text
     raise BadConfig(
@@ -137,7 +137,7 @@ def read_falcon(cfg: Config) -> Text:
     new = cfg.flag("new_decoder_architecture", default=cfg.has("n_head_kv"))
     kv_heads = (given or heads) if new else (1 if cfg.flag("multi_query", default=True) else heads)
     parallel = cfg.flag("parallel_attn", default=True)
-    two_norms = new and cfg.integer("num_ln_in_parallel_attn", default=2) == 2
+    two_norms = new and cfg.integer("num_ln_in_parallel_attn", default=2, said=False) == 2
     bias = cfg.flag("bias")
     named = Renamed(named, {}, fixed={"num_key_value_heads": kv_heads})
     traits = Traits(

@@ -110,7 +110,7 @@ def refuse_other_shapes(outer: Config, architecture: str) -> None:
     what = None
     if name in _ENCODERS:
         what = "an encoder: it generates no tokens, so it has no decode phase"
-    elif name in _ENCODER_DECODERS or outer.raw("is_encoder_decoder") is True:
+    elif name in _ENCODER_DECODERS or outer.flag("is_encoder_decoder"):
         what = "an encoder-decoder, which this version does not read"
     elif name in _OTHER_RECURRENT:
         what = "an RNN-like architecture that this version does not read"

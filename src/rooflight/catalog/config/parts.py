@@ -42,15 +42,25 @@ def heads_of(
     kv_key: Sequence[str] = ("num_key_value_heads",),
     head_dim_key: Sequence[str] = ("head_dim",),
     kv_default: int | None = None,
+    usually_given: bool = False,
 ) -> Heads:
-    """The heads a config names; `head_dim` is the family's own default. Raises BadConfig."""
+    """The heads a config names; `head_dim` is the family's own default. Raises BadConfig.
+
+    usually_given   configs of the family give head_dim: where one does not, hidden size over heads is said; elsewhere
+                    only where that comes to a size few models have
+    """
     heads = cfg.integer(*heads_key)
     kv_heads = cfg.optional(*kv_key)
     if kv_heads is None:
         kv_heads = kv_default or heads
-        if kv_default is None:
+        if kv_default is not None:
+            cfg.silent(kv_key[0], kv_heads)
+        else:
             cfg.assume(f"{kv_key[0]} is not given: one K/V head for each of the {heads} query heads (MHA)")
-    size = cfg.optional(*head_dim_key) or head_dim
+    size = cfg.optional(*head_dim_key)
+    if size is None and head_dim is not None:
+        size = head_dim
+        cfg.silent(head_dim_key[0], size)
     if size is None:
         if hidden % heads:
             raise BadConfig(
@@ -60,6 +70,8 @@ def heads_of(
                 want="a head_dim key, or heads that divide the hidden size",
             )
         size = hidden // heads
+        if usually_given or size % 8 or 128 < size != 256:
+            cfg.silent(head_dim_key[0], f"{size} (hidden size over heads)")
     if heads % kv_heads:
         raise BadConfig(
             f"{heads} query heads cannot share {kv_heads} K/V heads evenly",

@@ -6,14 +6,13 @@ from family to family; a matrix takes a format as soon as one of its names is me
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from fnmatch import fnmatchcase
 
 import msgspec
 
 from rooflight.catalog.config.parts import stacked
-from rooflight.catalog.config.quantization import Plan
+from rooflight.catalog.config.patterns import Patterns
+from rooflight.catalog.config.plan import Plan
 from rooflight.catalog.config.registry import Text
 from rooflight.spec.model import Experts, Layer, Linear, Recurrent
 
@@ -49,89 +48,6 @@ _RECURRENT = {
 }
 _FEED = ("mlp", "ffn", "feed_forward", "block_sparse_moe", "mixer")
 _HEAD = ("lm_head", "head", "output", "embed_out", "output_layer")
-# What may stand before the layers of the language model; others (vision, mtp ...) are of no concern here.
-_PREFIX = re.compile(
-    r"^(model\.|language_model\.|backbone\.|transformer\.|text_model\.|llm\.|decoder\.)*(layers|h|blocks)\."
-)
-_FOREIGN = re.compile(r"^(mtp|model\.mtp|.*(visual|vision|audio|projector|aligner|embed))")
-_PREFIXES = ("model.", "", "language_model.model.", "model.language_model.", "backbone.", "transformer.")
-
-
-class Patterns:
-    """Module patterns of a plan, sorted so that a layer looks only at those that can mean it."""
-
-    def __init__(self, entries: Iterable[tuple[str, str]]) -> None:
-        self.exact: dict[str, str] = {}
-        self.globs: dict[int, list[tuple[str, str]]] = {}
-        self.everywhere: list[tuple[str, str]] = []
-        self.words: list[tuple[str, str]] = []
-        self.regexes: list[tuple[re.Pattern[str], str]] = []
-        for pattern, form in entries:
-            self._add(pattern, form)
-
-    def _add(self, pattern: str, form: str) -> None:
-        if pattern.startswith("re:"):
-            try:
-                self.regexes.append((re.compile(pattern[3:]), form))
-            except re.error:
-                return
-            return
-        if _FOREIGN.match(pattern):
-            return
-        path = _PREFIX.sub("layers.", pattern)
-        numbered = re.match(r"layers\.(\d+)(\.|$)", path)
-        if "*" in path or "?" in path or "[" in path:
-            if numbered:
-                self.globs.setdefault(int(numbered[1]), []).append((path, form))
-            else:
-                self.everywhere.append((path, form))
-        elif numbered:
-            self.exact[path] = form
-        else:
-            self.words.append((path, form))
-
-    @property
-    def by_layer(self) -> bool:
-        """Whether anything here tells one layer from another."""
-        numbered = any(re.search(r"\d", pattern) for pattern, _ in self.everywhere)
-        return bool(
-            self.exact or self.globs or numbered or any(re.search(r"\\d|\d", p.pattern) for p, _ in self.regexes)
-        )
-
-    def find(self, paths: Iterable[str], number: int) -> str | None:
-        """The format of the first pattern that means one of these paths (or a module it lies in)."""
-        globs = [*self.globs.get(number, ()), *self.everywhere]
-        if not (globs or self.exact or self.words or self.regexes):
-            return None
-        for path in paths:
-            found = self._exact(path) or _by_glob(path, globs) or self._by_word(path) or self._by_regex(path)
-            if found is not None:
-                return found
-        return None
-
-    def _exact(self, path: str) -> str | None:
-        while path and self.exact:
-            if path in self.exact:
-                return self.exact[path]
-            path = path.rpartition(".")[0]
-        return None
-
-    def _by_word(self, path: str) -> str | None:
-        dotted = f".{path}."
-        return next((form for word, form in self.words if f".{word}." in dotted), None)
-
-    def _by_regex(self, path: str) -> str | None:
-        for regex, form in self.regexes:
-            if any(regex.match(prefix + path) for prefix in _PREFIXES):
-                return form
-        return None
-
-
-def _by_glob(path: str, globs: Iterable[tuple[str, str]]) -> str | None:
-    for pattern, form in globs:
-        if fnmatchcase(path, pattern) or fnmatchcase(path, f"{pattern}.*"):
-            return form
-    return None
 
 
 class _Placer:
@@ -200,8 +116,8 @@ def _expert_paths(own: str, name: str) -> Iterator[str]:
     return _paths(own, (*holders, "experts", "experts.0"), name)
 
 
-def apply(text: Text, plan: Plan | None, dtype: str) -> tuple[Text, tuple[str, ...]]:
-    """The text plan with a format on every matrix, and the formats the quantisation brought in."""
+def apply(text: Text, plan: Plan | None, dtype: str) -> tuple[Text, tuple[str, ...], tuple[str, ...]]:
+    """The text plan with a format on every matrix, the formats the quantisation brought in, and what to warn of."""
     placer = _Placer(plan or Plan(), dtype)
     layers: list[Layer] = []
     number = 0
@@ -220,4 +136,17 @@ def apply(text: Text, plan: Plan | None, dtype: str) -> tuple[Text, tuple[str, .
         head = placer.put(msgspec.structs.replace(head, pinned=not whole), _HEAD, -1, base if whole else None)
         head = msgspec.structs.replace(head, pinned=True)
     placed = msgspec.structs.replace(text, layers=stacked(layers), outside=outside, head=head)
-    return placed, tuple(placer.used)
+    return placed, tuple(placer.used), tuple(_doubts(plan, placer))
+
+
+def _doubts(plan: Plan | None, placer: _Placer) -> Iterator[str]:
+    """A quantisation that changes nothing, and patterns that mean nothing here."""
+    if plan is None:
+        return
+    if not placer.used and not plan.kv_format:
+        yield f"the quantisation section changes no matrix of this model: all weights are counted as {placer.dtype}"
+        return
+    unmet = placer.listed.unmet
+    if unmet:
+        more = f" and {len(unmet) - 3} more" if len(unmet) > 3 else ""
+        yield f"the quantisation section names modules this model does not have: {', '.join(unmet[:3])}{more}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,6 +21,12 @@ from rooflight.spec.model import Linear, Model, Tower
 _TEXT_SECTIONS = ("text_config", "language_config", "llm_config", "thinker_config", "language_model_config", "llm")
 _TOWER_SECTIONS = ("vision_config", "audio_config", "visual", "vision_tower_config", "speech_config", "sound_config")
 _MOST_LAYERS = 10_000
+_CONTEXTS = (
+    "max_position_embeddings", "max_seq_len", "seq_length", "n_positions", "max_sequence_length", "model_max_length",
+)  # fmt: skip
+_QUANTISED = re.compile(
+    r"(?:^|[-_./])(nvfp4|mxfp[48]|fp8|awq|gptq|int[348]|w[48]a(?:16|8|4)|bnb|[48]bits?|exl[23]|hqq)(?=$|[-_./])", re.I
+)
 _DTYPES = {
     "bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "fp16": "fp16", "half": "fp16",
     "float32": "fp32", "fp32": "fp32", "float": "fp32",
@@ -33,8 +40,12 @@ def model_from_dict(
     origin: str,
     sidecar: Mapping[str, Any] | None = None,
     warnings: tuple[str, ...] = (),
+    leaves_defaults_out: bool = False,
 ) -> Model:
-    """The Model a config describes. Raises BadConfig, UnknownName."""
+    """The Model a config describes. Raises BadConfig, UnknownName.
+
+    leaves_defaults_out     sizes that are the defaults of the model type were left out on purpose: not worth a word
+    """
     outer = Config(data, origin=origin)
     for warning in warnings:
         outer.warn(warning)
@@ -52,7 +63,14 @@ def model_from_dict(
     dtype = _dtype(outer, cfg)
     _note_drafts(cfg)
     plan = plan_of(outer, cfg, sidecar)
-    text, formats = apply(text, plan, dtype)
+    text, formats, doubts = apply(text, plan, dtype)
+    for doubt in doubts:
+        outer.warn(doubt)
+    if plan is None:
+        _doubt_name(outer, id, dtype)
+    towers = _towers(outer, dtype)
+    if not leaves_defaults_out:
+        outer.say_left_out()
     return Model(
         id=id,
         type=model_type,
@@ -66,18 +84,11 @@ def model_from_dict(
         tied=text.tied,
         outside=text.outside,
         vector_parameters=text.vector_parameters,
-        towers=_towers(outer, dtype),
+        towers=towers,
         dtype=dtype,
         quantization=" + ".join(formats) or None,
         kv_format=plan.kv_format if plan else None,
-        max_context=cfg.optional(
-            "max_position_embeddings",
-            "max_seq_len",
-            "seq_length",
-            "n_positions",
-            "max_sequence_length",
-            "model_max_length",
-        ),
+        max_context=cfg.optional(*_CONTEXTS),
         origin=origin,
         assumptions=tuple(outer.notes),
         warnings=tuple(outer.warnings),
@@ -142,7 +153,7 @@ def _headless(outer: Config, architecture: str, text: Text) -> Text:
     if name.endswith(("forsequenceclassification", "rewardmodel", "forrewardmodel")):
         names = outer.raw("id2label")
         default = len(names) if isinstance(names, Mapping) and names else (1 if "reward" in name else 2)
-        labels = outer.integer("num_labels", default=default)
+        labels = outer.integer("num_labels", default=default, said=False)
         outputs = "1 output" if labels == 1 else f"{labels} outputs"
         outer.assume(f"{architecture} scores a sequence with {outputs}: it has no vocabulary head")
         score = Linear(name="score", inputs=text.hidden, outputs=labels, split="none", pinned=True)
@@ -163,6 +174,18 @@ def _check_routing(cfg: Config, text: Text) -> None:
                 got=f"{layer.experts.chosen} chosen, {layer.experts.count} experts",
                 want=f"at most {layer.experts.count} experts a token",
             )
+
+
+def _doubt_name(outer: Config, id: str, dtype: str) -> None:
+    """A name of a quantised checkpoint, and nothing in the files that says so."""
+    for name in (id, str(outer.raw("_name_or_path") or "")):
+        mark = _QUANTISED.search(name)
+        if mark is not None:
+            outer.warn(
+                f"{name[-80:]} is named after a quantised checkpoint ({mark[1]}), but there is no quantization_config,"
+                f" and no hf_quant_config.json was found beside it: all weights are counted as {dtype}"
+            )
+            return
 
 
 def _note_drafts(cfg: Config) -> None:

@@ -33,7 +33,7 @@ def block(
 def patches(cfg: Config, hidden: int, *, bias: bool, patch: int, frames: int = 1) -> int:
     """The convolution (or matrix) that makes a vector of a patch of `frames` images."""
     size = cfg.integer("patch_size", default=patch)
-    channels = cfg.integer("num_channels", "in_channels", "in_chans", default=3)
+    channels = cfg.integer("num_channels", "in_channels", "in_chans", default=3, said=False)
     return linear(channels * frames * size * size, hidden, bias)
 
 
@@ -55,7 +55,9 @@ def text_hidden(outer: Config) -> int:
     """The width of the text model, which the projector ends in."""
     section = text_section(outer)
     sizes = DEFAULT_SIZES.get(section.text("model_type", default="").lower(), {})
-    return section.integer("hidden_size", default=sizes["hidden_size"]) if sizes else section.integer("hidden_size")
+    if not sizes:
+        return section.integer("hidden_size")
+    return section.integer("hidden_size", default=sizes["hidden_size"], said=False)
 
 
 def clip(cfg: Config) -> int:

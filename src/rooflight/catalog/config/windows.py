@@ -28,7 +28,7 @@ SPARSE = "minimax_m3_sparse"
 
 def _llama4_pattern(cfg: Config, layers: int, chunk: int | None) -> list[str]:
     """Layers with rotary positions attend within their chunk, those without (every fourth) attend everything."""
-    step = cfg.integer("no_rope_layer_interval", default=4)
+    step = cfg.integer("no_rope_layer_interval", default=4, said=False)
     rotary = cfg.items("no_rope_layers") or [int((i + 1) % step != 0) for i in range(layers)]
     if len(rotary) != layers:
         rotary = cfg.items("no_rope_layers", length=layers) or rotary
@@ -48,7 +48,7 @@ def llama4(cfg: Config) -> Text:
         mixers[CHUNKED] = full_attention(cfg, hidden, shape, kind="chunked attention", reach=Reach(chunk=chunk))
     experts, width = cfg.integer("num_local_experts", default=16), cfg.integer("intermediate_size")
     step = cfg.integer("interleave_moe_layer_step", default=1)
-    listed = cfg.items("moe_layers")
+    listed = cfg.layer_numbers("moe_layers", count)
     routed_layers = set(range(step - 1, count, step) if listed is None else listed)
     routed = moe(hidden, count=experts, chosen=cfg.integer("num_experts_per_tok", default=1), width=width, shared=width)
     kinds = layer_kinds(cfg, "layer_types", layers=count, default=_llama4_pattern(cfg, count, chunk))
@@ -67,8 +67,9 @@ def llama4(cfg: Config) -> Text:
 
 def _image_tokens(cfg: Config) -> int:
     """Positions a cross-attention layer sees of one image: tiles x (patches + 1)."""
-    tiles, side, patch = cfg.integer("max_num_tiles", default=4), cfg.integer("image_size", default=560), 14
-    tokens = tiles * ((side // cfg.integer("patch_size", default=patch)) ** 2 + 1)
+    usual = (("max_num_tiles", 4), ("image_size", 560), ("patch_size", 14))
+    tiles, side, patch = (cfg.integer(key, default=size, said=False) for key, size in usual)
+    tokens = tiles * ((side // patch) ** 2 + 1)
     seen = f"one image of {tokens} positions ({tiles} tiles)"
     cfg.assume(f"cross-attention layers attend {seen}; without an image they are skipped")
     return tokens
@@ -83,7 +84,7 @@ def mllama(cfg: Config) -> Text:
     """
     hidden, count = cfg.integer("hidden_size"), cfg.integer("num_hidden_layers")
     shape = heads_of(cfg, hidden, kv_default=8)
-    named = cfg.items("cross_attention_layers") or [3, 8, 13, 18, 23, 28, 33, 38]
+    named = cfg.layer_numbers("cross_attention_layers", count) or [3, 8, 13, 18, 23, 28, 33, 38]
     crossing = {number for number in range(count) if number in named}
     mlp = dense(hidden, cfg.integer("intermediate_size"))
     plain = joined(full_attention(cfg, hidden, shape, bias=False), mlp, norm_elements=2 * hidden)
@@ -127,7 +128,7 @@ def step(cfg: Config) -> Text:
     shape = heads_of(cfg, hidden, head_dim=128, kv_key=("num_key_value_heads", "num_attention_groups"), kv_default=8)
     other = cfg.section("attention_other_setting")
     heads = other.integer("num_attention_heads", default=shape.heads) if other else shape.heads
-    heads = cfg.integer("num_sliding_attention_heads", default=heads)
+    heads = cfg.integer("num_sliding_attention_heads", default=heads, said=False)
     kinds = _cut(cfg, "layer_types", count) or [FULL] * count
     mixers = {FULL: _head_gated(cfg, hidden, shape, "full attention", Reach())}
     if SLIDING in kinds:

@@ -1,0 +1,183 @@
+"""Rows of served.csv and measured.csv as the parts an engine's time is made of."""
+
+from __future__ import annotations
+
+import csv
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from rooflight.catalog.accelerators import load
+from rooflight.catalog.config import read_model
+from rooflight.errors import RooflightError
+from rooflight.roofline.expected_step import Parts
+from rooflight.serve import expected
+from rooflight.serve.memory import max_batch, room
+from rooflight.serve.scenario import Scenario, scenario
+from rooflight.spec.deployment import Deployment
+from rooflight.spec.model import Model
+from rooflight.spec.workload import Workload
+from rooflight.work import step as steps
+from rooflight.work.layout import share_out
+
+# Engines as the data spell them -> ours.
+ENGINES = {
+    "vllm": "vllm",
+    "sglang": "sglang",
+    "tensorrt-llm": "tensorrt-llm",
+    "llama.cpp": "llama.cpp",
+    "llama.cpp-cuda": "llama.cpp",
+    "llama.cpp-rocm": "llama.cpp",
+    "llama.cpp-vulkan": "llama.cpp",
+    "transformers": "transformers",
+    "transformers (pytorch)": "transformers",
+    "deepspeed-mii": "deepspeed",
+    "exllama": "exllama",
+    "exllamav2": "exllama",
+    "autoawq": "autoawq",
+    "tinychat": "tinychat",
+}
+# Names of a fit's unknowns, in the order of Row.terms.
+TERMS = ("body", "floors", "link", "experts", "steps", "sequence_steps", "expert_layers")
+
+
+class Row(NamedTuple):
+    """One measurement: seconds = terms . (shares and host times of the engine).
+
+    terms       body, floors, link, experts in seconds; steps; sequences x steps; layers with experts x steps
+    """
+
+    id: str
+    source: str
+    engine: str
+    what: str
+    model: str
+    accelerator: str
+    family: str
+    era: str
+    batch: float
+    routed: bool
+    seconds: float
+    terms: np.ndarray
+
+
+def rows(data: Path) -> Iterator[Row]:
+    """All rows whose scenario is definite: model, card, batch, lengths and layout known."""
+    for name in ("served.csv", "measured.csv"):
+        with (data / name).open(newline="", encoding="utf-8") as file:
+            for raw in csv.DictReader(file):
+                engine = ENGINES.get(raw["engine"])
+                if engine is None or not raw["batch"] or raw["has_accelerator"] != "True":
+                    continue
+                try:
+                    row = _row(raw, engine, data)
+                except (RooflightError, ValueError, KeyError, StopIteration):
+                    continue
+                if row is not None:
+                    yield row
+
+
+@functools.cache
+def _model(stem: str, data: Path) -> Model:
+    path = next(p for d in ("configs_reconstructed", "configs") if (p := data / d / f"{stem}.json").exists())
+    return read_model(path)
+
+
+def scenario_of(raw: dict[str, str], data: Path) -> Scenario:
+    """The scenario of a row; raises RooflightError, ValueError or StopIteration where it is not definite."""
+    stem = raw["model"] if raw["has_config"] == "True" else raw["config_like"]
+    model = _model(stem, data)
+    gpus, pp = int(raw["gpus"] or 1), int(float(raw["pp"] or 1))
+    dp = int(float(raw["dp"])) if raw["dp"] else 1
+    tp = int(float(raw["tp"])) if raw["tp"] else max(1, gpus // (pp * dp))
+    weights = raw["weights"] or None
+    if weights and model.quantization and weights in model.quantization:
+        weights = None
+    deployment = Deployment(
+        tp=tp, pp=pp, dp=dp, ep=int(float(raw["ep"] or 1)) or 1, weights=weights, kv_cache=raw["kv_cache"] or None,
+        ignore_capacity=True,
+    )  # fmt: skip
+    load_ = Workload(
+        batch=int(float(raw["batch"])), prefill_batch=int(float(raw["batch"])),
+        isl=max(1, int(float(raw["input_len"] or 1))), osl=max(1, int(float(raw["output_len"] or 1))),
+    )  # fmt: skip
+    return scenario(model, load(raw["accelerator"])[0], None, load_, deployment)
+
+
+def vector(part: Parts, *, steps_: float, sequences: float, layers: int) -> np.ndarray:
+    """The terms (TERMS) of `steps_` steps of these parts."""
+    return np.array(
+        [part.body, part.floors, part.link, part.experts, steps_, sequences * steps_, layers * steps_], dtype=float
+    )
+
+
+def _row(raw: dict[str, str], engine: str, data: Path) -> Row | None:
+    if any(word in raw.get("note", "") for word in ("disagree", "concurrency not stated")):
+        return None  # the layout or the batch is not known
+    if raw["accelerator"] == "gb200" and not raw["weights"]:
+        return None  # half of what any format of this model allows: something else was measured
+    if "MiniMax" in raw["model"] and raw["dp"] not in ("", "1.0", "1"):
+        return None  # equal to the rows of one replica: the batch is per replica
+    sc = scenario_of(raw, data)
+    got = _terms(sc, raw, engine)
+    if got is None:
+        return None
+    terms, seconds = got
+    routed = expected.expert_layers(sc) > 0
+    return Row(
+        id=raw["id"], source=raw["id"].split("-")[0], engine=engine, what=raw["phase"] + " " + raw["metric"],
+        model=sc.model.id, accelerator=sc.accelerator.id, family=sc.accelerator.family,
+        era="2025" if raw["phase"] == "e2e_server" else "2024", batch=float(raw["batch"]),
+        routed=routed, seconds=seconds, terms=terms,
+    )  # fmt: skip
+
+
+def _terms(sc: Scenario, raw: dict[str, str], engine: str) -> tuple[np.ndarray, float] | None:
+    """The terms of what was measured, and its seconds."""
+    value, metric, phase = float(raw["value"]), raw["metric"], raw["phase"]
+    batch, isl, osl = sc.workload.batch, sc.workload.isl, sc.workload.osl
+    share = share_out(batch, sc.layout)
+    layers = expected.expert_layers(sc)
+    one = functools.partial(vector, layers=layers, sequences=float(share.sequences))
+
+    def decode(context: float) -> np.ndarray:
+        return one(expected.decode_parts(sc, sequences=share.sequences, context=context), steps_=1)
+
+    if phase == "e2e_server" and metric == "tpot_ms":
+        if batch > max_batch(room(sc)) * sc.layout.dp:
+            return None
+        return served_terms(sc, one, newcomers=0.5 if engine == "sglang" else 1.0), value / 1e3
+    if phase == "decode":
+        seconds = {
+            "tpot_ms": value / 1e3, "output_tok_s": batch / value, "output_tok_s_per_user": 1 / value,
+            "output_tok_s_per_gpu": batch / value / sc.layout.devices,
+        }[metric]  # fmt: skip
+        depth = isl if raw["id"].startswith(("spark", "strix", "xdai")) else isl + osl / 2
+        return decode(depth), seconds
+    if phase == "prefill" and metric in ("ttft_ms", "prefill_tok_s", "total_tok_s"):
+        seconds = value / 1e3 if metric == "ttft_ms" else batch * isl / value
+        prompts = share_out(1 if metric == "ttft_ms" else batch, sc.layout).sequences
+        return one(expected.prefill_parts(sc, prompts=prompts), steps_=1), seconds
+    if phase == "e2e_offline" and metric in ("e2e_latency_ms", "output_tok_s_per_user") and osl > 1:
+        seconds = value / 1e3 if metric == "e2e_latency_ms" else osl / value
+        pre = one(expected.prefill_parts(sc, prompts=share.sequences), steps_=1)
+        return pre + decode(isl + osl / 2) * (osl - 1), seconds
+    return None
+
+
+def served_terms(sc: Scenario, one, *, newcomers: float) -> np.ndarray:  # noqa: ANN001 - a partial of vector
+    """The mean step of serve.expected.served, as terms."""
+    share = share_out(sc.workload.batch, sc.layout)
+    load_ = sc.workload
+    context = load_.isl + load_.osl / 2
+    rate = newcomers * share.sequences / load_.osl
+    busy = min(rate, 1.0)
+    lump = load_.isl * rate / busy
+    chunk = min(lump, expected.LUMP_TOKENS)
+    alone = one(expected.decode_parts(sc, sequences=share.sequences, context=context), steps_=1)
+    mixed = steps.mixed(sequences=share.sequences, context=context, chunk_tokens=chunk, chunk_context=0)
+    beside = one(expected.step_parts(sc, mixed), steps_=1)
+    return alone + (beside - alone) * busy * lump / chunk

@@ -1,0 +1,1 @@
+"""What follows from an analysis: claims and measurements judged against their ceilings."""

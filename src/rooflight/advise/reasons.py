@@ -1,0 +1,114 @@
+"""Verdicts in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rooflight.advise.mixups import MixUp, sentence
+from rooflight.serve import phases
+from rooflight.serve.answer import where
+from rooflight.serve.metrics import bound_of
+from rooflight.serve.scenario import Scenario, context_tokens
+from rooflight.spec.analysis import Span
+from rooflight.spec.measurement import METRICS, Measurement
+from rooflight.spec.steptime import BOUNDS
+from rooflight.units import round_significant, scaled
+
+UNCALIBRATED = "at or under its ceiling; no expectation is calibrated for it"
+_NAMES = {
+    "e2e_latency_ms": "end to end", "ttft_ms": "to the first token", "tpot_ms": "a token", "output_tok_s": "",
+    "output_tok_s_per_gpu": "per GPU", "output_tok_s_per_user": "per user", "total_tok_s": "in and out",
+    "prefill_tok_s": "of prefill",
+}  # fmt: skip
+
+
+def joined(reason: str, notes: Sequence[str]) -> str:
+    """A reason, then what was taken for granted."""
+    return "; ".join([reason, *notes])
+
+
+def amount(value: float, metric: str) -> str:
+    """A value with its unit: 47.4 tok/s."""
+    return f"{round_significant(value)} {METRICS[metric].unit}"
+
+
+def named(value: float, metric: str) -> str:
+    """A value with its unit and what it measures: 47.4 tok/s per user."""
+    return f"{amount(value, metric)} {_NAMES[metric]}".rstrip()
+
+
+def impossible(sc: Scenario, row: Measurement, span: Span, found: Sequence[MixUp]) -> str:
+    """Value, ceiling, what sets it, and the reading that would do."""
+    return (
+        f"{named(row.value, row.metric)} is impossible: the ceiling is {amount(span.ceiling, row.metric)}, because "
+        f"{because(sc, row)}; {sentence(found)}"
+    )
+
+
+def possible(row: Measurement, span: Span, over: float, reason: str) -> str:
+    """A claim that can be true: how far below its ceiling, and what else is said of it."""
+    ceiling = amount(span.ceiling, row.metric)
+    return f"{named(row.value, row.metric)} is possible, {over:.0%} of the speed of the ceiling ({ceiling}): {reason}"
+
+
+def because(sc: Scenario, row: Measurement) -> str:
+    """What sets the ceiling, with its numbers, for one device."""
+    bound = bound_of(sc, row)
+    prefill = row.phase == "prefill" or row.metric in ("ttft_ms", "prefill_tok_s")
+    time = phases.prefill(sc).time if prefill else phases.decode(sc, context=context_tokens(sc.workload)).time
+    what = "the prefill" if prefill else "each decode step"
+    each = "" if sc.layout.devices == 1 else " on each device"
+    work, rates = time.work, sc.rates
+    if bound == "memory":
+        return (
+            f"{what} moves {scaled(work.moved_bytes, 'B')}{each} through memory of "
+            f"{scaled(rates.memory_bytes_per_s, 'B/s')} ({where(sc)})"
+        )
+    if bound == "link":
+        speed = rates.link_bytes_per_s or 0.0
+        return f"{what} sends {scaled(work.link_bytes, 'B')}{each} over a link of {scaled(speed, 'B/s')} ({where(sc)})"
+    form = phases.main_format(sc, time)
+    return (
+        f"{what} takes {scaled(work.flop, 'FLOP')}{each}, at most {scaled(rates.fastest(form), 'FLOP/s')} "
+        f"in {form} ({where(sc)})"
+    )
+
+
+def fast(row: Measurement, span: Span, over: float) -> str:
+    """Under the ceiling, but faster than expected."""
+    return f"faster than {_interval(row, span)}, yet possible: {over:.0%} of the ceiling's speed"
+
+
+def _interval(row: Measurement, span: Span) -> str:
+    low, high = span.low or 0.0, span.high or 0.0
+    return f"the {round_significant(low)} to {amount(high, row.metric)} expected"
+
+
+def slow(sc: Scenario, row: Measurement, span: Span) -> str:
+    """Slower than expected, with the largest candidates."""
+    times = span.expected or 1.0
+    factor = row.value / times if METRICS[row.metric].time else times / row.value
+    return f"{factor:.1f}x slower than expected ({_interval(row, span)}); look at: {', '.join(candidates(sc, row))}"
+
+
+def candidates(sc: Scenario, row: Measurement) -> list[str]:
+    """What usually takes such time, the largest first."""
+    prefill = row.phase == "prefill" or row.metric in ("ttft_ms", "prefill_tok_s")
+    time = phases.prefill(sc).time if prefill else phases.decode(sc, context=context_tokens(sc.workload)).time
+    eager = time.work.launches * sc.accelerator.assumed.launch_eager_s
+    shares = dict.fromkeys(BOUNDS, 0.0)
+    for op in time.operators:
+        shares[BOUNDS[op.bound]] += op.share
+    told = [
+        (eager / time.roofline_s, "kernels launched one by one, without graphs, and host time between steps"),
+        (time.link_s / time.roofline_s, "collectives between the devices"),
+        (shares["compute"] * 0.5, f"arithmetic below the {phases.main_format(sc, time)} peak, or in a wider format"),
+        (shares["memory"] * 0.5, "memory bandwidth not reached: small or unfused kernels"),
+    ]
+    if row.metric == "ttft_ms":
+        told.append((1.0, "waiting in the queue behind other prompts"))
+    elif not prefill and row.phase == "e2e_server":
+        told.append((0.8, "prefill of newcomers between decode steps"))
+    if METRICS[row.metric].time is False and row.metric in ("output_tok_s", "total_tok_s", "output_tok_s_per_gpu"):
+        told.append((0.7, f"fewer sequences at once than {sc.workload.batch:,.0f}"))
+    return [words for share, words in sorted(told, reverse=True) if share > 0.05][:3]

@@ -1,0 +1,105 @@
+"""Calibrations: what engines get out of a device family, from `calibration/<family>.toml`, checked on reading.
+
+A family without a file of its own is looked up in `calibration/default.toml`, which names the family it inherits from,
+why, and by what factor its intervals are wider. Every calibration inherits what it lacks in the same way.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rooflight.errors import BadConfig, UnknownName
+from rooflight.spec.calibration import Calibration, Engine
+
+_FOLDER = Path(__file__).parent / "calibration"
+_DEFAULT = "default"
+
+
+@functools.cache
+def calibration(family: str) -> Calibration:
+    """The calibration of a device family as accelerators name it ("Hopper"); of an unknown one, the default's."""
+    stem = re.sub(r"[^a-z0-9]+", "-", family.lower()).strip("-")
+    path = _FOLDER / f"{stem}.toml"
+    if stem and stem != _DEFAULT and path.is_file():
+        raw = _read(path)
+    else:
+        raw = _inheritance(family)
+    if raw.get("inherits"):
+        raw = _inherited(raw)
+    try:
+        return msgspec.convert(raw | {"family": family}, Calibration)
+    except msgspec.ValidationError as error:
+        raise BadConfig(f"the calibration of {family} is not one", where=path.name, got=str(error)) from None
+
+
+def families() -> tuple[str, ...]:
+    """Families with measurements of their own, sorted."""
+    return tuple(sorted(raw["family"] for path in _FOLDER.glob("*.toml") if "family" in (raw := _read(path))))
+
+
+def _inheritance(family: str) -> dict[str, Any]:
+    """The entry of default.toml that lists the family; its last one is for everything else."""
+    table = _read(_FOLDER / f"{_DEFAULT}.toml")
+    entries = table["inherit"]
+    entry = next((entry for entry in entries if family in entry["families"]), entries[-1])
+    same = {"date": table["date"], "source": table["source"], "fitted_on": "nothing of this family"}
+    return same | {name: value for name, value in entry.items() if name != "families"}
+
+
+def _inherited(raw: dict[str, Any]) -> dict[str, Any]:
+    """A calibration completed from the family it inherits, whose intervals are widened."""
+    parent = msgspec.to_builtins(calibration(raw["inherits"]))
+    widened = raw.get("widened", 1.0)
+    merged = {name: raw.get(name, parent[name]) for name in ("date", "source", "fitted_on")}
+    for part in ("gemm", "decode", "prefill", "links"):
+        merged[part] = {key: _wider(fit, widened) for key, fit in parent[part].items()} | raw.get(part, {})
+    merged["elementwise"] = raw.get("elementwise") or _wider(parent["elementwise"], widened)
+    return raw | merged
+
+
+def _wider(fit: dict[str, Any], factor: float) -> dict[str, Any]:
+    """A fit whose interval is wider by a factor on both sides."""
+    return fit | {"low": fit["low"] / factor, "high": fit["high"] * factor}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def engines() -> tuple[Engine, ...]:
+    """All engines of calibration/engines.toml; the first is what is taken where none is named."""
+    table = _read(_FOLDER / "engines.toml")
+    return tuple(msgspec.convert({"date": table["date"]} | entry, Engine) for entry in table["engine"])
+
+
+# Other spellings of engines.
+_SPELLED = {
+    "trtllm": "tensorrt-llm", "trt-llm": "tensorrt-llm", "tensorrt": "tensorrt-llm", "ollama": "llama.cpp",
+    "llamacpp": "llama.cpp", "llama.cpp-cuda": "llama.cpp", "llama.cpp-rocm": "llama.cpp",
+    "llama.cpp-vulkan": "llama.cpp",
+    "deepspeed-mii": "deepspeed", "transformers (pytorch)": "transformers", "exllamav2": "exllama",
+}  # fmt: skip
+
+
+def engine_named(name: str | None, family: str = "", era: str = "2025") -> Engine:
+    """The engine a name stands for on a device family: fitted there, else on all families it was seen on.
+
+    Where none is named, the mean of the serving engines. Raises UnknownName.
+    """
+    if name is None:
+        return engines()[0]
+    key = _SPELLED.get(name.strip().lower(), name.strip().lower())
+    mine = [engine for engine in engines() if engine.id == key]
+    if not mine:
+        names = dict.fromkeys(engine.id for engine in engines())
+        raise UnknownName(
+            f"no engine {name!r} is calibrated", where="--engine", got=name, want="one of " + ", ".join(names)
+        )
+    return max(mine, key=lambda engine: (engine.family == family, engine.era == era, engine.family == ""))

@@ -1,0 +1,275 @@
+"""Regular expressions that a config file brings along, matched in a time that grows with the text and no faster.
+
+Python's `re` backtracks: one line of a hostile file could keep it busy for ever. Here an expression becomes a set of
+states that walks over the text once; sets met before are remembered, so a match costs a look-up a character.
+
+Read are: characters, `.`, sets, \\d \\w \\s and their opposites, groups, `|`, `* + ? {m,n}`, `^`, `$` (at the end of
+the text), and look-aheads at the front of the whole. Anything else (back references, look-behinds, flags) is refused.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+
+LONGEST = 300  # characters; the longest one seen in a published config has 60
+MOST_STATES = 1_000
+_MOST_SETS = 5_000
+_DEEPEST = 20
+_END = "\x00"  # stands behind the text, for `$`
+
+Test = Callable[[str], bool]
+# What a state does: a test a character must pass, "split" (either way on), "start" (only at the front) or "match".
+_Node = tuple[Test | str, tuple[int, ...]]
+_CLASSES: dict[str, Test] = {
+    "d": str.isdigit,
+    "w": lambda one: one.isalnum() or one == "_",
+    "s": str.isspace,
+}
+_WRITTEN = {"n": "\n", "t": "\t", "r": "\r"}
+
+
+class Unreadable(ValueError):
+    """An expression that is broken, or outside what is read here."""
+
+
+@functools.lru_cache(maxsize=4096)
+def compiled(pattern: str) -> Expression:
+    """The expression, ready to match. Raises Unreadable."""
+    return Expression(pattern)
+
+
+class Expression:
+    """A pattern that is matched at the front of a text, as re.match does."""
+
+    def __init__(self, pattern: str) -> None:
+        if len(pattern) > LONGEST:
+            raise Unreadable(f"it has {len(pattern)} characters, more than {LONGEST}")
+        parser = _Parser(pattern)
+        self.ahead = tuple((wanted, _Machine(parser.nodes, start)) for wanted, start in parser.ahead)
+        self.machine = _Machine(parser.nodes, parser.start)
+
+    def match(self, text: str) -> bool:
+        """Whether the text begins with what the pattern means."""
+        return all(ahead.match(text) == wanted for wanted, ahead in self.ahead) and self.machine.match(text)
+
+
+class _Machine:
+    """The states of an expression, and the sets of them that were met."""
+
+    def __init__(self, nodes: list[_Node], start: int) -> None:
+        self.nodes = nodes
+        self.start = self.closed([start], at_start=True)
+        self.known: dict[tuple[frozenset[int], str], frozenset[int]] = {}
+        self.matching = {number for number, (test, _) in enumerate(nodes) if test == "match"}
+
+    def match(self, text: str) -> bool:
+        states = self.start
+        for one in text + _END:
+            if not self.matching.isdisjoint(states):
+                return True
+            if not states:
+                return False
+            found = self.known.get((states, one))
+            states = self.step(states, one) if found is None else found
+        return not self.matching.isdisjoint(states)
+
+    def step(self, states: frozenset[int], one: str) -> frozenset[int]:
+        after = [
+            following
+            for test, nexts in (self.nodes[state] for state in states)
+            if callable(test) and test(one)
+            for following in nexts
+        ]
+        if len(self.known) >= _MOST_SETS:
+            self.known.clear()
+        found = self.known[states, one] = self.closed(after, at_start=False)
+        return found
+
+    def closed(self, states: Iterable[int], *, at_start: bool) -> frozenset[int]:
+        """These states and those that follow without a character."""
+        found: set[int] = set()
+        todo = list(states)
+        while todo:
+            state = todo.pop()
+            if state in found:
+                continue
+            found.add(state)
+            test, nexts = self.nodes[state]
+            if test == "split" or (test == "start" and at_start):
+                todo.extend(nexts)
+        return frozenset(found)
+
+
+class _Parser:
+    """Recursive descent, back to front: each part is built in front of the state that follows it."""
+
+    def __init__(self, pattern: str) -> None:
+        self.text = pattern
+        self.at = 0
+        self.depth = 0
+        self.nodes: list[_Node] = [("match", ())]
+        self.ahead: list[tuple[bool, int]] = []
+        self.looks_ahead()
+        self.start = self.choice()(0)
+        if self.at < len(self.text):
+            raise Unreadable("a bracket closes that none opened")
+
+    def add(self, test: Test | str, *nexts: int) -> int:
+        if len(self.nodes) >= MOST_STATES:
+            raise Unreadable("its repeats are too many")
+        self.nodes.append((test, nexts))
+        return len(self.nodes) - 1
+
+    def looks_ahead(self) -> None:
+        """(?=...) and (?!...) in front of everything else."""
+        if self.text.startswith("^(?"):
+            self.at = 1
+        while self.text.startswith(("(?=", "(?!"), self.at):
+            wanted = self.text[self.at + 2] == "="
+            self.at += 3
+            self.ahead.append((wanted, self.choice()(0)))
+            self.expect(")")
+
+    def choice(self) -> Callable[[int], int]:
+        """Alternatives, as a function from the state that follows to the state to begin with."""
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise Unreadable("it is nested too deeply")
+        options = [self.sequence()]
+        while self.peek() == "|":
+            self.at += 1
+            options.append(self.sequence())
+        self.depth -= 1
+        if len(options) == 1:
+            return options[0]
+        return lambda after: self.add("split", *(option(after) for option in options))
+
+    def sequence(self) -> Callable[[int], int]:
+        parts: list[Callable[[int], int]] = []
+        while self.peek() not in ("", "|", ")"):
+            parts.append(self.repeated(self.one()))
+
+        def build(after: int) -> int:
+            for part in reversed(parts):
+                after = part(after)
+            return after
+
+        return build
+
+    def one(self) -> Callable[[int], int]:
+        """A character, set or group."""
+        mark = self.take()
+        if mark == "(":
+            if self.peek() == "?":
+                self.group_kind()
+            inner = self.choice()
+            self.expect(")")
+            return inner
+        if mark == "^":
+            return lambda after: self.add("start", after)
+        if mark == "$":
+            return lambda after: self.add(lambda one: one == _END, after)
+        if mark in ("*", "+", "?"):
+            raise Unreadable("there is nothing to repeat")
+        test = self.set() if mark == "[" else self.escaped() if mark == "\\" else _any if mark == "." else _is(mark)
+        return lambda after: self.add(test, after)
+
+    def group_kind(self) -> None:
+        for opening in ("?:", "?P<"):
+            if self.text.startswith(opening, self.at):
+                self.at += len(opening)
+                if opening == "?P<":
+                    self.at = self.text.find(">", self.at) + 1 or len(self.text)
+                return
+        raise Unreadable(f"({self.text[self.at : self.at + 2]} is not read")
+
+    def repeated(self, part: Callable[[int], int]) -> Callable[[int], int]:
+        least, most = self.bounds()
+        if (least, most) == (1, 1):
+            return part
+        self.at += self.peek() == "?"  # lazy or not, the same texts match
+        if self.peek() in ("+", "*") or self.bounds() != (1, 1):
+            raise Unreadable("a repeat is repeated")
+
+        def build(after: int) -> int:
+            if most is None:
+                loop = self.add("split", after)
+                self.nodes[loop] = ("split", (part(loop), after))
+                after = loop
+            for _ in range((most or least) - least):
+                after = self.add("split", part(after), after)
+            for _ in range(least):
+                after = part(after)
+            return after
+
+        return build
+
+    def bounds(self) -> tuple[int, int | None]:
+        """What a mark behind a part says: how often at least, and at most (None: without end)."""
+        mark = self.peek()
+        if mark in ("*", "+", "?"):
+            self.at += 1
+            return {"*": (0, None), "+": (1, None), "?": (0, 1)}[mark]
+        end = self.text.find("}", self.at)
+        if mark != "{" or end < 0:
+            return 1, 1
+        least, comma, most = self.text[self.at + 1 : end].partition(",")
+        if not (least + most).isdecimal() or max(len(least), len(most)) > 3:
+            return 1, 1  # a brace that is no repeat stands for itself
+        self.at = end + 1
+        low = int(least or 0)
+        high = (int(most) if most else None) if comma else low
+        if high is not None and high < max(low, 1):
+            raise Unreadable("a repeat ends before it begins")
+        return low, high
+
+    def set(self) -> Test:
+        """The characters between square brackets."""
+        wanted = self.peek() != "^"
+        self.at += not wanted
+        tests: list[Test] = []
+        while self.peek() != "]" or not tests:
+            first = self.take()
+            test = self.escaped() if first == "\\" else _is(first)
+            if first != "\\" and self.peek() == "-" and self.text[self.at + 1 : self.at + 2] not in ("]", ""):
+                self.at += 1
+                test = _between(first, self.take())
+            tests.append(test)
+        self.at += 1
+        return lambda one: one != _END and any(test(one) for test in tests) == wanted
+
+    def escaped(self) -> Test:
+        mark = self.take()
+        if mark.lower() in _CLASSES:
+            test = _CLASSES[mark.lower()]
+            return test if mark.islower() else lambda one: one != _END and not test(one)
+        if mark.isalnum() and mark not in _WRITTEN:
+            raise Unreadable(f"\\{mark} is not read")
+        return _is(_WRITTEN.get(mark, mark))
+
+    def peek(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def take(self) -> str:
+        mark = self.peek()
+        if not mark:
+            raise Unreadable("it ends too early")
+        self.at += 1
+        return mark
+
+    def expect(self, mark: str) -> None:
+        if self.take() != mark:
+            raise Unreadable(f"{mark} is missing")
+
+
+def _any(one: str) -> bool:
+    return one not in (_END, "\n")
+
+
+def _is(wanted: str) -> Test:
+    return lambda one: one == wanted
+
+
+def _between(first: str, last: str) -> Test:
+    return lambda one: first <= one <= last

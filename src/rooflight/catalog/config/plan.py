@@ -1,0 +1,105 @@
+"""The plan of formats that a checkpoint's quantisation section comes to, and what reading any method of it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from rooflight.catalog.config import expressions
+from rooflight.catalog.config.fields import Config
+from rooflight.errors import UnknownName
+
+EXCLUSION_KEYS = (
+    "modules_to_not_convert",
+    "ignore",
+    "exclude_modules",
+    "ignored_layers",
+    "exclude",
+    "llm_int8_skip_modules",
+    "skip_modules",
+)
+MOST_EXPRESSIONS = 1_000
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Formats and where they go.
+
+    base            the format of every matrix not spoken of otherwise, None: stays wide
+    listed          (pattern, format) of modules named one by one or by pattern; these win over base
+    excluded        patterns of modules that stay wide
+    experts_only    base is for routed experts
+    experts         a format of its own for routed experts
+    head            base is for the output head too
+    """
+
+    base: str | None = None
+    listed: tuple[tuple[str, str], ...] = ()
+    excluded: tuple[str, ...] = ()
+    experts_only: bool = False
+    experts: str | None = None
+    head: bool = False
+    kv_format: str | None = None
+
+
+def exclusions(section: Config) -> tuple[str, ...]:
+    """Patterns of modules left wide, from whichever key the method uses. Raises BadConfig."""
+    found: list[str] = []
+    for key in EXCLUSION_KEYS:
+        found.extend(pattern for pattern in texts(section, key) if is_readable(section, key, pattern))
+    return tuple(dict.fromkeys(found))
+
+
+def texts(section: Config, key: str) -> list[str]:
+    """A list of module names or patterns, empty where there is none. Raises BadConfig."""
+    value = section.raw(key)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
+        raise section.bad(key, value, "a list of module names or patterns")
+    if sum(entry.startswith("re:") for entry in value) > MOST_EXPRESSIONS:
+        raise section.bad(key, value, f"a list of at most {MOST_EXPRESSIONS:,} expressions")
+    return value
+
+
+def is_readable(section: Config, key: str, pattern: str) -> bool:
+    """Whether a pattern can be matched; what is said where it cannot."""
+    if not pattern.startswith("re:"):
+        return True
+    try:
+        expressions.compiled(pattern.removeprefix("re:"))
+    except expressions.Unreadable as error:
+        shown = pattern if len(pattern) <= 60 else pattern[:57] + "..."
+        section.warn(f"{section.at(key)}: the expression {shown!r} is passed over: {error}")
+        return False
+    return True
+
+
+def group_of(section: Config, *keys: str, default: int | None = None) -> int | None:
+    """How many elements share a scale; None for -1 (the whole row) and for silence. Raises BadConfig."""
+    if not section.has(*keys):
+        return default
+    size: int = section.integer(*keys, at_least=-1)
+    if size == 0:
+        raise section.bad(next(key for key in keys if section.has(key)), 0, "a positive whole number, or -1 for none")
+    return size if size > 0 else None
+
+
+def inner(section: Config, path: str, value: Any) -> Config:
+    """An object below a section, under the name errors give it. Raises BadConfig."""
+    if not isinstance(value, Mapping):
+        raise section.bad(path, value, "an object")
+    return Config(value, origin=section.origin, path=f"{section.path}{path}.", parent=section)
+
+
+def unknown(section: Config, key: str, value: object) -> UnknownName:
+    """The error for a method or scheme nobody reads."""
+    return UnknownName(
+        f"the quantisation {value!r} is not known to rooflight",
+        where=section.at(key),
+        got=str(value),
+        want="fp8, modelopt, compressed-tensors, gptq, awq, auto-round, hqq, bitsandbytes, mxfp4, quark, torchao, exl2,"
+        " fbgemm_fp8",
+        try_this="remove quantization_config and say the stored format with --weights",
+    )

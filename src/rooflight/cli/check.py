@@ -1,0 +1,159 @@
+"""`rooflight check`: a file of measurements, or a single claim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+
+import click
+
+from rooflight.cli import app, complete, options
+from rooflight.cli.app import HELP_NAMES
+from rooflight.cli.output import Answer, Output, emit, output_options
+from rooflight.cli.values import Amount
+from rooflight.errors import BadInput
+
+if TYPE_CHECKING:
+    from rooflight.advise.table import Table
+    from rooflight.show.blocks import Block
+    from rooflight.show.data import Rows
+    from rooflight.spec.measurement import Verdict
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_CLAIMS = {
+    "output_tok_s": "Claimed output tokens per second, all sequences.",
+    "output_tok_s_per_gpu": "The same for each device.",
+    "output_tok_s_per_user": "The same for each sequence.",
+    "tpot_ms": "Claimed time per output token.",
+    "ttft_ms": "Claimed time to first token.",
+    "prefill_tok_s": "Claimed prompt tokens per second.",
+    "e2e_latency_ms": "Claimed time of the whole batch, prefill and all output.",
+    "total_tok_s": "Claimed input and output tokens per second, whole requests.",
+}
+
+
+def _claim_options(command: Command) -> Command:
+    for metric, words in reversed(_CLAIMS.items()):
+        unit = "MS" if metric.endswith("_ms") else "RATE"
+        command = click.option(f"--{metric.replace('_', '-')}", metric, type=Amount(), metavar=unit, help=words)(
+            command
+        )
+    return command
+
+
+@click.command("check", cls=app.Command, context_settings=HELP_NAMES)
+@click.argument("file", metavar="[FILE.csv]", required=False, type=click.Path())
+@click.option("--configs", multiple=True, type=click.Path(), metavar="DIR",
+              help="Folder of configs whose file names are models of FILE. May be repeated.")  # fmt: skip
+@click.option("--model", metavar="MODEL", shell_complete=complete.models, help="A claim's model, as in analyze.")
+@options.on_option(several=False)
+@_claim_options
+@options.field_options(*options.SHARED, swept=False)
+@output_options
+def command(
+    file: str | None, configs: tuple[str, ...], model: str | None, on: str | None, output: Output, **given: Any
+) -> int:
+    """Whether measurements are possible, and as fast as they should be: a file of them, or one claim.
+
+    FILE.csv has the columns model, accelerator, metric, value, and what else is known of each row: gpus, tp, pp, ep,
+    dp, weights, kv_cache, compute, phase, batch, input_len, output_len, depth, engine, config_like. CSV gives every row
+    back with ceiling, expected, low, high, over_ceiling, verdict and reason behind it. A claim is described by options
+    instead.
+
+    \b
+    rooflight check measured.csv --configs configs/ -o judged.csv
+    rooflight check --model llama-3.1-8b --on h100-sxm --batch 1 --output-tok-s 300
+
+    Exit status 1: something is faster than physics allows.
+    """
+    values = {metric: value for metric in _CLAIMS if (value := given[metric]) is not None}
+    if file is None:
+        return _claim(model, on, values, given, configs, output)
+    described = [name for name, value in {"--model": model, "--on": on}.items() if value is not None]
+    described += [f"--{name.replace('_', '-')}" for name in (*values, *options.fields(given))]
+    if described:
+        raise BadInput(
+            "a file's rows describe themselves", where="rooflight check", got=f"{file} and {', '.join(described)}",
+            want="a file, or a claim by options, not both",
+        )  # fmt: skip
+    return _file(file, configs, output)
+
+
+def _claim(
+    model: str | None, on: str | None, values: Mapping[str, float], given: Mapping[str, Any], configs: tuple[str, ...],
+    output: Output,
+) -> int:  # fmt: skip
+    if model is None or not values or configs:
+        raise BadInput(
+            "there is nothing to check" if not configs else "--configs names the models of a file",
+            where="rooflight check",
+            got=", ".join([*(["--configs"] if configs else []), *(["--model"] if model else [])]) or "no file",
+            want="FILE.csv, or --model, --on and a claimed value such as --output-tok-s 300",
+            try_this="rooflight check --help",
+        )
+    nothing = next((name for name, value in values.items() if value == 0), None)
+    if nothing is not None:
+        raise BadInput(
+            "nothing takes no time, and no speed is no claim", where=f"--{nothing.replace('_', '-')}", got=0,
+            want="more than 0",
+        )  # fmt: skip
+    from rooflight.advise.claims import judge
+    from rooflight.library import make_scenario
+    from rooflight.show import check as show
+    from rooflight.show.data import write_json
+
+    report = judge(make_scenario(model, options.require_on(on), **options.fields(given)), values)
+
+    def json(stream: TextIO) -> None:
+        write_json(report, stream)
+
+    emit(
+        output, Answer(lambda: report.answer, lambda: show.claim_blocks(report), lambda: show.claim_rows(report), json)
+    )
+    return 1 if report.summary.impossible else 0
+
+
+def _file(file: str, configs: tuple[str, ...], output: Output) -> int:
+    from rooflight.advise.check import open_table
+    from rooflight.advise.names import Names
+
+    names = Names(configs)
+    with open_table(file) as table:
+        watched = _Watched(table, names)
+        emit(output, watched.answer())
+    return 1 if watched.counts.tally().impossible else 0
+
+
+class _Watched:
+    """A file's verdicts as they pass, counted on their way into whichever form."""
+
+    def __init__(self, table: Table, names: Any) -> None:
+        from rooflight.advise.tally import Counts
+
+        self.table, self.names, self.counts = table, names, Counts()
+
+    def verdicts(self) -> Iterator[Verdict]:
+        from rooflight.advise.check import asked_of_table, check_rows
+
+        return self.counts.over(check_rows(asked_of_table(self.table), self.names))
+
+    def sentence(self) -> str:
+        from rooflight.advise.tally import answer
+
+        return answer(self.counts.tally())
+
+    def answer(self) -> Answer:
+        from rooflight.show import check as show
+
+        def blocks() -> list[Block]:
+            picked = show.Picked(self.verdicts())
+            return picked.blocks(self.sentence(), self.counts.tally(), self.table.notes)
+
+        def rows() -> Rows:
+            return show.flat_rows(self.table.columns, self.verdicts())
+
+        def json(stream: TextIO) -> None:
+            show.write_json(stream, self.verdicts(), lambda: (self.sentence(), self.counts.tally(), self.table.notes))
+
+        return Answer(self.sentence, blocks, rows, json)

@@ -1,0 +1,203 @@
+"""What a well-run engine gets: a decode step, a prefill, and the steady state of serving many requests."""
+
+from __future__ import annotations
+
+import msgspec
+
+from rooflight.catalog.calibration import calibration
+from rooflight.numeric import Number, maximum, minimum
+from rooflight.roofline.expected_step import Parts, Setting, cached_share, parts, step_s
+from rooflight.serve.memory import max_batch, room
+from rooflight.serve.scenario import Scenario, context_tokens
+from rooflight.spec.calibration import Engine
+from rooflight.work import step as steps
+from rooflight.work.layout import share_out
+
+# Prompt tokens that a step takes beside its decoding sequences at most; longer lumps run in several steps.
+LUMP_TOKENS = 16_384
+
+
+class Expected(msgspec.Struct, frozen=True, kw_only=True):
+    """Expected seconds with the interval that holds eight of ten measurements, and what they consist of."""
+
+    seconds: Number
+    low: Number
+    high: Number
+    part: Parts
+    host: Number
+    link_s: Number
+    experts_s: Number
+
+
+class Served(msgspec.Struct, frozen=True, kw_only=True):
+    """Steady state of continuous batching at the workload's batch as concurrency.
+
+    tpot_s, ttft_s  with their intervals; running: sequences that decode at once (memory may allow fewer than asked)
+    """
+
+    tpot: Expected
+    ttft: Expected
+    running: Number
+
+
+def setting(sc: Scenario, moved_bytes: Number) -> Setting:
+    """The machine and its fits, and how much of a step's bytes its caches still hold."""
+    cache = sc.rates.cache_bytes * sc.layout.pp
+    return Setting(
+        rates=sc.rates,
+        calibration=calibration(sc.accelerator.family),
+        cached=cached_share(moved_bytes, cache),
+        expert_devices=sc.layout.ep,
+    )
+
+
+def step_parts(sc: Scenario, step: steps.Step) -> Parts:
+    """The parts of one pass of one replica."""
+    ops = steps.operators(sc.model, step, sc.layout, sc.numbers)
+    moved = steps.total(ops).moved_bytes
+    return parts(ops, setting(sc, moved))
+
+
+def decode_parts(sc: Scenario, *, sequences: Number, context: Number) -> Parts:
+    """The parts of a decode step of one replica's pass."""
+    return step_parts(sc, steps.decode(sequences=sequences, context=context))
+
+
+def prefill_parts(sc: Scenario, *, prompts: Number = 1) -> Parts:
+    """The parts of a prefill of the workload's prompts on one replica."""
+    load = sc.workload
+    return step_parts(sc, steps.prefill(sequences=prompts, isl=load.isl, cached_prefix=load.cached_prefix))
+
+
+def expert_layers(sc: Scenario) -> int:
+    """Layers with routed experts."""
+    return sum(layer.count for layer in sc.model.layers if layer.experts is not None)
+
+
+def expected(sc: Scenario, engine: Engine, part: Parts, *, sequences: Number, fill: Number = 1) -> Expected:
+    """An engine's time for a step of these parts; a family without measurements has a wider interval."""
+    routed = expert_layers(sc)
+    seconds = step_s(part, engine, sequences=sequences, expert_layers=routed) * fill
+    if not sc.deployment.graphs:
+        seconds = maximum(seconds, eager_s(sc))
+    low, high = (engine.moe_low, engine.moe_high) if routed else (engine.low, engine.high)
+    wider = calibration(sc.accelerator.family).widened
+    host = (engine.host_s + sequences * engine.host_per_sequence_s) * fill
+    return Expected(
+        seconds=seconds,
+        low=seconds * low / wider,
+        high=seconds * high * wider,
+        part=part,
+        host=host,
+        link_s=part.link * fill,
+        experts_s=(part.experts * (engine.expert_share - 1) + routed * engine.expert_layer_s) * fill,
+    )
+
+
+def eager_s(sc: Scenario) -> Number:
+    """Without graphs the host launches each kernel: a step takes no less than all launches at EAGER_LAUNCH_S each."""
+    ops = steps.operators(sc.model, steps.decode(sequences=1, context=1), sc.layout, sc.numbers)
+    return steps.total(ops).launches * sc.accelerator.assumed.launch_eager_s * EAGER_OVER_FLOOR
+
+
+# A framework's launch of a kernel over the smallest seen: 5 to 10 us where the floor is 2.5 us (achieved.csv).
+EAGER_OVER_FLOOR = 2.5
+
+
+def expected_decode(sc: Scenario, engine: Engine) -> Expected:
+    """One decode step of all sequences, nobody being prefilled beside it."""
+    share = share_out(sc.workload.batch, sc.layout)
+    part = decode_parts(sc, sequences=share.sequences, context=context_tokens(sc.workload))
+    return expected(sc, engine, part, sequences=share.sequences)
+
+
+def expected_prefill(sc: Scenario, engine: Engine) -> Expected:
+    """The prefill of prefill_batch prompts, nobody decoding beside it."""
+    share = share_out(sc.workload.prefill_batch, sc.layout)
+    part = prefill_parts(sc, prompts=share.sequences)
+    stages = sc.layout.pp
+    plain = expected(sc, engine, part, sequences=share.sequences, fill=(share.passes + stages - 1) / stages)
+    seconds = plain.seconds * engine.prefill_share
+    wider = calibration(sc.accelerator.family).widened
+    return msgspec.structs.replace(
+        plain, seconds=seconds, low=seconds * engine.prefill_low / wider, high=seconds * engine.prefill_high * wider
+    )
+
+
+def served(sc: Scenario, engine: Engine) -> Served:
+    """TPOT and TTFT at a concurrency of `batch` requests of isl and osl tokens each, in the steady state.
+
+    A request decodes for osl steps while newcomers x batch / osl prompts a step arrive. A share of the steps (at most
+    all) has a prompt beside it, the others none; TPOT is their mean. The first token waits for the step under way,
+    for its own prefill, and for those of others in front of it.
+    """
+    load, layout = sc.workload, sc.layout
+    most = maximum(max_batch(room(sc)) * layout.dp, 1)
+    running = minimum(load.batch, most)
+    share = share_out(running, layout)
+    sequences, context = share.sequences, load.isl + load.osl / 2
+    alone = decode_parts(sc, sequences=sequences, context=context)
+    rate = engine.newcomers * sequences / load.osl
+    busy = minimum(rate, 1)
+    lump = (load.isl - load.cached_prefix) * rate / busy
+    chunk = minimum(lump, LUMP_TOKENS)
+    beside = step_parts(
+        sc, steps.mixed(sequences=sequences, context=context, chunk_tokens=chunk, chunk_context=load.cached_prefix)
+    )
+    quiet = expected(sc, engine, alone, sequences=sequences)
+    loud = expected(sc, engine, beside, sequences=sequences)
+    lumps = lump / chunk
+    step = quiet.seconds + (loud.seconds - quiet.seconds) * lumps * busy
+    ratio = step / quiet.seconds
+    tpot = msgspec.structs.replace(quiet, seconds=step, low=quiet.low * ratio, high=quiet.high * ratio)
+    prompt = expected(sc, engine, prefill_parts(sc), sequences=1)
+    queued = maximum(load.batch - running, 0) / running * (step * load.osl)
+    waits = engine.first_wait + engine.first_queue * sequences
+    first = prompt.seconds * waits + engine.first_steps * step + queued
+    ttft = msgspec.structs.replace(prompt, seconds=first, low=first * engine.first_low, high=first * engine.first_high)
+    return Served(tpot=tpot, ttft=ttft, running=running)
+
+
+def batch_run(sc: Scenario, engine: Engine) -> tuple[Expected, Expected]:
+    """(prefill of the whole batch, its mean decode step): a batch run offline, all sequences alike."""
+    load = sc.workload
+    share = share_out(load.batch, sc.layout)
+    fill = expected(sc, engine, prefill_parts(sc, prompts=share.sequences), sequences=share.sequences)
+    part = decode_parts(sc, sequences=share.sequences, context=load.isl + load.osl / 2)
+    return fill, expected(sc, engine, part, sequences=share.sequences)
+
+
+def expected_of(sc: Scenario, engine: Engine, *, phase: str, metric: str) -> Expected:
+    """Expected seconds of what a metric of a measurement times (spec.measurement), at the scenario's numbers.
+
+    decode: one step; prefill, and ttft of a batch: the prompts together; e2e_offline: prefill, then all decode steps;
+    e2e_server: the steady state of serving.
+    """
+    steps_ = maximum(sc.workload.osl - 1, 0)
+    if phase == "decode":
+        return expected_decode(sc, engine)
+    if phase == "prefill" or metric == "prefill_tok_s":
+        return expected_prefill(sc, engine)
+    if phase == "e2e_server":
+        state = served(sc, engine)
+        if metric == "ttft_ms":
+            return state.ttft
+        if metric == "tpot_ms":
+            return state.tpot
+        return _scaled(state.tpot, sc.workload.osl, state.ttft.seconds if metric == "e2e_latency_ms" else 0)
+    fill, step = batch_run(sc, engine)
+    if metric == "tpot_ms":
+        return step
+    return fill if metric == "ttft_ms" else _scaled(step, steps_, fill.seconds)
+
+
+def _scaled(one: Expected, times: Number, beside: Number) -> Expected:
+    """`times` steps and `beside` seconds, with the relative interval of a step."""
+    seconds = one.seconds * times + beside
+    return msgspec.structs.replace(
+        one,
+        seconds=seconds,
+        low=seconds * (one.low / one.seconds),
+        high=seconds * (one.high / one.seconds),
+        host=one.host * times,
+    )

@@ -1,0 +1,261 @@
+"""What real engines get out of a device family: a few coefficients a kind of kernel, each with a meaning and a range.
+
+Every coefficient states its plausible range; a file outside it is refused. `low` and `high` are factors on the
+expected time: eight of ten measurements of kernels the fit never saw lie between them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+# A kernel inside a captured graph: hundreds of nanoseconds on a fast GPU to a hundred microseconds on a slow driver.
+Floor = Annotated[float, Meta(ge=2e-7, le=1.2e-4)]
+# A part of a floor: it may vanish.
+Extra = Annotated[float, Meta(ge=0, le=1.2e-4)]
+# A share of a datasheet rate that a long, large kernel reaches.
+Efficiency = Annotated[float, Meta(ge=0.05, le=1)]
+# A p-norm between adding two terms (1) and taking the larger (8 is within 9 % of it at worst).
+Sharpness = Annotated[float, Meta(ge=1, le=8)]
+# How much faster the last-level cache is than memory; 12 says that memory does not show at all.
+Speedup = Annotated[float, Meta(ge=1, le=12)]
+Factor = Annotated[float, Meta(ge=0.2, le=5)]
+Low = Annotated[float, Meta(ge=0.1, lt=1)]
+High = Annotated[float, Meta(gt=1, le=10)]
+# low / spread .. high x spread is the interval where the engine is not known.
+Spread = Annotated[float, Meta(ge=1, le=3)]
+
+
+class EngineFactors(msgspec.Struct, frozen=True, kw_only=True):
+    """One engine against the mean of the engines measured (their product over engines is 1).
+
+    floor       on the floor
+    quantise    on the time of quantising activations
+    efficiency  on the efficiency that bounds it: of compute for products and prefill, of memory for decode
+    item        on the cost of a work item in attention
+    """
+
+    floor: Factor = 1.0
+    quantise: Factor = 1.0
+    efficiency: Factor = 1.0
+    item: Factor = 1.0
+
+
+class Error(msgspec.Struct, frozen=True, kw_only=True):
+    """How far off a fit is, as shares of the measured time.
+
+    rows      that were fitted
+    median    median absolute error on held-out rows, and coverage of low..high there
+    held_out  what was held out
+    """
+
+    rows: int
+    median: float
+    coverage: float
+    held_out: str
+
+
+class GemmFit(msgspec.Struct, frozen=True, kw_only=True):
+    """A linear layer y = x W in one storage format.
+
+    floor_s              the smallest time of the product itself
+    quantise_floor_s     the same of the kernel that narrows the activations (0: none runs)
+    quantise_efficiency  of memory bandwidth, by that kernel (it may reach the cache, so above 1 is possible)
+    memory_efficiency    of memory bandwidth, by weights and activations of a large product
+    ramp_s               what the memory pipeline takes to fill along a long input dimension
+    ramp_inputs          inputs at which half of it is reached (engines split longer ones over compute units)
+    cache_speedup        last-level cache bandwidth over memory bandwidth
+    compute_efficiency   of the datasheet peak, by a large product of under a millisecond
+    throttle             how much longer the arithmetic of a product of many milliseconds takes: power, cache misses
+    short_inputs         start and end of a tile's loop over the inputs, expressed in inputs
+    wave_share           of one full wave of tiles, lost at the end
+    sharpness            p of the p-norm that joins memory and compute time
+    """
+
+    floor_s: Floor
+    quantise_floor_s: Extra = 0.0
+    quantise_efficiency: Annotated[float, Meta(ge=0.02, le=2)] = 1.0
+    memory_efficiency: Efficiency
+    ramp_s: Annotated[float, Meta(ge=0, le=1.5e-5)]
+    ramp_inputs: Annotated[float, Meta(ge=100, le=16384)]
+    cache_speedup: Speedup = 1.0
+    compute_efficiency: Efficiency
+    throttle: Annotated[float, Meta(ge=0, le=2)]
+    short_inputs: Annotated[float, Meta(ge=0, le=2048)]
+    wave_share: Annotated[float, Meta(ge=0, le=2)]
+    sharpness: Sharpness
+    low: Low
+    high: High
+    engine_spread: Spread = 1.0
+    error: Error | None = None
+    engines: dict[str, EngineFactors] = {}
+
+
+class DecodeFit(msgspec.Struct, frozen=True, kw_only=True):
+    """Attention of one query token a sequence over its cache, in one format of the cache.
+
+    floor_s             the smallest time, the joining of split contexts included
+    ramp_s, ramp_tokens what walking a long context adds, and the context at which half of it is reached
+    memory_efficiency   of memory bandwidth, by a large cache
+    cache_speedup       last-level cache bandwidth over memory bandwidth
+    item_s              a compute unit's cost of one more (sequence, kv head) of head_dim 128 after its first
+    group_share         by how much of itself that grows for each query head that shares the kv head
+    compute_efficiency  of the datasheet peak, by the products of queries and keys
+    sharpness           p of the p-norm that joins memory, items and compute
+    """
+
+    floor_s: Floor
+    ramp_s: Annotated[float, Meta(ge=0, le=6e-5)]
+    ramp_tokens: Annotated[float, Meta(ge=20, le=65536)]
+    memory_efficiency: Efficiency
+    cache_speedup: Speedup = 1.0
+    item_s: Annotated[float, Meta(ge=0, le=2e-5)]
+    group_share: Annotated[float, Meta(ge=0, le=0.3)]
+    compute_efficiency: Efficiency
+    sharpness: Sharpness
+    low: Low
+    high: High
+    engine_spread: Spread = 1.0
+    error: Error | None = None
+    engines: dict[str, EngineFactors] = {}
+
+
+class PrefillFit(msgspec.Struct, frozen=True, kw_only=True):
+    """Causal attention of a prompt, in one format of the products.
+
+    floor_s             the smallest time
+    memory_efficiency   of memory bandwidth, by queries, keys, values and outputs
+    cache_speedup       last-level cache bandwidth over memory bandwidth
+    compute_efficiency  of the datasheet peak, by wide heads and long prompts
+    softmax_dims        what the softmax of one score costs, expressed in head dimensions
+    masked_keys         keys a query computes in vain, because its tile is cut by the mask
+    item_s              a compute unit's cost of one more tile of 128 queries of head_dim 128 after its first
+    unpacked            0: the heads that share keys share a tile, so short prompts fill it; 1: a tile a head
+    wave_share          of one full wave of tiles, lost at the end
+    throttle            as in GemmFit
+    sharpness           p of the p-norm that joins memory and compute
+    """
+
+    floor_s: Floor
+    memory_efficiency: Efficiency
+    cache_speedup: Speedup = 1.0
+    compute_efficiency: Efficiency
+    softmax_dims: Annotated[float, Meta(ge=0, le=256)]
+    masked_keys: Annotated[float, Meta(ge=0, le=256)]
+    item_s: Annotated[float, Meta(ge=0, le=2e-5)]
+    unpacked: Annotated[float, Meta(ge=0, le=1)]
+    wave_share: Annotated[float, Meta(ge=0, le=4)]
+    throttle: Annotated[float, Meta(ge=0, le=2)]
+    sharpness: Sharpness
+    low: Low
+    high: High
+    engine_spread: Spread = 1.0
+    error: Error | None = None
+    engines: dict[str, EngineFactors] = {}
+
+
+class ElementwiseFit(msgspec.Struct, frozen=True, kw_only=True):
+    """Norms, activation functions, rotary embedding: a floor, and bytes at an efficiency."""
+
+    floor_s: Floor
+    memory_efficiency: Efficiency
+    low: Low
+    high: High
+    basis: str = ""
+
+
+class LinkFit(msgspec.Struct, frozen=True, kw_only=True):
+    """One collective on one kind of link.
+
+    latency_s        two devices, a few bytes
+    hop_s            each further device
+    sync_s           added once the payload is sent in two steps instead of one (all_reduce only)
+    efficiency       of the link's one-way rate, by large payloads on many devices (above 1 where a switch adds up
+                     in flight and less than a ring's bytes are sent)
+    start_share      of that efficiency lost to fewer devices: efficiency x (1 - start_share / devices)
+    contention       how fast the rate falls with devices that share one root: (2 / devices)^contention
+    """
+
+    latency_s: Floor
+    hop_s: Extra
+    sync_s: Extra = 0.0
+    efficiency: Annotated[float, Meta(ge=0.05, le=1.3)]
+    start_share: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    contention: Annotated[float, Meta(ge=0, le=3)] = 0.0
+    low: Low
+    high: High
+    error: Error | None = None
+    basis: str = ""
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+    """The fits of one device family. Where a family was not measured, those of another, widened.
+
+    date         of the fit
+    fitted_on    devices and data
+    inherits     the family whose fits these are ("" where all are its own), and why, and by what factor the
+                 intervals were widened
+    gemm         by storage format of the weights; decode by format of the cache; prefill by format of the products
+    links        by "kind of link/collective"
+    """
+
+    family: str
+    date: str
+    source: str
+    fitted_on: str
+    inherits: str = ""
+    why: str = ""
+    widened: float = 1.0
+    gemm: dict[str, GemmFit]
+    decode: dict[str, DecodeFit]
+    prefill: dict[str, PrefillFit]
+    elementwise: ElementwiseFit
+    links: dict[str, LinkFit]
+
+
+class Engine(msgspec.Struct, frozen=True, kw_only=True):
+    """A serving engine on a device family, as the time of its steps shows it: kernels, host, waiting.
+
+    family                  the device family it was fitted on; "" for all families it was seen on
+    era                     "2024" for versions of that year and before, "2025" for later ones
+    body_share              of the kernels' bodies: below 1 where it fuses better than what was timed, above where worse
+    floor_share             of the kernels' floors that its graphs and overlapped launches leave
+    host_s                  between steps, whatever the batch: scheduling, sampling, copying
+    host_per_sequence_s     the same per sequence
+    expert_share            of the bodies of routed experts' products
+    expert_layer_s          of each layer with routed experts: routing, sorting, waiting for the busiest device
+    prefill_share           what a lone prefill takes beyond all that (1: nothing), with an interval of its own
+    newcomers               share of a request's life in which others are prefilled beside it (1: steady state)
+    first_wait, first_queue, first_steps    time to first token: first_wait + first_queue x sequences times one
+                            prompt's prefill, and so many steps of the others
+    low, high               interval of a step of a model without routed experts; moe_low, moe_high with them;
+                            first_low, first_high of the time to first token
+    """
+
+    id: str
+    family: str = ""
+    era: str = "2025"
+    date: str
+    fitted_on: str
+    body_share: Annotated[float, Meta(ge=0.5, le=3)] = 1.0
+    floor_share: Annotated[float, Meta(ge=0, le=2)] = 0.4
+    host_s: Annotated[float, Meta(ge=0, le=0.05)] = 0.001
+    host_per_sequence_s: Annotated[float, Meta(ge=0, le=3e-4)] = 2e-5
+    expert_share: Annotated[float, Meta(ge=0.5, le=4)] = 1.2
+    expert_layer_s: Annotated[float, Meta(ge=0, le=2e-4)] = 4e-5
+    prefill_share: Annotated[float, Meta(ge=0.3, le=20)] = 1.0
+    prefill_low: Low = 0.7
+    prefill_high: High = 1.6
+    newcomers: Annotated[float, Meta(ge=0, le=1)] = 1.0
+    first_wait: Annotated[float, Meta(ge=0, le=10)] = 2.2
+    first_queue: Annotated[float, Meta(ge=0, le=1)] = 0.05
+    first_steps: Annotated[float, Meta(ge=0, le=10)] = 2.0
+    low: Low = 0.7
+    high: High = 1.5
+    moe_low: Low = 0.6
+    moe_high: High = 1.8
+    first_low: Low = 0.5
+    first_high: High = 2.5
+    error: str = ""

@@ -1,0 +1,115 @@
+"""Calibrations: every family has one, in plausible ranges; what was not measured says whose it is and is wider."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from rooflight.catalog import accelerators, calibration
+from rooflight.errors import BadConfig
+from rooflight.spec.calibration import Calibration, LinkFit
+
+FOLDER = Path(calibration.__file__).parent / "calibration"
+CATALOG = sorted({card.family for card in accelerators.all_accelerators()})
+MEASURED = calibration.families()
+COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+
+
+def fits(found: Calibration):
+    for part in (found.gemm, found.decode, found.prefill, found.links):
+        yield from part.items()
+    yield "elementwise", found.elementwise
+
+
+@pytest.mark.parametrize("family", [*CATALOG, "never heard of"])
+def test_every_family_has_a_whole_calibration(family):
+    """What a step needs is there: the common formats, both phases of attention, all collectives of a link."""
+    found = calibration.calibration(family)
+
+    assert found.family == family
+    assert {"bf16", "int8", "int4"} <= set(found.gemm)
+    assert "bf16" in found.decode
+    assert "bf16" in found.prefill
+    assert {f"{link}/{name}" for link in ("nvlink", "pcie", "fabric") for name in COLLECTIVES} == set(found.links)
+    for name, fit in fits(found):
+        assert fit.low < 1 < fit.high, name
+
+
+@pytest.mark.parametrize("family", MEASURED)
+def test_a_measured_family_says_on_what_and_how_well(family):
+    found = calibration.calibration(family)
+
+    assert found.inherits == ""
+    assert found.fitted_on
+    assert "aiconfigurator-core 0.12.0" in found.source
+    assert found.date.startswith("20")
+    for name, fit in fits(found):
+        if isinstance(fit, LinkFit) or name == "elementwise":
+            assert fit.basis, name
+        else:
+            assert fit.error is not None, name
+            assert fit.error.held_out, name
+
+
+@pytest.mark.parametrize("family", sorted({*CATALOG, "never heard of"} - set(MEASURED)))
+def test_an_inherited_calibration_names_its_parent_and_is_wider(family):
+    found = calibration.calibration(family)
+    parent = calibration.calibration(found.inherits)
+
+    assert found.inherits in MEASURED
+    assert found.why
+    assert found.widened > 1
+    for (name, fit), (_, theirs) in zip(fits(found), fits(parent), strict=True):
+        assert fit.low == pytest.approx(theirs.low / found.widened), name
+        assert fit.high == pytest.approx(theirs.high * found.widened), name
+
+
+def test_default_lists_no_family_that_has_a_file_or_twice():
+    entries = tomllib.loads((FOLDER / "default.toml").read_text())["inherit"]
+    listed = [family for entry in entries for family in entry["families"]]
+
+    assert len(listed) == len(set(listed))
+    assert not set(listed) & set(MEASURED)
+    assert set(CATALOG) <= set(listed) | set(MEASURED)
+    assert "default" in entries[-1]["families"]
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "field", "value"),
+    [
+        ("gemm", "bf16", "memory_efficiency", 1.2),  # faster than memory
+        ("gemm", "bf16", "floor_s", 2.5),  # a floor in microseconds, taken for seconds
+        ("gemm", "bf16", "low", 1.0),  # an interval that leaves the expectation out
+        ("gemm", "bf16", "high", 0.9),
+        ("decode", "bf16", "sharpness", 0.5),  # slower than one after the other
+        ("links", "nvlink/all_reduce", "efficiency", 2.0),  # beyond what in-switch reduction can give a ring
+    ],
+)
+def test_a_coefficient_out_of_its_range_is_refused(part, key, field, value):
+    raw = msgspec.to_builtins(calibration.calibration("Hopper"))
+    raw[part][key][field] = value
+
+    with pytest.raises(msgspec.ValidationError, match=field):
+        msgspec.convert(raw, Calibration)
+
+
+def test_a_broken_file_is_named(tmp_path, monkeypatch):
+    (tmp_path / "broken.toml").write_text('family = "Broken"\n')
+    monkeypatch.setattr(calibration, "_FOLDER", tmp_path)
+
+    with pytest.raises(BadConfig) as caught:
+        calibration.calibration("Broken")
+    assert caught.value.where == "broken.toml"
+
+
+def test_coefficients_stay_a_few_dozen_a_family():
+    """Free numbers of a fit, its interval and provenance apart; engine factors counted."""
+    skipped = {"low", "high", "engine_spread", "error", "engines", "basis"}
+    for family in MEASURED:
+        found = calibration.calibration(family)
+        for part in (found.gemm, found.decode, found.prefill):
+            own = [set(fit.__struct_fields__) - skipped for fit in part.values() if fit.error.rows]
+            assert sum(map(len, own)) <= 60

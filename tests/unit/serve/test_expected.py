@@ -1,0 +1,151 @@
+"""Expected times: in their order, in their interval, adding up, and whose they are."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+
+import rooflight
+from rooflight.catalog.calibration import engine_named, engines
+from rooflight.errors import UnknownName
+from rooflight.library import make_scenario
+from rooflight.serve import phases
+from rooflight.serve.expected import Expected, batch_run, expected_decode, expected_of, expected_prefill, served
+from unit.models import llama_3_8b
+
+GENERIC = engine_named(None)
+
+
+def asked(on="h100-sxm", model=None, **fields):
+    return make_scenario(model or llama_3_8b(), on, **fields)
+
+
+@pytest.mark.parametrize("on", ["h100-sxm", "8xh200-sxm", "b200", "l40s", "mi300x", "t4", "tpu-v6e", "apple-m3-max-40"])
+@pytest.mark.parametrize("phase", ["prefill", "decode"])
+def test_the_three_times_stand_in_their_order(on, phase):
+    """ceiling <= roofline <= expected, in an interval that starts at no less than the ceiling."""
+    span = rooflight.analyze(llama_3_8b(), on, batch=4, ignore_capacity=True).phases[phase].time_s
+
+    assert span.ceiling <= span.roofline <= span.expected
+    assert span.ceiling <= span.low <= span.expected <= span.high
+
+
+def test_rates_swap_the_interval():
+    phase = rooflight.analyze(llama_3_8b(), "h100-sxm", batch=4).phases["decode"]
+
+    assert phase.tokens_per_s.expected == pytest.approx(4 / phase.time_s.expected)
+    assert phase.tokens_per_s.low == pytest.approx(4 / phase.time_s.high)
+    assert phase.tokens_per_s.high == pytest.approx(4 / phase.time_s.low)
+
+
+@pytest.mark.parametrize("fields", [{}, {"batch": 64, "tp": 4}, {"weights": "fp8"}, {"graphs": False}])
+def test_the_waterfall_leads_from_the_ceiling_to_the_expected_time(fields):
+    for phase in rooflight.analyze(llama_3_8b(), "h100-sxm", **fields).phases.values():
+        assert phase.waterfall[0].name == "ceiling"
+        assert sum(step.seconds for step in phase.waterfall) == pytest.approx(phase.time_s.expected)
+        assert all(step.seconds >= 0 for step in phase.waterfall)
+
+
+def test_a_pure_step_is_no_slower_than_one_with_newcomers_beside():
+    state = served(asked(batch=32), GENERIC)
+    pure = expected_decode(asked(batch=32, context=1024 + 128), GENERIC)
+
+    assert state.tpot.seconds > pure.seconds
+    assert state.ttft.seconds > expected_prefill(asked(), GENERIC).seconds
+
+
+def test_longer_answers_leave_decode_in_peace():
+    """With the same prompts and ever longer answers, fewer newcomers arrive a step: TPOT falls towards a pure step."""
+    short, long = (served(asked(batch=32, osl=osl, isl=2048), GENERIC).tpot.seconds for osl in (64, 2048))
+
+    assert long < short
+
+
+def test_memory_bounds_what_runs_at_once_and_the_rest_waits():
+    """One 80 GB card holds a few hundred such requests: of 4,000 the others wait for their first token."""
+    few, many = (served(asked(batch=batch), GENERIC) for batch in (200, 4000))
+
+    assert many.running < 4000
+    assert many.ttft.seconds > 5 * few.ttft.seconds
+
+
+def test_eager_launches_take_the_host_time_of_every_kernel():
+    """291 kernels at 2.5 x 2.47 us: a step of a small model on a fast card is no shorter."""
+    graphs, eager = (
+        expected_decode(asked(model=None, graphs=graphs, weights="int4-g128"), GENERIC).seconds
+        for graphs in (True, False)
+    )
+
+    assert eager >= 291 * 2.5 * 2.47e-6
+    assert eager >= graphs
+
+
+def test_a_batch_run_is_prefill_and_then_its_steps():
+    sc = asked(batch=8, osl=100)
+    fill, step = batch_run(sc, GENERIC)
+    whole = expected_of(sc, GENERIC, phase="e2e_offline", metric="e2e_latency_ms")
+
+    assert whole.seconds == pytest.approx(fill.seconds + 99 * step.seconds)
+    assert whole.low / whole.seconds == pytest.approx(step.low / step.seconds)
+
+
+@pytest.mark.parametrize(
+    ("phase", "metric"),
+    [
+        ("decode", "tpot_ms"),
+        ("prefill", "ttft_ms"),
+        ("e2e_offline", "e2e_latency_ms"),
+        ("e2e_offline", "tpot_ms"),
+        ("e2e_offline", "ttft_ms"),
+        ("e2e_server", "tpot_ms"),
+        ("e2e_server", "ttft_ms"),
+        ("e2e_server", "output_tok_s"),
+    ],
+)
+def test_arrays_give_what_numbers_give(phase, metric):
+    batches = [1, 8, 64]
+    sc = asked()
+    arrays = msgspec.structs.replace(
+        sc, workload=msgspec.structs.replace(sc.workload, batch=np.array(batches), prefill_batch=np.array(batches))
+    )
+    together = expected_of(arrays, GENERIC, phase=phase, metric=metric)
+    for place, batch in enumerate(batches):
+        one: Expected = expected_of(asked(batch=batch, prefill_batch=batch), GENERIC, phase=phase, metric=metric)
+        assert np.broadcast_to(together.seconds, 3)[place] == pytest.approx(one.seconds, rel=1e-9)
+
+
+def test_engines_are_found_on_their_family_before_others():
+    assert engine_named("vllm", "Hopper").family == "Hopper"
+    assert engine_named("vllm", "Hopper", "2024").era == "2024"
+    assert engine_named("trtllm", "Hopper").id == "tensorrt-llm"
+    assert engine_named("vllm", "a family never seen").family == ""
+    assert engine_named(None).id == "generic"
+    with pytest.raises(UnknownName, match="no engine 'foo' is calibrated"):
+        engine_named("foo")
+
+
+@pytest.mark.parametrize("engine", engines(), ids=lambda e: f"{e.id}-{e.family}-{e.era}")
+def test_every_engine_says_what_it_was_fitted_on(engine):
+    """Plausible ranges are checked on reading (spec.calibration)."""
+    assert "rows" in engine.fitted_on
+    assert engine.low < 1 < engine.high
+    assert engine.error
+
+
+def test_a_family_without_measurements_has_a_wider_interval():
+    """The L40S was measured; RDNA inherits its family's fits and says so."""
+    from rooflight.catalog.calibration import calibration
+
+    assert calibration("Ada").widened == 1
+    assert calibration("RDNA3").widened > 1
+    assert calibration("RDNA3").inherits == "Ada"
+
+
+def test_a_served_step_keeps_to_its_ceiling():
+    """Whatever the engine: a served step keeps to the ceiling of the sequences that run."""
+    for name in ("vllm", "sglang", "tensorrt-llm", "llama.cpp"):
+        analysis = rooflight.analyze(llama_3_8b(), "h100-sxm", batch=16, engine=name)
+        sc = asked(batch=16, context=1024 + 128)
+        assert analysis.served.tpot_s.expected >= phases.decode(sc).time.ceiling_s
+        assert analysis.served.engine == name
