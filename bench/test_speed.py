@@ -5,12 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import rooflight
+from rooflight.catalog.calibration import engine_named
+from rooflight.serve import phases
+from rooflight.serve.expected import expected_decode
+from rooflight.serve.scenario import scenario
+from rooflight.spec.deployment import Deployment
+from rooflight.spec.workload import Workload
 
+DATA = Path(__file__).parents[2] / "shared" / "data"
 COMMAND = [sys.executable, "-m", "rooflight", "analyze", "meta-llama/Meta-Llama-3.1-70B", "--on", "4xh100-sxm"]
 
 
@@ -57,3 +65,31 @@ def test_load_the_accelerator_catalog(benchmark):
 
     cards = benchmark(lambda: list(all_accelerators()))
     assert len(cards) > 100
+
+
+@pytest.mark.parametrize("what", ["ceiling", "expected"])
+@pytest.mark.parametrize("model", ["meta-llama/Meta-Llama-3.1-70B", "deepseek-ai/DeepSeek-V3"])
+def test_expected_beside_ceilings(benchmark, model, what):
+    """8,192 decode points: the expected times cost about what the ceilings cost."""
+    points = np.arange(8192)
+    load = Workload(batch=points % 256 + 1, context=points % 32_000 + 100)
+    sc = scenario(
+        rooflight.model(model), rooflight.accelerator("h100-sxm"), None, load, Deployment(tp=8, ignore_capacity=True)
+    )
+    engine = engine_named("vllm")
+    if what == "ceiling":
+        seconds = benchmark(lambda: phases.decode(sc)).time.ceiling_s
+    else:
+        seconds = benchmark(lambda: expected_decode(sc, engine)).seconds
+    assert seconds.shape == points.shape
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="needs the measurements beside the checkout")
+def test_check_as_a_process(benchmark):
+    """5,514 measurements judged, start of the process included."""
+    words = ["check", str(DATA / "measured.csv"), "--configs", str(DATA / "configs"), "--format", "csv"]
+    words += ["--configs", str(DATA / "configs_reconstructed")]
+    done = benchmark.pedantic(
+        subprocess.run, args=([sys.executable, "-m", "rooflight", *words],), kwargs={"capture_output": True}, rounds=3
+    )
+    assert done.stdout.count(b"\n") > 5000

@@ -37,6 +37,27 @@ def test_ceiling_is_never_above_the_roofline(phase, model, card, load, layout):
     assert 0 < time.ceiling_s <= time.roofline_s * ROUNDING
 
 
+@given(model=models(), card=cards, load=workloads, layout=deployments)
+@settings(max_examples=60, deadline=None)
+def test_expected_is_at_least_the_roofline_inside_its_interval_and_explained(model, card, load, layout):
+    """ceiling <= low <= expected <= high and roofline <= expected; the waterfall's steps add up to the expected."""
+    answer = analyze(ask(model, card, load, layout))
+    phases_found = [answer.phases[name] for name in ("prefill", "decode")]
+    spans = [phase.time_s for phase in phases_found]
+    if answer.served is not None:  # where one sequence at least has room
+        spans += [answer.served.tpot_s, answer.served.ttft_s]
+
+    for span in spans:
+        assert span.ceiling <= span.roofline * ROUNDING
+        assert span.roofline <= span.expected * ROUNDING
+        assert span.ceiling <= span.low * ROUNDING
+        assert span.low <= span.expected * ROUNDING
+        assert span.expected <= span.high * ROUNDING
+    for phase in phases_found:
+        assert all(step.seconds >= 0 for step in phase.waterfall)
+        assert sum(step.seconds for step in phase.waterfall) == pytest.approx(phase.time_s.expected)
+
+
 @pytest.mark.parametrize("phase", PHASES)
 @given(model=models(), card=cards, load=workloads, layout=deployments, faster=st.floats(1, 10))
 @settings(max_examples=40, deadline=None)

