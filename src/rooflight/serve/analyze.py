@@ -10,7 +10,15 @@ from rooflight.catalog.calibration import engine_named
 from rooflight.roofline.rates import hardware_format, ridges
 from rooflight.serve import phases
 from rooflight.serve.answer import answer
-from rooflight.serve.expected import Expected, expected_decode, expected_prefill, served
+from rooflight.serve.expected import (
+    Expected,
+    expected_decode,
+    expected_prefill,
+    expected_request,
+    expected_step,
+    ordered,
+    served,
+)
 from rooflight.serve.memory import memory
 from rooflight.serve.scenario import Scenario, context_tokens
 from rooflight.spec.analysis import (
@@ -48,10 +56,12 @@ def analyze(sc: Scenario) -> Analysis:
         }
         serving = served_block(sc, engine) if held.fits else None
         if sc.workload.draft_tokens:
-            shown["verify"] = phase_block(sc, phases.verify(sc))
+            verify = phases.verify(sc)
+            shown["verify"] = phase_block(sc, verify, expected_step(sc, engine, verify))
         if sc.workload.chunk_tokens:
-            shown["mixed"] = phase_block(sc, phases.mixed(sc))
-        request = _request(sc, prefill)
+            mixed = phases.mixed(sc)
+            shown["mixed"] = phase_block(sc, mixed, expected_step(sc, engine, mixed))
+        request = _request(sc, shown["prefill"].time_s, engine)
     accelerator = accelerator_block(sc)
     return Analysis(
         answer=answer(sc, shown, held),
@@ -101,7 +111,7 @@ def accelerator_block(sc: Scenario) -> AcceleratorBlock:
     )
 
 
-def phase_block(sc: Scenario, phase: phases.PhaseTime, expected: Expected | None = None) -> Phase:
+def phase_block(sc: Scenario, phase: phases.PhaseTime, expected: Expected) -> Phase:
     """A phase as the contract shows it: work of all devices, launches of one, wall times."""
     time, work = phase.time, phase.work
     by_format: dict[str, float] = {}
@@ -131,7 +141,7 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime, expected: Expected | None
         time_s=span,
         tokens_per_s=_per_second(phase.tokens, span),
         tokens_per_s_per_user=None if phase.users is None else _per_second(phase.tokens / phase.users, span),
-        waterfall=() if expected is None else waterfall(span, expected),
+        waterfall=waterfall(span, expected),
         operators=tuple(_operator_block(sc, row, phase.copies(row.operator, sc.layout)) for row in time.operators),
     )
 
@@ -144,18 +154,9 @@ def split(rows: tuple[OperatorTime, ...]) -> dict[str, float]:
     return shares
 
 
-def _span(ceiling: float, roofline: float, expected: Expected | None) -> Span:
-    """The three times in their order: what a fit says below the roofline is the roofline."""
-    if expected is None:
-        return Span(ceiling=ceiling, roofline=roofline)
-    middle = max(expected.seconds, roofline)
-    return Span(
-        ceiling=ceiling,
-        roofline=roofline,
-        expected=middle,
-        low=max(min(expected.low, middle), ceiling),
-        high=max(expected.high, middle),
-    )
+def _span(ceiling: float, roofline: float, expected: Expected) -> Span:
+    middle, low, high = ordered(ceiling, roofline, expected)
+    return Span(ceiling=ceiling, roofline=roofline, expected=middle, low=low, high=high)
 
 
 def waterfall(span: Span, expected: Expected) -> tuple[Step, ...]:
@@ -232,16 +233,14 @@ def _operator_block(sc: Scenario, row: OperatorTime, copies: float) -> OperatorB
     )
 
 
-def _request(sc: Scenario, prefill: phases.PhaseTime) -> Request:
+def _request(sc: Scenario, prefill: Span, engine: Engine) -> Request:
     """Prefill plus the sum of the decode steps of one request at the workload's batch."""
     ceiling, roofline = phases.decode_total_s(sc)
-    span = Span(ceiling=prefill.time.ceiling_s + ceiling, roofline=prefill.time.roofline_s + roofline)
-    return Request(
-        time_s=span,
-        prefill_share=Span(
-            ceiling=prefill.time.ceiling_s / span.ceiling, roofline=prefill.time.roofline_s / span.roofline
-        ),
-    )
+    span = _span(prefill.ceiling + ceiling, prefill.roofline + roofline, expected_request(sc, engine))
+    share = Span(ceiling=prefill.ceiling / span.ceiling, roofline=prefill.roofline / span.roofline)
+    if prefill.expected is not None and span.expected is not None:
+        share = msgspec.structs.replace(share, expected=min(prefill.expected / span.expected, 1))
+    return Request(time_s=span, prefill_share=share)
 
 
 def _workload(sc: Scenario) -> dict[str, int | float | None]:

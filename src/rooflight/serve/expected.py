@@ -8,6 +8,7 @@ from rooflight.catalog.calibration import calibration
 from rooflight.numeric import Number, maximum, minimum
 from rooflight.roofline.expected_step import Parts, Setting, cached_share, parts, step_s
 from rooflight.serve.memory import max_batch, room
+from rooflight.serve.phases import PhaseTime
 from rooflight.serve.scenario import Scenario, context_tokens
 from rooflight.spec.calibration import Engine
 from rooflight.work import step as steps
@@ -120,6 +121,35 @@ def expected_prefill(sc: Scenario, engine: Engine) -> Expected:
     return msgspec.structs.replace(
         plain, seconds=seconds, low=seconds * engine.prefill_low / wider, high=seconds * engine.prefill_high * wider
     )
+
+
+def expected_step(sc: Scenario, engine: Engine, phase: PhaseTime) -> Expected:
+    """A verify or mixed step, with the interval of a decode step."""
+    ops = tuple(row.operator for row in phase.time.operators)
+    part = parts(ops, setting(sc, steps.total(ops).moved_bytes))
+    return expected(sc, engine, part, sequences=share_out(sc.workload.batch, sc.layout).sequences)
+
+
+def expected_request(sc: Scenario, engine: Engine) -> Expected:
+    """A request by itself: its prefill, then its decode steps at their mean context."""
+    load = sc.workload
+    fill = expected_prefill(sc, engine)
+    share = share_out(load.batch, sc.layout)
+    part = decode_parts(sc, sequences=share.sequences, context=load.isl + load.osl / 2)
+    step = expected(sc, engine, part, sequences=share.sequences)
+    times = load.osl - 1
+    return msgspec.structs.replace(
+        step,
+        seconds=fill.seconds + times * step.seconds,
+        low=fill.low + times * step.low,
+        high=fill.high + times * step.high,
+    )
+
+
+def ordered(ceiling: Number, roofline: Number, found: Expected) -> tuple[Number, Number, Number]:
+    """(expected, low, high) in their order: what a fit says below the roofline is the roofline."""
+    middle = maximum(found.seconds, roofline)
+    return middle, maximum(minimum(found.low, middle), ceiling), maximum(found.high, middle)
 
 
 def served(sc: Scenario, engine: Engine) -> Served:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from rooflight.catalog.calibration import calibration
 from rooflight.errors import BadInput
 from rooflight.numeric import Number, is_plain
 from rooflight.roofline.rates import Rates, hardware_format, rates
@@ -61,6 +62,7 @@ def scenario(
             *_assumed_workload(workload),
             *_assumed_formats(model, accelerator, deployment, numbers),
             *_assumed_machine(accelerator, layout, deployment),
+            *_assumed_expected(accelerator, deployment),
             *_assumed_model(model),
         ),
         warnings=(*model.warnings, *_warnings(model, workload), *_beyond_the_link(accelerator, layout)),
@@ -219,6 +221,20 @@ def _assumed_machine(accelerator: Accelerator, layout: Layout, deployment: Deplo
         said.append(f"last-level cache {scaled(assumed.last_level_cache_bytes, 'B')}, assumed for {assumed.family}")
     if (layout.tp * layout.pp > 1 or layout.pooled > 1) and accelerator.link is None:
         said.append("devices joined by PCIe: no other link is known")
+    return said
+
+
+def _assumed_expected(accelerator: Accelerator, deployment: Deployment) -> list[str]:
+    """Whose fits the expected times take."""
+    fits = calibration(accelerator.family)
+    said = []
+    if deployment.engine is None:
+        said.append("expected times are the mean of the serving engines vLLM, SGLang and TensorRT-LLM")
+    if fits.inherits:
+        said.append(
+            f"expected times of {accelerator.family or 'this family'} take the kernel fits of {fits.inherits}, with "
+            f"intervals {fits.widened:g} times as wide: none of its own were measured"
+        )
     return said
 
 

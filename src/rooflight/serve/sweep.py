@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from rooflight.catalog.calibration import engine_named
 from rooflight.errors import BadInput, UnknownName
 from rooflight.numeric import ceil
 from rooflight.roofline.rates import ridges
 from rooflight.serve import phases
+from rooflight.serve.expected import expected_decode, expected_prefill, ordered
 from rooflight.serve.landmarks import landmarks
 from rooflight.serve.memory import max_batch, room
 from rooflight.serve.scenario import Scenario, context_tokens, scenario
@@ -223,8 +225,13 @@ def _block(sc: Scenario, pieces: Mapping[str, np.ndarray[Any, Any]], phase: str)
     """The points of one block. Floats inside: whole numbers of this size are exact in them."""
     arrays = {name: piece.astype(np.float64) for name, piece in pieces.items()}
     sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, **arrays))
-    run: Callable[[Scenario], phases.PhaseTime] = phases.decode if phase == "decode" else phases.prefill
-    one = run(sc)
+    engine = engine_named(sc.deployment.engine, sc.accelerator.family)
+    one, found = (
+        (phases.decode(sc), expected_decode(sc, engine))
+        if phase == "decode"
+        else (phases.prefill(sc), expected_prefill(sc, engine))
+    )
+    expected, low, high = ordered(one.time.ceiling_s, one.time.roofline_s, found)
     memory = room(sc)
     sequences, prompts = (ceil(count / sc.layout.dp) for count in (sc.workload.batch, sc.workload.prefill_batch))
     shape = np.broadcast_shapes(*(piece.shape for piece in pieces.values()))
@@ -246,6 +253,9 @@ def _block(sc: Scenario, pieces: Mapping[str, np.ndarray[Any, Any]], phase: str)
         osl=load.osl,
         context=context_tokens(load) if phase == "decode" else None,
         time=one.time,
+        expected_s=expected,
+        low_s=low,
+        high_s=high,
         tokens=one.tokens,
         work=one.work,
         ridge_flop_per_byte=ridges(card)[phases.main_format(sc, one.time)],
@@ -272,6 +282,9 @@ def _block_columns(block: SweepBlock) -> dict[str, Any]:
         "launch_s": time.launch_s,
         "ceiling_s": time.ceiling_s,
         "roofline_s": time.roofline_s,
+        "expected_s": block.expected_s,
+        "low_s": block.low_s,
+        "high_s": block.high_s,
         "tokens_per_s": block.tokens / time.ceiling_s,
         "flop": work.flop,
         "weight_bytes": work.weight_bytes,

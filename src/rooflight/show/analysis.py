@@ -214,22 +214,22 @@ def _request_line(request: Request, load: dict[str, int | float | None]) -> str:
     span, prefill = request.time_s, request.prefill_share
     return (
         f"A whole request ({load['isl']:,} tokens in, {load['osl']:,} out, {load['batch']:,} at a time): at best "
-        f"{numbers.seconds(span.ceiling)}, roofline {numbers.seconds(span.roofline)}; prefill is "
-        f"{numbers.percent(prefill.roofline)} of it."
+        f"{numbers.seconds(span.ceiling)}, roofline {numbers.seconds(span.roofline)}, expected {_told(span)}; "
+        f"prefill is {numbers.percent(prefill.expected or prefill.roofline)} of it."
     )
 
 
 def _served_line(served: ServedBlock) -> str:
     tpot, ttft, rate = served.tpot_s, served.ttft_s, served.output_tokens_per_s
 
-    def told(span: Span, show: Callable[[float], str]) -> str:
-        return f"{show(span.expected or 0)} ({show(span.low or 0)} to {show(span.high or 0)})"
-
     return (
         f"Served at {served.running:,} at once, others being prefilled beside ({served.engine}): TPOT "
-        f"{told(tpot, numbers.seconds)}, first token after {told(ttft, numbers.seconds)}, "
-        f"{told(rate, numbers.plain)} output tok/s."
+        f"{_told(tpot)}, first token after {_told(ttft)}, {_told(rate, numbers.plain)} output tok/s."
     )
+
+
+def _told(span: Span, show: Callable[[float], str] = numbers.seconds) -> str:
+    return f"{show(span.expected or 0)} ({show(span.low or 0)} to {show(span.high or 0)})"
 
 
 def _roofline(analysis: Analysis, phases: dict[str, Phase], ascii_only: bool) -> list[Block]:

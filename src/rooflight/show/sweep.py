@@ -185,9 +185,10 @@ def _block_rows(block: SweepBlock, chosen: slice, ignore_capacity: bool) -> Iter
     ridge = block.ridge_flop_per_byte
     for (
         batch, prefill_batch, isl, osl, context, fits, max_batch, bound, compute, memory, link, launch,
-        ceiling, roofline, tokens, flop, weights, kv_read, kv_write, activations, link_bytes,
+        ceiling, roofline, expected, low, high, tokens, flop, weights, kv_read, kv_write, activations, link_bytes,
     ) in zip(*columns, strict=True):  # fmt: skip
         total = weights + kv_read + kv_write + activations
+        times = (ceiling, roofline, expected, low, high)
         shown = fits or ignore_capacity
         users = batch if block.phase == "decode" else None
         yield Row(
@@ -195,9 +196,9 @@ def _block_rows(block: SweepBlock, chosen: slice, ignore_capacity: bool) -> Iter
             fits, int(max_batch),
             BOUNDS[bound] if shown else "capacity",
             OpenCeilings(compute, memory, link, launch) if shown else _NO_CEILINGS,
-            OpenSpan(ceiling, roofline) if shown else _NOTHING,
-            OpenSpan(tokens / ceiling, tokens / roofline) if shown else _NOTHING,
-            OpenSpan(tokens / users / ceiling, tokens / users / roofline) if shown and users else _NOTHING,
+            OpenSpan(*times) if shown else _NOTHING,
+            _rates(tokens, times) if shown else _NOTHING,
+            _rates(tokens / users, times) if shown and users else _NOTHING,
             flop / total,
             ridge,
             Bytes(weights=weights, kv_read=kv_read, kv_write=kv_write, activations=activations, total=total),
@@ -209,6 +210,12 @@ def _block_rows(block: SweepBlock, chosen: slice, ignore_capacity: bool) -> Iter
 _NOTHING, _NO_CEILINGS = OpenSpan(), OpenCeilings()
 
 
+def _rates(tokens: float, times: tuple[float, ...]) -> OpenSpan:
+    """Tokens a second; the interval swaps its ends."""
+    ceiling, roofline, expected, low, high = times
+    return OpenSpan(tokens / ceiling, tokens / roofline, tokens / expected, tokens / high, tokens / low)
+
+
 def _columns(block: SweepBlock, chosen: slice) -> list[list[Any]]:
     """The arrays of a block as plain lists of equal length."""
     import numpy as np
@@ -216,7 +223,8 @@ def _columns(block: SweepBlock, chosen: slice) -> list[list[Any]]:
     time, work = block.time, block.work
     arrays = (
         block.batch, block.prefill_batch, block.isl, block.osl, block.context, block.fits, block.max_batch, time.bound,
-        time.compute_s, time.memory_s, time.link_s, time.launch_s, time.ceiling_s, time.roofline_s, block.tokens,
+        time.compute_s, time.memory_s, time.link_s, time.launch_s, time.ceiling_s, time.roofline_s, block.expected_s,
+        block.low_s, block.high_s, block.tokens,
         work.flop, work.weight_bytes, work.kv_read_bytes, work.kv_write_bytes,
         work.activation_bytes, work.link_bytes,
     )  # fmt: skip
@@ -276,8 +284,7 @@ def _row_table(title: str, few: Sequence[Row], axes: Sequence[str]) -> Table:
     axes = [axis for axis in axes if axis not in _IN_HEADING] or ["batch"]
     heads = (
         *(_AXIS_HEADS.get(axis, axis) for axis in axes),
-        "bound", "ceiling", "roofline", "tok/s\nceiling", "tok/s\nroofline", "tok/s\na user",
-        "FLOP/\nbyte", "at most\nfit",
+        "bound", "ceiling", "roofline", "expected", "tok/s\nexpected", "tok/s\na user", "FLOP/\nbyte", "at most\nfit",
     )  # fmt: skip
     return Table(title=title, heads=heads, left=("bound",), rows=tuple(_cells(row, axes) for row in few))
 
@@ -288,9 +295,9 @@ def _cells(row: Row, axes: Sequence[str]) -> tuple[str, ...]:
         row.bound,
         numbers.seconds(row.time_s.ceiling),
         numbers.seconds(row.time_s.roofline),
-        numbers.plain(row.tokens_per_s.ceiling),
-        numbers.plain(row.tokens_per_s.roofline),
-        numbers.plain(row.tokens_per_s_per_user.ceiling),
+        numbers.seconds(row.time_s.expected),
+        numbers.plain(row.tokens_per_s.expected),
+        numbers.plain(row.tokens_per_s_per_user.expected),
         numbers.plain(row.intensity_flop_per_byte),
         f"{row.max_batch:,}",
     )

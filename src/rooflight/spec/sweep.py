@@ -17,6 +17,7 @@ class SweepBlock(msgspec.Struct, frozen=True, kw_only=True):
     phase           "decode" or "prefill"
     batch, prefill_batch, isl, osl, context    whole numbers or arrays of them, as floats (context None in prefill)
     time            wall times of the step
+    expected_s      the expected wall time, with low_s and high_s its interval
     tokens          the step yields, all sequences
     work            of the step, all devices
     fits            bool array; max_batch int array: sequences that fit at that length
@@ -38,6 +39,9 @@ class SweepBlock(msgspec.Struct, frozen=True, kw_only=True):
     osl: Any
     context: Any
     time: StepTime
+    expected_s: Any
+    low_s: Any
+    high_s: Any
     tokens: Any
     work: Work
     ridge_flop_per_byte: float

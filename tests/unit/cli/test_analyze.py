@@ -56,7 +56,7 @@ def test_csv_is_one_row_a_phase(ask, answer):
     assert decode["bound"] == "memory"
     assert rows[0]["tokens_per_s_per_user.ceiling"] == ""  # a prompt has no user's rate
     assert float(decode["time_s.expected"]) == answer.phases["decode"].time_s.expected
-    assert rows[2]["time_s.expected"] == ""  # none for verify and mixed steps
+    assert all(float(row["time_s.roofline"]) <= float(row["time_s.expected"]) for row in rows)
     assert decode["fits"] == "true"
 
 

@@ -32,7 +32,9 @@ def test_rows_equal_analyze(ask, models):
     assert row["flop"] == pytest.approx(decode.flop, rel=1e-12)
     assert row["bound"] == decode.bound
     assert row["max_batch"] == single.memory.max_batch
-    assert row["time_s"]["expected"] is None
+    for name in ("expected", "low", "high"):
+        assert row["time_s"][name] == pytest.approx(getattr(decode.time_s, name), rel=1e-12)
+        assert row["tokens_per_s"][name] == pytest.approx(getattr(decode.tokens_per_s, name), rel=1e-12)
 
 
 def test_csv_and_json_hold_the_same(ask):

@@ -111,14 +111,37 @@ def test_the_walker_sees_a_gap():
     assert missing(CONTRACT, document) == [".phases.decode.operators[].share", ".memory.fits"]
 
 
-def test_expected_times_are_null_where_nothing_is_calibrated():
-    """Verify and mixed steps, and whole requests."""
-    answer = on_h100(draft_tokens=3, chunk_tokens=128)
-    for span in (answer.phases["verify"].time_s, answer.phases["mixed"].tokens_per_s, answer.request.time_s):
-        assert (span.expected, span.low, span.high) == (None, None, None)
-    for name in ("prefill", "decode"):
-        span = answer.phases[name].time_s
-        assert span.low < span.expected < span.high
+def test_every_phase_and_the_request_have_an_expected_time():
+    answer = on_h100(batch=8, draft_tokens=3, chunk_tokens=128)
+    for span in (answer.request.time_s, *(phase.time_s for phase in answer.phases.values())):
+        assert span.ceiling < span.low < span.expected < span.high
+        assert span.roofline < span.expected
+
+
+def test_a_request_is_its_prefill_and_its_decode_steps():
+    """isl 1000, osl 101: 100 steps of 1000 to 1099 cached tokens; those of a request without windows are a line."""
+    answer = on_h100(isl=1000, osl=101, context=1050)
+    prefill, decode = (answer.phases[name].time_s for name in ("prefill", "decode"))
+
+    assert answer.request.time_s.expected == pytest.approx(prefill.expected + 100 * decode.expected, rel=1e-3)
+    assert answer.request.prefill_share.expected == pytest.approx(prefill.expected / answer.request.time_s.expected)
+
+
+def test_drafted_tokens_and_prompt_chunks_make_a_step_longer():
+    answer = on_h100(batch=8, draft_tokens=3, chunk_tokens=512)
+    step = {name: phase.time_s.expected for name, phase in answer.phases.items()}
+
+    assert step["decode"] < step["verify"] < 4 * step["decode"]
+    assert step["decode"] < step["mixed"] < step["decode"] + step["prefill"]
+
+
+def test_whose_fits_are_taken_is_said():
+    said = "; ".join(on_h100().assumptions)
+    assert "the mean of the serving engines" in said
+    assert "kernel fits" not in said
+    assert "the mean of the serving engines" not in "; ".join(on_h100(engine="vllm").assumptions)
+    turing = rooflight.analyze(llama_3_8b(), "t4", tp=2, ignore_capacity=True)
+    assert "expected times of Turing take the kernel fits of Ampere" in "; ".join(turing.assumptions)
 
 
 def test_a_model_that_does_not_fit_has_no_times_but_a_memory_block():
