@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 
 import numpy as np
+from engine_intervals import interval, widen
 from engine_rows import ENGINES, scenario_of
 from scipy.optimize import least_squares
 
@@ -17,6 +18,7 @@ from rooflight.serve.memory import max_batch, room
 def fit_first(data: Path) -> dict[str, dict[str, float]]:
     """first_wait, first_queue, first_steps and their interval, by engine and "generic" for all."""
     found: dict[str, list[tuple[float, ...]]] = {"generic": []}
+    models: dict[str, set[str]] = {}
     for step, first in _pairs(data):
         try:
             sc = scenario_of(first, data)
@@ -31,7 +33,11 @@ def fit_first(data: Path) -> dict[str, dict[str, float]]:
         row = (float(prefill), float(batch), float(step["value"]) / 1e3, float(first["value"]) / 1e3)
         found.setdefault(ENGINES[first["engine"]], []).append(row)
         found["generic"].append(row)
-    return {engine: _fit(np.array(rows)) for engine, rows in found.items()}
+        models.setdefault(ENGINES[first["engine"]], set()).add(sc.model.id)
+    fits = {engine: _fit(np.array(rows)) for engine, rows in found.items()}
+    for engine, seen in models.items():
+        widen(fits[engine], fits["generic"], "first_low", "first_high", seen)
+    return fits
 
 
 def _pairs(data: Path) -> list[tuple[dict[str, str], dict[str, str]]]:
@@ -53,8 +59,8 @@ def _fit(rows: np.ndarray) -> dict[str, float]:
         lambda wait: np.log(first(wait) / measured), [2, 0.1, 1], bounds=([0.2, 0, 0], [10, 1, 10]),
         loss="soft_l1", f_scale=0.2,
     )  # fmt: skip
-    low, high = np.quantile(measured / first(best.x), [0.1, 0.9])
+    low, high = interval(first(best.x) / measured)
     return {
-        "first_wait": best.x[0], "first_queue": best.x[1], "first_steps": best.x[2],
-        "first_low": float(np.clip(low, 0.15, 0.97)), "first_high": float(np.clip(high, 1.03, 9)),
+        "first_wait": best.x[0], "first_queue": best.x[1], "first_steps": best.x[2], "first_low": low,
+        "first_high": high,
     }  # fmt: skip

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from engine_first import fit_first
+from engine_intervals import interval, widen
 from engine_report import write_report
 from engine_rows import TERMS, Row, rows
 from engine_toml import write_toml
@@ -37,10 +38,8 @@ FIELDS = (
     "body_share", "floor_share", "link", "expert_share", "host_s", "host_per_sequence_s", "expert_layer_s",
 )  # fmt: skip
 LEAST_ROWS = 12
-NOMINAL = 0.8
 # A family whose fit is off by this much is not described by it: the engine's entry for all families stands in.
 USELESS = 0.35
-FEW_MODELS = 4
 SERVING = ("vllm", "sglang", "tensorrt-llm")
 
 
@@ -78,13 +77,6 @@ def held_out(found: Sequence[Row], parts: Sequence[object]) -> np.ndarray:
         shares = fit(others if len(others) >= LEAST_ROWS else found)
         ratio[mine] = predicted([row for row, is_mine in zip(found, mine, strict=True) if is_mine], shares)
     return ratio
-
-
-def interval(ratio: np.ndarray) -> tuple[float, float]:
-    """Factors on the expected time that hold NOMINAL of the measurements."""
-    tail = (1 - NOMINAL) / 2
-    low, high = np.quantile(1 / ratio, [tail, 1 - tail])
-    return float(np.clip(low, 0.15, 0.97)), float(np.clip(high, 1.03, 9.0))
 
 
 def groups_of(found: Sequence[Row]) -> dict[tuple[str, str, str], list[Row]]:
@@ -142,14 +134,6 @@ def entry_of(key: tuple[str, str, str], found: list[Row]) -> tuple[dict[str, Any
     )  # fmt: skip
 
 
-def widened(entry: dict[str, Any], generic: dict[str, Any]) -> None:
-    """An engine seen with few models says little of others: half way to the interval of all engines, by ratio."""
-    for name in ("low", "moe_low"):
-        entry[name] = min(entry[name], (entry[name] * generic[name]) ** 0.5)
-    for name in ("high", "moe_high"):
-        entry[name] = max(entry[name], (entry[name] * generic[name]) ** 0.5)
-
-
 def main() -> None:
     """Fit, and write the two files."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -164,8 +148,9 @@ def main() -> None:
         if np.median(np.abs(fifths - 1)) > USELESS and key[1]:
             print(f"{' '.join(key):34} left out: {entry['error']}")
             continue
-        if entries and len({row.model for row in found}) < FEW_MODELS:
-            widened(entry, entries[0])
+        if entries:
+            widen(entry, entries[0], "low", "high", [row.model for row in found if not row.routed])
+            widen(entry, entries[0], "moe_low", "moe_high", [row.model for row in found if row.routed])
         entry |= first.get(key[0], first["generic"])
         entries.append(entry)
         report.append((key, [row for row in found if not row.what.startswith("prefill")], fifths, models))

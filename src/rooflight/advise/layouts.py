@@ -55,7 +55,7 @@ def candidates(row: Measurement, model: Model, card: Accelerator, count: int, na
     options, layout_open = _degrees(row, gpus, routed, notes)
     if any(isinstance(layer.mixer, LatentAttention) for layer in model.layers):
         options += [other for one in options if (other := _attention_replicated(one)) not in options]
-    formats = _formats(row, notes)
+    formats = _formats(row, model, notes)
     found: list[Scenario] = []
     problem: RooflightError | None = None
     for degrees in options:
@@ -75,8 +75,10 @@ def candidates(row: Measurement, model: Model, card: Accelerator, count: int, na
     )
 
 
-def _formats(row: Measurement, notes: list[str]) -> tuple[str | None, str | None, str | None]:
+def _formats(row: Measurement, model: Model, notes: list[str]) -> tuple[str | None, str | None, str | None]:
     weights = row.weights
+    if weights and model.quantization and model.quantization.startswith(f"{weights}-"):
+        return None, row.kv_cache, row.compute  # "fp8" of a checkpoint in fp8-block128 is that checkpoint's own
     if weights in _LIGHTEST:
         notes.append(f"{weights} read as {_LIGHTEST[weights]}, the lightest it can be")
         weights = _LIGHTEST[weights]

@@ -170,6 +170,14 @@ def test_the_shape_of_another_model_may_stand_in():
     assert "counted with the config of meta-llama/Meta-Llama-3-8B" in found.reason
 
 
+def test_the_format_a_checkpoint_comes_in_is_its_own():
+    """DeepSeek-V3 is stored in fp8 blocks: a row that says fp8 ran that, not one scale a tensor."""
+    base = {"model": "deepseek-ai/DeepSeek-V3", "gpus": 8, "tp": 8, "value": 20}
+    own, blocks, said = (one(**base, weights=name) for name in ("", "fp8-block128", "fp8"))
+
+    assert said.ceiling == own.ceiling == pytest.approx(blocks.ceiling)
+
+
 def test_models_are_files_in_the_folders_given(tmp_path):
     (tmp_path / "mine.json").write_text(json.dumps(LLAMA_8B))
     (tmp_path / "theirs").mkdir()
