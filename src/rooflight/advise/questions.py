@@ -83,6 +83,8 @@ def _request(row: Measurement, options: Candidates, notes: list[str]) -> Questio
     """A whole request, or a saturated run of them; without lengths, decoding alone from an empty cache."""
     if row.metric in ("ttft_ms", "prefill_tok_s"):
         return _prefill(row, options, notes)
+    if row.metric == "tpot_ms" and row.output_len == 1:
+        raise BadRow("output_len is 1: no token comes after the first, so there is no time per output token")
     if row.input_len and row.output_len:
         batch = _batch(row, notes)
         phase = "e2e_server" if batch is None else row.phase  # a saturated run, however it is called

@@ -202,6 +202,7 @@ def test_models_are_files_in_the_folders_given(tmp_path):
         ({"weights": "int3.7"}, "there is no number format 'int3.7'"),
         ({"gpus": 10**9, "tp": ""}, "want at most 4,096"),
         ({"pp": 33, "gpus": 33}, "33 pipeline stages are more than the 32 layers"),
+        ({"phase": "e2e_offline", "metric": "tpot_ms", "input_len": 9}, "no token comes after the first"),
         ({"value": -1}, "value is -1"),
         ({"batch": -4}, "batch is -4"),
     ],
