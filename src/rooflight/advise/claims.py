@@ -8,6 +8,7 @@ import msgspec
 
 from rooflight.advise.check import check_claim
 from rooflight.advise.tally import Counts, answer
+from rooflight.catalog.calibration import engine_named
 from rooflight.serve.answer import does_not_fit
 from rooflight.serve.memory import memory
 from rooflight.serve.scenario import Scenario, context_tokens
@@ -19,7 +20,10 @@ def judge(sc: Scenario, values: Mapping[str, float]) -> Report:
 
     tpot and output tokens are those of a decode step, as analyze's decode phase; ttft and prefill tokens those of its
     prefill phase; the others those of the whole request, all prompts of the batch prefilled together.
+
+    Raises UnknownName for an engine that is not calibrated.
     """
+    engine_named(sc.deployment.engine, sc.accelerator.family)
     held = memory(sc)
     counts = Counts()
     fits = held.fits or sc.deployment.ignore_capacity

@@ -7,6 +7,7 @@ import msgspec
 from rooflight.advise.layouts import Candidates, candidates
 from rooflight.advise.names import Names
 from rooflight.advise.rows import BadRow
+from rooflight.catalog.calibration import calibrated
 from rooflight.spec.measurement import METRICS, Measurement
 
 # Sequences of which an unstated number of tokens is taken as the fewest.
@@ -47,6 +48,8 @@ def question(row: Measurement, names: Names) -> Question:
     notes = [note] if note else []
     notes += [text for text in card.assumptions if " read as " in text]
     notes += options.notes
+    if row.engine and not calibrated(row.engine):
+        notes.append(f"no engine {row.engine[:40]!r} is calibrated: the mean of the serving engines is expected")
     make = {"decode": _decode, "prefill": _prefill}.get(row.phase, _request)
     return make(row, options, notes)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from rooflight.spec.measurement import METRICS, PHASES, Measurement
+from rooflight.spec.measurement import LEAST_VALUE, METRICS, MOST_VALUE, PHASES, Measurement
 
 NEEDED = ("model", "accelerator", "metric", "value")
 COLUMNS = Measurement.__struct_fields__
@@ -85,6 +85,8 @@ def _value(text: str) -> float:
     number = _number("value", text)
     if number <= 0:
         raise BadRow(f"value is {_short(text)}: nothing takes no time, or less")
+    if not LEAST_VALUE <= number <= MOST_VALUE:
+        raise BadRow(f"value is {_short(text)}: no measurement is that small or that large")
     return number
 
 
@@ -98,7 +100,9 @@ def _count(name: str, text: str, least: int) -> int | None:
         if read != int(read):
             raise BadRow(f"{name} is {_short(text)}, not a whole number")
         number = int(read)
-    if not least <= number <= _LARGEST:
+    if number > _LARGEST:
+        raise BadRow(f"{name} is {_short(text)}: want at most {_LARGEST:,}")
+    if number < least:
         raise BadRow(f"{name} is {_short(text)}: want a whole number of at least {least}")
     return number
 

@@ -88,6 +88,16 @@ _SPELLED = {
 }  # fmt: skip
 
 
+def _key(name: str) -> str:
+    plain = name.strip().lower()
+    return _SPELLED.get(plain, plain)
+
+
+def calibrated(name: str) -> bool:
+    """Whether there is an engine of this name."""
+    return any(engine.id == _key(name) for engine in engines())
+
+
 def engine_named(name: str | None, family: str = "", era: str = "2025") -> Engine:
     """The engine a name stands for on a device family: fitted there, else on all families it was seen on.
 
@@ -95,8 +105,7 @@ def engine_named(name: str | None, family: str = "", era: str = "2025") -> Engin
     """
     if name is None:
         return engines()[0]
-    key = _SPELLED.get(name.strip().lower(), name.strip().lower())
-    mine = [engine for engine in engines() if engine.id == key]
+    mine = [engine for engine in engines() if engine.id == _key(name)]
     if not mine:
         names = dict.fromkeys(engine.id for engine in engines())
         raise UnknownName(

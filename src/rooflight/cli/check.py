@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
@@ -77,6 +78,10 @@ def command(
             "a file's rows describe themselves", where="rooflight check", got=f"{file} and {', '.join(described)}",
             want="a file, or a claim by options, not both",
         )  # fmt: skip
+    if output.file is not None and Path(output.file).resolve() == Path(file).resolve():
+        raise BadInput(
+            "the answer would overwrite the measurements", where="--output", got=output.file, want="another file"
+        )
     return _file(file, configs, output)
 
 
@@ -92,12 +97,14 @@ def _claim(
             want="FILE.csv, or --model, --on and a claimed value such as --output-tok-s 300",
             try_this="rooflight check --help",
         )
-    nothing = next((name for name, value in values.items() if value == 0), None)
-    if nothing is not None:
-        raise BadInput(
-            "nothing takes no time, and no speed is no claim", where=f"--{nothing.replace('_', '-')}", got=0,
-            want="more than 0",
-        )  # fmt: skip
+    from rooflight.spec.measurement import LEAST_VALUE, MOST_VALUE
+
+    for name, value in values.items():
+        if not LEAST_VALUE <= value <= MOST_VALUE:
+            raise BadInput(
+                "nothing takes no time, and no speed is no claim" if value == 0 else "no measurement is such a value",
+                where=f"--{name.replace('_', '-')}", got=value, want=f"{LEAST_VALUE:g} to {MOST_VALUE:g}",
+            )  # fmt: skip
     from rooflight.advise.claims import judge
     from rooflight.library import make_scenario
     from rooflight.show import check as show

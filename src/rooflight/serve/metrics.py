@@ -94,7 +94,9 @@ def bounds_s(sc: Scenario, row: Measurement, *, quick: bool = False) -> tuple[Nu
 def row_seconds(sc: Scenario, row: Measurement) -> Seconds:
     """Ceiling, roofline and expected seconds of what the row's metric times, and the tokens it counts in them."""
     ceiling, roofline = bounds_s(sc, row)
-    found = expected_of(sc, engine_of(row, sc.accelerator.family), phase=row.phase, metric=row.metric)
+    named = sc.deployment.engine
+    engine = engine_of(row, sc.accelerator.family) if named is None else engine_named(named, sc.accelerator.family)
+    found = expected_of(sc, engine, phase=row.phase, metric=row.metric)
     middle = maximum(found.seconds, ceiling)
     return Seconds(
         tokens=counted_tokens(sc, row),

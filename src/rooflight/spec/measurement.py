@@ -25,6 +25,10 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
 _RATE = ("decode", "e2e_offline", "e2e_server")
 _WHOLE = ("e2e_offline", "e2e_server")
 
+# Smaller and larger values, in any metric's unit, are no measurements.
+LEAST_VALUE = 1e-15
+MOST_VALUE = 1e15
+
 METRICS = {
     "e2e_latency_ms": Metric(unit="ms", time=True, phases=_WHOLE),
     "ttft_ms": Metric(unit="ms", time=True, phases=("prefill", *_WHOLE)),

@@ -178,6 +178,11 @@ def test_the_format_a_checkpoint_comes_in_is_its_own():
     assert said.ceiling == own.ceiling == pytest.approx(blocks.ceiling)
 
 
+def test_an_engine_that_is_not_calibrated_is_said():
+    assert "no engine 'foo' is calibrated" in one(engine="foo").reason
+    assert "calibrated:" not in one(engine="vLLM").reason
+
+
 def test_models_are_files_in_the_folders_given(tmp_path):
     (tmp_path / "mine.json").write_text(json.dumps(LLAMA_8B))
     (tmp_path / "theirs").mkdir()

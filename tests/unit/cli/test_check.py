@@ -69,6 +69,25 @@ def test_a_whole_request_is_that_of_analyze(ask, models):
     assert total["ceiling"] == pytest.approx(4 * (512 + 64) / request.time_s.ceiling)
 
 
+def test_a_claims_engine_is_that_of_analyze(ask, models):
+    words = ("check", "--model", "8b", "--on", "h100-sxm", "--tpot-ms", "6")
+    found = json.loads(ask(*words, "--engine", "vllm", "--json").stdout)["rows"][0]
+    decode = rooflight.analyze(models["8b"], on="h100-sxm", engine="vllm").phases["decode"].time_s
+
+    assert found["expected"] == pytest.approx(decode.expected * 1000)
+    unknown = ask(*words, "--engine", "foo")
+    assert unknown.exit_code == 2
+    assert "no engine 'foo' is calibrated" in unknown.stderr
+
+
+def test_the_measurements_are_not_overwritten(ask, rows_file):
+    before = Path(rows_file).read_bytes()
+    result = ask("check", rows_file, "-o", rows_file)
+    assert result.exit_code == 2
+    assert "would overwrite the measurements" in result.stderr
+    assert Path(rows_file).read_bytes() == before
+
+
 def test_a_claim_about_what_does_not_fit_is_impossible(ask):
     result = ask("check", "--model", "70b", "--on", "h100-sxm", "--output-tok-s", "1")
     assert result.exit_code == 1
@@ -174,6 +193,7 @@ def test_no_output_file_is_left_where_the_input_is_bad(ask, tmp_path):
         (("check", "--model", "8b", "--tpot-ms", "3"), "no accelerator was named"),
         ((*CLAIM, "--tpot-ms", "0"), "nothing takes no time"),
         ((*CLAIM, "--tpot-ms", "-3"), "'-3' is no amount"),
+        ((*CLAIM, "--tpot-ms", "1e-320"), "no measurement is such a value"),
         ((*CLAIM, "--tpot-ms", "3", "--configs", "x"), "--configs names the models of a file"),
         (("check", "none.csv"), "there is no file none.csv"),
         (("check", "none.csv", "--batch", "3", "--tpot-ms", "1"), "a file's rows describe themselves"),
