@@ -57,7 +57,7 @@ class Ceilings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):
-    """A quantity at the ceiling, at the roofline, and as expected with its interval (null until calibrated)."""
+    """A quantity at the ceiling, at the roofline, and as expected with its interval (a share has no interval)."""
 
     ceiling: float
     roofline: float
