@@ -1,43 +1,101 @@
-"""Time to first token of served runs: so many prefills of one prompt, and so many steps of the others."""
+"""Time to first token of served runs: the server's own time, so many prefills of one prompt, half a step of the others.
+
+    first = first_host_s + prefill x (first_wait + first_queue x sequences) + half a step
+
+The engines are fitted together, each held near everyone's, as their shares of a step are (engine_shares.py).
+"""
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-from engine_intervals import interval, widen
-from engine_rows import ENGINES, scenario_of
+from engine_intervals import interval
+from engine_judge import fifths, left_out
+from engine_rows import ENGINES, scenario_of, vector
+from engine_shares import Shares
 from scipy.optimize import least_squares
 
+from rooflight.catalog.calibration import engine_named
 from rooflight.errors import RooflightError
 from rooflight.serve import expected
-from rooflight.serve.memory import max_batch, room
+from rooflight.work.layout import share_out
+
+FIELDS = ("first_wait", "first_queue", "first_host_s")
+# Two prefills are waited for (one's own, half of the one under way, ...), a tenth of one for each sequence, 50 ms.
+_START = np.log([1.5, 0.1, 0.05])
+# How far, on the logarithm, an engine may be from everyone's before it costs as much as a row that is off by a fifth.
+_APART = 0.2
+_PULL = 10
+_NEAR = 0.2
+
+# Numbers in the order of FIELDS by engine; "" is everyone's.
+Waits = dict[str, np.ndarray]
 
 
-def fit_first(data: Path) -> dict[str, dict[str, float]]:
-    """first_wait, first_queue, first_steps and their interval, by engine and "generic" for all."""
-    found: dict[str, list[tuple[float, ...]]] = {"generic": []}
-    models: dict[str, set[str]] = {}
+class First(NamedTuple):
+    """One run: sequences at once, and the seconds of one prompt's prefill, of a step, and to the first token."""
+
+    engine: str
+    model: str
+    routed: bool
+    sequences: float
+    prefill: float
+    step: float
+    seconds: float
+
+
+class FirstJudged(NamedTuple):
+    """Runs of an engine, predicted over measured by fits that did not see them, and the engine's numbers."""
+
+    engine: str
+    rows: list[First]
+    fifths: np.ndarray
+    models: np.ndarray
+    entry: dict[str, float]
+
+
+def fit_first(data: Path, shares: Shares) -> list[FirstJudged]:
+    """The numbers of all engines ("generic"), then of each."""
+    found = list(_runs(data, shares))
+    waits = _fit(found)
+    parts = fifths(len(found)), [row.model for row in found]
+    own = [left_out(found, part, _fit, _predicted) for part in parts]
+    common = [left_out(found, part, lambda rows: {"": _fit(rows)[""]}, _predicted) for part in parts]
+    judged = [FirstJudged("generic", found, *common, _entry(waits[""], common))]
+    for engine in sorted({row.engine for row in found}):
+        mine = np.array([row.engine == engine for row in found])
+        ratios = [ratio[mine] for ratio in own]
+        rows = [row for row in found if row.engine == engine]
+        judged.append(FirstJudged(engine, rows, *ratios, _entry(waits[engine], ratios)))
+    return judged
+
+
+def _entry(waits: np.ndarray, ratios: Sequence[np.ndarray]) -> dict[str, float]:
+    low, high = interval(np.concatenate(ratios))
+    return {**dict(zip(FIELDS, map(float, waits), strict=True)), "first_low": low, "first_high": high}
+
+
+def _runs(data: Path, shares: Shares) -> Iterator[First]:
+    """Runs whose scenario is definite and whose requests all run at once."""
     for step, first in _pairs(data):
         try:
             sc = scenario_of(first, data)
         except (RooflightError, ValueError, StopIteration):
             continue
-        batch = sc.workload.batch / sc.layout.dp
-        if batch > max_batch(room(sc)) or any(word in first["note"] for word in ("disagree", "not stated")):
+        engine = ENGINES[first["engine"]]
+        sequences = float(share_out(sc.workload.batch, sc.layout).sequences)
+        unclear = any(word in first["note"] for word in ("disagree", "not stated"))
+        if unclear or sequences > expected.admitted(sc, engine_named(engine)) or sc.accelerator.id == "gb200":
             continue
-        part = expected.prefill_parts(sc)
-        layers = expected.expert_layers(sc)
-        prefill = part.body + 0.4 * part.floors + part.link + 1.1 * part.experts + layers * 4e-5 + 1e-3
-        row = (float(prefill), float(batch), float(step["value"]) / 1e3, float(first["value"]) / 1e3)
-        found.setdefault(ENGINES[first["engine"]], []).append(row)
-        found["generic"].append(row)
-        models.setdefault(ENGINES[first["engine"]], set()).add(sc.model.id)
-    fits = {engine: _fit(np.array(rows)) for engine, rows in found.items()}
-    for engine, seen in models.items():
-        widen(fits[engine], fits["generic"], "first_low", "first_high", seen)
-    return fits
+        part = vector(expected.prefill_parts(sc), steps_=1, sequences=1, layers=expected.expert_layers(sc))
+        yield First(
+            engine=engine, model=sc.model.id, routed=expected.expert_layers(sc) > 0, sequences=sequences,
+            prefill=float(part @ shares[engine]), step=float(step["value"]) / 1e3, seconds=float(first["value"]) / 1e3,
+        )  # fmt: skip
 
 
 def _pairs(data: Path) -> list[tuple[dict[str, str], dict[str, str]]]:
@@ -49,18 +107,31 @@ def _pairs(data: Path) -> list[tuple[dict[str, str], dict[str, str]]]:
     return [(run["tpot_ms"], run["ttft_ms"]) for run in runs.values() if len(run) == 2]
 
 
-def _fit(rows: np.ndarray) -> dict[str, float]:
-    prefill, batch, step, measured = rows.T
+def _terms(found: Sequence[First]) -> tuple[np.ndarray, np.ndarray]:
+    """What FIELDS multiply, and the half step beside."""
+    terms = np.array([(row.prefill, row.prefill * row.sequences, 1.0) for row in found])
+    return terms, expected.STEP_UNDER_WAY * np.array([row.step for row in found])
 
-    def first(wait: np.ndarray) -> np.ndarray:
-        return prefill * (wait[0] + wait[1] * batch) + wait[2] * step
 
-    best = least_squares(
-        lambda wait: np.log(first(wait) / measured), [2, 0.1, 1], bounds=([0.2, 0, 0], [10, 1, 10]),
-        loss="soft_l1", f_scale=0.2,
-    )  # fmt: skip
-    low, high = interval(first(best.x) / measured)
-    return {
-        "first_wait": best.x[0], "first_queue": best.x[1], "first_steps": best.x[2], "first_low": low,
-        "first_high": high,
-    }  # fmt: skip
+def _predicted(found: Sequence[First], waits: Waits) -> np.ndarray:
+    terms, beside = _terms(found)
+    own = np.array([waits.get(row.engine, waits[""]) for row in found])
+    return ((terms * own).sum(axis=1) + beside) / np.array([row.seconds for row in found])
+
+
+def _fit(found: Sequence[First]) -> Waits:
+    engines = sorted({row.engine for row in found})
+    whose = np.array([1 + engines.index(row.engine) for row in found])
+    many = [sum(other.engine == row.engine and other.model == row.model for other in found) for row in found]
+    weight, (terms, beside) = np.array(many) ** -0.25, _terms(found)
+    seconds = np.array([row.seconds for row in found])
+
+    def residuals(flat: np.ndarray) -> np.ndarray:
+        logs = flat.reshape(-1, len(FIELDS))
+        off = weight * np.log(((terms * np.exp(logs)[whose]).sum(axis=1) + beside) / seconds)
+        damped = np.sign(off) * _NEAR * np.sqrt(2 * (np.sqrt(1 + (off / _NEAR) ** 2) - 1))
+        own, common = (logs[1:] - logs[0]) / _APART, (logs[0] - _START) / (_APART * _PULL)
+        return np.concatenate([damped, _NEAR * own.ravel(), _NEAR * common])
+
+    best = least_squares(residuals, np.tile(_START, len(engines) + 1), max_nfev=80)
+    return dict(zip(("", *engines), np.exp(best.x.reshape(-1, len(FIELDS))), strict=True))

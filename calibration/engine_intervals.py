@@ -17,6 +17,14 @@ def interval(ratio: np.ndarray) -> tuple[float, float]:
     return float(np.clip(low, 0.15, 0.97)), float(np.clip(high, 1.03, 9.0))
 
 
+def unseen_card(ratio: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
+    """By what factor an interval must be wider on both sides to hold NOMINAL of the rows of cards left out."""
+    if not len(ratio):
+        return 1.0
+    needed = np.maximum(low * ratio, 1 / (high * ratio))
+    return float(np.clip(np.quantile(needed, NOMINAL), 1.0, 3.0))
+
+
 def widen(own: dict, everyone: dict, low: str, high: str, models: Collection[str]) -> None:
     """An engine seen with few models says little of others: half way to the interval of all engines, by ratio."""
     if len(set(models)) < FEW_MODELS:

@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rooflight.advise.layouts import checkpoint_cache
 from rooflight.catalog.accelerators import load
 from rooflight.catalog.config import read_model
 from rooflight.errors import RooflightError
 from rooflight.roofline.expected_step import Parts
 from rooflight.serve import expected
-from rooflight.serve.memory import max_batch, room
+from rooflight.serve.memory import holds_weights, max_batch, room
 from rooflight.serve.scenario import Scenario, scenario
 from rooflight.spec.deployment import Deployment
 from rooflight.spec.model import Model
@@ -96,8 +97,9 @@ def scenario_of(raw: dict[str, str], data: Path) -> Scenario:
     weights = raw["weights"] or None
     if weights and model.quantization and weights in model.quantization:
         weights = None
+    kv_cache = raw["kv_cache"] or checkpoint_cache(raw["engine"], weights)
     deployment = Deployment(
-        tp=tp, pp=pp, dp=dp, ep=int(float(raw["ep"] or 1)) or 1, weights=weights, kv_cache=raw["kv_cache"] or None,
+        tp=tp, pp=pp, dp=dp, ep=int(float(raw["ep"] or 1)) or 1, weights=weights, kv_cache=kv_cache,
         ignore_capacity=True,
     )  # fmt: skip
     load_ = Workload(
@@ -105,6 +107,14 @@ def scenario_of(raw: dict[str, str], data: Path) -> Scenario:
         isl=max(1, int(float(raw["input_len"] or 1))), osl=max(1, int(float(raw["output_len"] or 1))),
     )  # fmt: skip
     return scenario(model, load(raw["accelerator"])[0], None, load_, deployment)
+
+
+def newcomers(engine: str) -> float:
+    """Share of a request's life in which others are prefilled beside it.
+
+    1 in a steady state. SGLang's two campaigns contradict each other (1 fits one, half the other): between them.
+    """
+    return 0.75 if engine == "sglang" else 1.0
 
 
 def vector(part: Parts, *, steps_: float, sequences: float, layers: int) -> np.ndarray:
@@ -122,6 +132,8 @@ def _row(raw: dict[str, str], engine: str, data: Path) -> Row | None:
     if "MiniMax" in raw["model"] and raw["dp"] not in ("", "1.0", "1"):
         return None  # equal to the rows of one replica: the batch is per replica
     sc = scenario_of(raw, data)
+    if not holds_weights(sc):
+        return None  # it ran on more devices than stated
     got = _terms(sc, raw, engine)
     if got is None:
         return None
@@ -149,7 +161,7 @@ def _terms(sc: Scenario, raw: dict[str, str], engine: str) -> tuple[np.ndarray, 
     if phase == "e2e_server" and metric == "tpot_ms":
         if batch > max_batch(room(sc)) * sc.layout.dp:
             return None
-        return served_terms(sc, one, newcomers=0.5 if engine == "sglang" else 1.0), value / 1e3
+        return served_terms(sc, one, newcomers=newcomers(engine)), value / 1e3
     if phase == "decode":
         seconds = {
             "tpot_ms": value / 1e3, "output_tok_s": batch / value, "output_tok_s_per_user": 1 / value,

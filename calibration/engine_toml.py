@@ -22,5 +22,7 @@ def write_toml(path: Path, entries: list[dict[str, Any]], date: str) -> None:
     path.write_text("".join(lines))
 
 
-def _spelled(value: str | float) -> str:
+def _spelled(value: str | float | list[str]) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(f'"{item}"' for item in value) + "]"
     return f'"{value}"' if isinstance(value, str) else f"{float(value):.4g}"

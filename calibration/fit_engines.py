@@ -3,98 +3,60 @@
     python calibration/fit_engines.py --data ../shared/data
 
 writes src/rooflight/catalog/calibration/engines.toml and docs/accuracy.md. Kernel fits come first (fit_kernels.py).
-A measured time is a sum of parts, each times a share of the engine's; the shares are found by least squares on the
-logarithm, robust against rows that contradict the rest. Errors and intervals are of rows that the fit did not see:
-fifths of the operating points, and each model left out in turn where an engine was seen with three or more.
+A measured time is a sum of parts, each times a share of the engine's (engine_shares.py finds them). Errors and
+intervals are of rows that the fit did not see: fifths of the operating points, each model left out in turn, and each
+accelerator left out in turn.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from engine_first import fit_first
-from engine_intervals import interval, widen
-from engine_report import write_report
-from engine_rows import TERMS, Row, rows
+from engine_intervals import interval, unseen_card, widen
+from engine_judge import fifths, left_out
+from engine_report import HeldOut, Judged, Key, bounds, write_report
+from engine_rows import Row, newcomers, rows
+from engine_shares import LEAST_ROWS, Shares, fit_alone, fit_tied, predicted
 from engine_toml import write_toml
-from scipy.optimize import least_squares
 
 ROOT = Path(__file__).resolve().parents[1]
-# What a fit may turn, with the range it is looked for in (spec.calibration.Engine's is wider).
-FREE = {
-    "body": (0.8, 2.5), "floors": (0.05, 1.2), "link": (1.0, 1.0), "experts": (0.8, 3.0),
-    "steps": (0.0, 2e-2), "sequence_steps": (0.0, 1e-4), "expert_layers": (0.0, 1.2e-4),
-}  # fmt: skip
-START = {
-    "body": 1.0, "floors": 0.4, "link": 1.0, "experts": 1.2, "steps": 1e-3, "sequence_steps": 1e-5,
-    "expert_layers": 3e-5,
-}  # fmt: skip
 FIELDS = (
     "body_share", "floor_share", "link", "expert_share", "host_s", "host_per_sequence_s", "expert_layer_s",
 )  # fmt: skip
-LEAST_ROWS = 12
 # A family whose fit is off by this much is not described by it: the engine's entry for all families stands in.
 USELESS = 0.35
-SERVING = ("vllm", "sglang", "tensorrt-llm")
+SERVED = "2025"
+GENERIC = ("generic", "", SERVED)
+MODELS_TO_JUDGE_BY = 3
 
 
-def fit(found: Sequence[Row]) -> np.ndarray:
-    """The shares that fit best, a (source, model, accelerator) with many rows weighing less each."""
-    terms = np.array([row.terms for row in found])
-    seconds = np.array([row.seconds for row in found])
-    groups: dict[tuple[str, str, str], int] = {}
-    for row in found:
-        key = row.source, row.model, row.accelerator
-        groups[key] = groups.get(key, 0) + 1
-    weight = np.array([groups[row.source, row.model, row.accelerator] ** -0.25 for row in found])
-    low, high = (np.array([FREE[name][side] for name in TERMS]) for side in (0, 1))
-    high = high + 1e-9
-    scale = np.where(high > 0, high, 1)
-    start = np.clip([START[name] for name in TERMS], low, high)
-    best = least_squares(
-        lambda shares: weight * np.log(terms @ (shares * scale) / seconds),
-        start / scale, bounds=(low / scale, high / scale), loss="soft_l1", f_scale=0.1,
-    )  # fmt: skip
-    return best.x * scale
+def held_out(found: Sequence[Row], fit: Callable[[Sequence[Row]], Shares]) -> HeldOut:
+    """Each part of the rows predicted by a fit of the others."""
+    parts = (fifths(len(found)), [row.model for row in found], [row.accelerator for row in found])
+    return HeldOut(*(left_out(found, part, fit, predicted) for part in parts))
 
 
-def predicted(found: Sequence[Row], shares: np.ndarray) -> np.ndarray:
-    """Predicted over measured."""
-    return np.array([row.terms for row in found]) @ shares / np.array([row.seconds for row in found])
+def timed(found: Sequence[Row]) -> list[Row]:
+    """All but lone prefills, which have a share of their own."""
+    return [row for row in found if not row.what.startswith("prefill")]
 
 
-def held_out(found: Sequence[Row], parts: Sequence[object]) -> np.ndarray:
-    """Predicted over measured, each part predicted from the other parts."""
-    ratio = np.empty(len(found))
-    for part in set(parts):
-        mine = np.array([other == part for other in parts])
-        others = [row for row, is_mine in zip(found, mine, strict=True) if not is_mine]
-        shares = fit(others if len(others) >= LEAST_ROWS else found)
-        ratio[mine] = predicted([row for row, is_mine in zip(found, mine, strict=True) if is_mine], shares)
-    return ratio
-
-
-def groups_of(found: Sequence[Row]) -> dict[tuple[str, str, str], list[Row]]:
-    """Rows by (engine, family, era); family "" holds all of an engine, "generic" all served rows."""
-    groups: dict[tuple[str, str, str], list[Row]] = {("generic", "", "2025"): []}
+def groups_of(found: Sequence[Row]) -> dict[Key, list[Row]]:
+    """Rows by (engine, family, era); family "" holds all of an engine."""
+    groups: dict[Key, list[Row]] = {}
     for row in found:
         groups.setdefault((row.engine, row.family, row.era), []).append(row)
         groups.setdefault((row.engine, "", row.era), []).append(row)
-        if row.engine in SERVING and row.era == "2025":
-            groups["generic", "", "2025"].append(row)
-    return {
-        key: rows_
-        for key, rows_ in groups.items()
-        if sum(not row.what.startswith("prefill") for row in rows_) >= LEAST_ROWS
-    }
+    return {key: rows_ for key, rows_ in groups.items() if len(timed(rows_)) >= LEAST_ROWS}
 
 
-def prefill_of(shares: np.ndarray, found: Sequence[Row]) -> dict[str, float]:
+def prefill_of(shares: Shares, found: Sequence[Row]) -> dict[str, float]:
     """What lone prefills take beyond the shares of everything else, and its interval; nothing where none was timed."""
     alone = [row for row in found if row.what.startswith("prefill")]
     if len(alone) < LEAST_ROWS:
@@ -108,30 +70,118 @@ def prefill_of(shares: np.ndarray, found: Sequence[Row]) -> dict[str, float]:
     }
 
 
-def entry_of(key: tuple[str, str, str], found: list[Row]) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
-    """The TOML entry of a group, and its held-out ratios by fifths and by model."""
-    everything, found = found, [row for row in found if not row.what.startswith("prefill")]
-    shares = fit(found)
-    order = np.random.default_rng(0).permutation(len(found))
-    fifths = held_out(found, [int(place) % 5 for place in np.argsort(order)])
-    models = held_out(found, [row.model for row in found])
-    routed = np.array([row.routed for row in found])
-    low, high = interval(fifths[~routed]) if (~routed).sum() >= LEAST_ROWS else interval(fifths)
-    moe_low, moe_high = interval(fifths[routed]) if routed.sum() >= LEAST_ROWS else (low * 0.85, min(high * 1.25, 9.0))
-    seen = sorted({row.accelerator for row in found})
-    named = dict(zip(FIELDS, shares, strict=True))
+def intervals(found: Sequence[Row], out: HeldOut) -> dict[str, float]:
+    """low, high and moe_low, moe_high: half of new operating points of known models, half of models left out."""
+    names = ("low", "high"), ("moe_low", "moe_high")
+    kinds = [np.array([row.routed is routed for row in found]) for routed in (False, True)]
+    few = len({row.model for row in found}) < MODELS_TO_JUDGE_BY
+    both = [np.concatenate([out.fifths[kind], out.models[kind][: 0 if few else None]]) for kind in kinds]
+    both = [ratio[np.isfinite(ratio)] for ratio in both]
+    enough = [kind.sum() >= LEAST_ROWS for kind in kinds]
+    dense = interval(both[0] if enough[0] else np.concatenate(both))
+    routed = interval(both[1]) if enough[1] else (dense[0] * 0.85, min(dense[1] * 1.25, 9.0))
+    return dict(zip((*names[0], *names[1]), (*dense, *routed), strict=True))
+
+
+def entry_of(key: Key, found: list[Row], shares: Shares, out: HeldOut) -> dict[str, Any]:
+    """The TOML entry of a group, but for its intervals and the time to first token."""
+    judged = timed(found)
+    named = dict(zip(FIELDS, shares.get(key[0], shares[""]), strict=True))
     del named["link"]
-    error = float(np.median(np.abs(fifths - 1)))
-    return (
-        {
-            "id": key[0], "family": key[1], "era": key[2], "fitted_on": f"{len(found)} rows: {', '.join(seen)}",
-            **named, "newcomers": 0.5 if key[0] == "sglang" else 1.0,
-            **prefill_of(shares, everything), "low": low, "high": high, "moe_low": moe_low, "moe_high": moe_high,
-            "error": f"median {error:.1%} held out by fifths, {np.median(np.abs(models - 1)):.1%} by model",
-        },
-        fifths,
-        models,
-    )  # fmt: skip
+    by = ("by fifths", "by model", "by accelerator")
+    errors = [
+        f"{np.nanmedian(np.abs(ratio - 1)):.1%} {what}"
+        for ratio, what in zip(out, by, strict=True)
+        if np.isfinite(ratio).any()
+    ]
+    return {
+        "id": key[0], "family": key[1], "era": key[2],
+        "fitted_on": f"{len(judged)} rows: {', '.join(sorted({row.accelerator for row in judged}))}",
+        **named, "cards": sorted({row.accelerator for row in judged}), "newcomers": newcomers(key[0]),
+        "reserved_output": 1.0 if key[0] == "tensorrt-llm" else 0.5, **prefill_of(shares, found),
+        "error": "median, held out: " + ", ".join(errors),
+    }  # fmt: skip
+
+
+def served_groups(found: list[Row]) -> list[Judged]:
+    """The serving engines, fitted together; first the mean of all."""
+    shares = fit_tied(found)
+    out = held_out(found, fit_tied)
+    everyone = held_out(found, lambda rows_: {"": fit_tied(rows_)[""]})
+    entry = entry_of(GENERIC, found, {"": shares[""]}, everyone) | intervals(found, everyone)
+    judged = [Judged(GENERIC, found, everyone, entry, np.full(len(found), np.nan))]
+    unseen = blind(found, fit_tied, served_intervals)
+    bounds_ = served_intervals(found, out)
+    for key, rows_ in groups_of(found).items():
+        mine = np.array([row.engine == key[0] and key[1] in ("", row.family) for row in found])
+        entry = entry_of(key, rows_, shares, out.of(mine)) | bounds_[key[0]]
+        judged.append(Judged(key, rows_, out.of(mine), entry, unseen[mine]))
+    return judged
+
+
+def served_intervals(found: Sequence[Row], out: HeldOut) -> dict[str, dict[str, float]]:
+    """By engine: all engines' interval, wider for dense models where one strays more ("" where it has few rows)."""
+    pool = intervals(found, out)
+    bounds_ = {"": pool}
+    for engine in {row.engine for row in found}:
+        mine = np.array([row.engine == engine for row in found])
+        if mine.sum() >= LEAST_ROWS:
+            own = intervals([row for row in found if row.engine == engine], out.of(mine))
+            bounds_[engine] = pool | {"low": min(pool["low"], own["low"]), "high": max(pool["high"], own["high"])}
+    return bounds_
+
+
+def own_interval(found: Sequence[Row], out: HeldOut) -> dict[str, dict[str, float]]:
+    """The interval of an engine fitted by itself."""
+    return {"": intervals(found, out)}
+
+
+def blind(
+    found: Sequence[Row],
+    fit: Callable[[Sequence[Row]], Shares],
+    bounds_of: Callable[[Sequence[Row], HeldOut], dict[str, dict[str, float]]],
+) -> np.ndarray:
+    """Whether each row is inside an interval made, like the fit, without its model; nan where too little is left."""
+    inside = np.full(len(found), np.nan)
+    for model in {row.model for row in found}:
+        others = [row for row in found if row.model != model]
+        if len(others) < LEAST_ROWS or len({row.model for row in others}) < MODELS_TO_JUDGE_BY - 1:
+            continue
+        bounds_, shares = bounds_of(others, held_out(others, fit)), fit(others)
+        for place, row in enumerate(found):
+            if row.model == model:
+                entry = bounds_.get(row.engine, bounds_[""])
+                low, high = ("moe_low", "moe_high") if row.routed else ("low", "high")
+                inside[place] = entry[low] <= 1 / predicted([row], shares)[0] <= entry[high]
+    return inside
+
+
+def cards_left_out(judged: Sequence[Judged]) -> dict[str, float]:
+    """By era, how much wider intervals must be on a card of a known family that no fit saw."""
+    factors: dict[str, float] = {}
+    for era in {group.key[2] for group in judged}:
+        needs = [(group.out.accelerators, *bounds(group)) for group in judged if group.key[2] == era and group.key[1]]
+        ratio, low, high = (np.concatenate(parts) for parts in zip(*needs, strict=True))
+        known = np.isfinite(ratio)
+        factors[era] = unseen_card(ratio[known], low[known], high[known])
+    return factors
+
+
+def offline_groups(found: list[Row], everyone: dict[str, Any]) -> list[Judged]:
+    """Each engine and family by itself; those seen with few models have intervals nearer to everyone's."""
+    judged = []
+    for key, rows_ in groups_of(found).items():
+        mine = timed(rows_)
+        out = held_out(mine, fit_alone)
+        entry = entry_of(key, rows_, fit_alone(mine), out) | own_interval(mine, out)[""]
+        if key[1] and np.median(np.abs(out.fifths - 1)) > USELESS:
+            print(f"{' '.join(key):34} left out: {entry['error']}")
+            continue
+        widen(entry, everyone, "low", "high", [row.model for row in mine if not row.routed])
+        widen(entry, everyone, "moe_low", "moe_high", [row.model for row in mine if row.routed])
+        unseen = blind(mine, fit_alone, own_interval) if key[1] else np.full(len(mine), np.nan)
+        judged.append(Judged(key, mine, out, entry, unseen))
+    return judged
 
 
 def main() -> None:
@@ -139,24 +189,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
     data = parser.parse_args().data
+    found = list(rows(data))
+    served = [row for row in found if row.era == SERVED]
+    first = fit_first(data, fit_tied(served))
+    waits = {group.engine: group.entry for group in first}
+    judged = served_groups(served)
+    judged += offline_groups([row for row in found if row.era != SERVED], judged[0].entry)
+    judged.sort(key=lambda group: (group.key != GENERIC, group.key))
+    wider = cards_left_out(judged)
+    for group in judged:
+        group.entry["unseen_card"] = wider[group.key[2]]
+        group.entry.update(waits.get(group.key[0], waits["generic"]))
+        print(f"{' '.join(group.key):34} {group.entry['error']}")
     today = datetime.date.today().isoformat()
-    first = fit_first(data)
-    entries, report = [], []
-    judged = groups_of(list(rows(data)))
-    for key, found in sorted(judged.items(), key=lambda item: (item[0][0] != "generic", item[0])):
-        entry, fifths, models = entry_of(key, found)
-        if np.median(np.abs(fifths - 1)) > USELESS and key[1]:
-            print(f"{' '.join(key):34} left out: {entry['error']}")
-            continue
-        if entries:
-            widen(entry, entries[0], "low", "high", [row.model for row in found if not row.routed])
-            widen(entry, entries[0], "moe_low", "moe_high", [row.model for row in found if row.routed])
-        entry |= first.get(key[0], first["generic"])
-        entries.append(entry)
-        report.append((key, [row for row in found if not row.what.startswith("prefill")], fifths, models))
-        print(f"{' '.join(key):34} {entry['error']}")
-    write_toml(ROOT / "src/rooflight/catalog/calibration/engines.toml", entries, today)
-    write_report(ROOT / "docs/accuracy.md", report, entries, today)
+    write_toml(ROOT / "src/rooflight/catalog/calibration/engines.toml", [group.entry for group in judged], today)
+    write_report(ROOT / "docs/accuracy.md", judged, first, today)
 
 
 if __name__ == "__main__":

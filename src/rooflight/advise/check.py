@@ -18,6 +18,7 @@ from rooflight.advise.spans import Answered, answered
 from rooflight.advise.table import RawRow, Table
 from rooflight.advise.tally import Counts, answer
 from rooflight.errors import BadInput
+from rooflight.serve.memory import holds_weights
 from rooflight.serve.metrics import bound_of, metric_span
 from rooflight.serve.scenario import Scenario
 from rooflight.spec.analysis import Span
@@ -156,6 +157,9 @@ class Judge:
             doubt = self._doubt(sc, row, question)
             if doubt is not None:
                 return _unjudged(asked, reasons.joined(doubt, notes), **numbers(row, span))
+        elif not holds_weights(sc):
+            bare = msgspec.structs.replace(span, expected=None, low=None, high=None)
+            return _unjudged(asked, reasons.joined(reasons.too_big(sc), notes), **numbers(row, bare))
         return self.judged(asked, sc, row, span, notes)
 
     def judged(self, asked: Asked, sc: Scenario, row: Measurement, span: Span, notes: Sequence[str]) -> Verdict:

@@ -8,6 +8,7 @@ import msgspec
 
 from rooflight.advise.names import Names
 from rooflight.advise.rows import BadRow
+from rooflight.catalog.calibration import engine_id
 from rooflight.errors import BadInput, RooflightError
 from rooflight.serve.scenario import Scenario
 from rooflight.spec.accelerator import Accelerator
@@ -82,7 +83,20 @@ def _formats(row: Measurement, model: Model, notes: list[str]) -> tuple[str | No
     if weights in _LIGHTEST:
         notes.append(f"{weights} read as {_LIGHTEST[weights]}, the lightest it can be")
         weights = _LIGHTEST[weights]
-    return weights, row.kv_cache, row.compute
+    kv_cache = row.kv_cache or checkpoint_cache(row.engine, weights)
+    if kv_cache and not row.kv_cache:
+        notes.append(f"kv_cache not stated: {kv_cache}, as {row.engine}'s {weights} checkpoints carry")
+    return weights, kv_cache, row.compute
+
+
+def checkpoint_cache(engine: str, weights: str | None) -> str | None:
+    """The KV cache format an engine's converted checkpoints carry, or None where it follows the activations.
+
+    ModelOpt writes `kv_cache_quant_algo: FP8` beside FP8 and NVFP4 weights, which TensorRT-LLM obeys unless told not
+    to. Source: config of nvidia/Llama-3.1-70B-Instruct-FP8; served runs that fit in no other format (docs/accuracy.md).
+    """
+    converted = engine_id(engine) == "tensorrt-llm" and weights in ("fp8", "nvfp4")
+    return "fp8" if converted else None
 
 
 def _deployment(degrees: Degrees, formats: tuple[str | None, str | None, str | None]) -> Deployment:

@@ -74,6 +74,14 @@ def because(sc: Scenario, row: Measurement) -> str:
     )
 
 
+def too_big(sc: Scenario) -> str:
+    """Under the ceiling, but not on that hardware in that format."""
+    return (
+        f"possible, but not as stated: the weights of {sc.model.id} alone are more than {sc.layout.devices} x "
+        f"{sc.accelerator.id} hold, so it ran on more devices, in a narrower format, or partly from host memory"
+    )
+
+
 def fast(row: Measurement, span: Span, over: float) -> str:
     """Under the ceiling, but faster than expected."""
     return f"faster than {_interval(row, span)}, yet possible: {over:.0%} of the ceiling's speed"

@@ -88,14 +88,15 @@ _SPELLED = {
 }  # fmt: skip
 
 
-def _key(name: str) -> str:
+def engine_id(name: str) -> str:
+    """The id of an engine by any of its spellings."""
     plain = name.strip().lower()
     return _SPELLED.get(plain, plain)
 
 
 def calibrated(name: str) -> bool:
     """Whether there is an engine of this name."""
-    return any(engine.id == _key(name) for engine in engines())
+    return any(engine.id == engine_id(name) for engine in engines())
 
 
 def engine_named(name: str | None, family: str = "", era: str = "2025") -> Engine:
@@ -105,7 +106,7 @@ def engine_named(name: str | None, family: str = "", era: str = "2025") -> Engin
     """
     if name is None:
         return engines()[0]
-    mine = [engine for engine in engines() if engine.id == _key(name)]
+    mine = [engine for engine in engines() if engine.id == engine_id(name)]
     if not mine:
         names = dict.fromkeys(engine.id for engine in engines())
         raise UnknownName(

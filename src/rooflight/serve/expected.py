@@ -7,15 +7,18 @@ import msgspec
 from rooflight.catalog.calibration import calibration
 from rooflight.numeric import Number, maximum, minimum
 from rooflight.roofline.expected_step import Parts, Setting, cached_share, parts, step_s
-from rooflight.serve.memory import max_batch, room
+from rooflight.serve.memory import device_sequence_bytes, max_batch, room
 from rooflight.serve.phases import PhaseTime
 from rooflight.serve.scenario import Scenario, context_tokens
+from rooflight.spec.accelerator import Accelerator
 from rooflight.spec.calibration import Engine
 from rooflight.work import step as steps
 from rooflight.work.layout import share_out
 
 # Prompt tokens that a step takes beside its decoding sequences at most; longer lumps run in several steps.
 LUMP_TOKENS = 16_384
+# A newcomer arrives in the middle of a step, in the mean.
+STEP_UNDER_WAY = 0.5
 # A framework's launch of a kernel over the smallest seen: 5 to 10 us where the floor is 2.5 us (achieved.csv).
 EAGER_OVER_FLOOR = 2.5
 
@@ -84,7 +87,7 @@ def expected(sc: Scenario, engine: Engine, part: Parts, *, sequences: Number, fi
     if not sc.deployment.graphs:
         seconds = maximum(seconds, eager_s(sc))
     low, high = (engine.moe_low, engine.moe_high) if routed else (engine.low, engine.high)
-    wider = calibration(sc.accelerator.family).widened
+    wider = widening(sc.accelerator, engine)
     host = (engine.host_s + sequences * engine.host_per_sequence_s) * fill
     return Expected(
         seconds=seconds,
@@ -95,6 +98,16 @@ def expected(sc: Scenario, engine: Engine, part: Parts, *, sequences: Number, fi
         link_s=part.link * fill,
         experts_s=(part.experts * (engine.expert_share - 1) + routed * engine.expert_layer_s) * fill,
     )
+
+
+def widening(accelerator: Accelerator, engine: Engine) -> float:
+    """By how much an engine's intervals are wider on an accelerator: its fits may be another family's, or other cards'.
+
+    An engine fitted on the very accelerator has taken up whatever the kernel fits miss there.
+    """
+    if accelerator.id in engine.cards:
+        return 1.0
+    return max(calibration(accelerator.family).widened, engine.unseen_card)
 
 
 def eager_s(sc: Scenario) -> Number:
@@ -117,7 +130,7 @@ def expected_prefill(sc: Scenario, engine: Engine) -> Expected:
     stages = sc.layout.pp
     plain = expected(sc, engine, part, sequences=share.sequences, fill=(share.passes + stages - 1) / stages)
     seconds = plain.seconds * engine.prefill_share
-    wider = calibration(sc.accelerator.family).widened
+    wider = widening(sc.accelerator, engine)
     return msgspec.structs.replace(
         plain, seconds=seconds, low=seconds * engine.prefill_low / wider, high=seconds * engine.prefill_high * wider
     )
@@ -152,6 +165,13 @@ def ordered(ceiling: Number, roofline: Number, found: Expected) -> tuple[Number,
     return middle, maximum(minimum(found.low, middle), ceiling), maximum(found.high, middle)
 
 
+def admitted(sc: Scenario, engine: Engine) -> Number:
+    """Sequences that run at once on one replica in the steady state, as its memory allows."""
+    held = sc.workload.isl + sc.workload.osl * engine.reserved_output
+    one = msgspec.structs.replace(room(sc), cache=device_sequence_bytes(sc.model, held, sc.layout, sc.numbers))
+    return max_batch(one)
+
+
 def served(sc: Scenario, engine: Engine) -> Served:
     """TPOT and TTFT at a concurrency of `batch` requests of isl and osl tokens each, in the steady state.
 
@@ -160,7 +180,7 @@ def served(sc: Scenario, engine: Engine) -> Served:
     for its own prefill, and for those of others in front of it.
     """
     load, layout = sc.workload, sc.layout
-    most = maximum(max_batch(room(sc)) * layout.dp, 1)
+    most = maximum(admitted(sc, engine) * layout.dp, 1)
     running = minimum(load.batch, most)
     share = share_out(running, layout)
     sequences, context = share.sequences, load.isl + load.osl / 2
@@ -181,7 +201,7 @@ def served(sc: Scenario, engine: Engine) -> Served:
     prompt = expected(sc, engine, prefill_parts(sc), sequences=1)
     queued = maximum(load.batch - running, 0) / running * (step * load.osl)
     waits = engine.first_wait + engine.first_queue * sequences
-    first = prompt.seconds * waits + engine.first_steps * step + queued
+    first = engine.first_host_s + prompt.seconds * waits + STEP_UNDER_WAY * step + queued
     ttft = msgspec.structs.replace(prompt, seconds=first, low=first * engine.first_low, high=first * engine.first_high)
     return Served(tpot=tpot, ttft=ttft, running=running)
 

@@ -105,6 +105,12 @@ def device_memory_bytes(sc: Scenario) -> float:
     return sc.accelerator.memory_bytes
 
 
+def holds_weights(sc: Scenario) -> bool:
+    """Whether the weights alone lie in the devices' memory; True where its size is in no source."""
+    usable = sc.accelerator.memory_bytes
+    return usable is None or device_weight_bytes(sc.model, sc.layout, sc.numbers) <= usable
+
+
 class Room(msgspec.Struct, frozen=True, kw_only=True):
     """One device's memory, in bytes; every field may be an array.
 

@@ -220,6 +220,7 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
 
     family                  the device family it was fitted on; "" for all families it was seen on
     era                     "2024" for versions of that year and before, "2025" for later ones
+    cards                   accelerators it was fitted on; unseen_card: by how much its intervals are wider on others
     body_share              of the kernels' bodies: below 1 where it fuses better than what was timed, above where worse
     floor_share             of the kernels' floors that its graphs and overlapped launches leave
     host_s                  between steps, whatever the batch: scheduling, sampling, copying
@@ -228,8 +229,10 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
     expert_layer_s          of each layer with routed experts: routing, sorting, waiting for the busiest device
     prefill_share           what a lone prefill takes beyond all that (1: nothing), with an interval of its own
     newcomers               share of a request's life in which others are prefilled beside it (1: steady state)
-    first_wait, first_queue, first_steps    time to first token: first_wait + first_queue x sequences times one
-                            prompt's prefill, and so many steps of the others
+    reserved_output         share of its output a running sequence holds memory for: 1 where a request is admitted only
+                            once all of it fits, 0.5 (the mean over its life) where memory is taken as it grows
+    first_wait, first_queue, first_host_s   time to first token: first_wait + first_queue x sequences times one
+                            prompt's prefill, and the server's own time (HTTP, tokens, scheduling)
     low, high               interval of a step of a model without routed experts; moe_low, moe_high with them;
                             first_low, first_high of the time to first token
     """
@@ -239,6 +242,8 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
     era: str = "2025"
     date: str
     fitted_on: str
+    cards: tuple[str, ...] = ()
+    unseen_card: Annotated[float, Meta(ge=1, le=3)] = 1.0
     body_share: Annotated[float, Meta(ge=0.5, le=3)] = 1.0
     floor_share: Annotated[float, Meta(ge=0, le=2)] = 0.4
     host_s: Annotated[float, Meta(ge=0, le=0.05)] = 0.001
@@ -249,9 +254,10 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
     prefill_low: Low = 0.7
     prefill_high: High = 1.6
     newcomers: Annotated[float, Meta(ge=0, le=1)] = 1.0
+    reserved_output: Annotated[float, Meta(ge=0, le=1)] = 0.5
     first_wait: Annotated[float, Meta(ge=0, le=10)] = 2.2
     first_queue: Annotated[float, Meta(ge=0, le=1)] = 0.05
-    first_steps: Annotated[float, Meta(ge=0, le=10)] = 2.0
+    first_host_s: Annotated[float, Meta(ge=0, le=0.5)] = 0.05
     low: Low = 0.7
     high: High = 1.5
     moe_low: Low = 0.6

@@ -178,6 +178,26 @@ def test_the_format_a_checkpoint_comes_in_is_its_own():
     assert said.ceiling == own.ceiling == pytest.approx(blocks.ceiling)
 
 
+def test_weights_that_fit_nowhere_stated_leave_nothing_to_expect():
+    """70.6 G parameters in bf16 on one card of 80 GB: whatever ran, it was not that; the ceiling stays."""
+    found = one(model="llama-3.1-70b", value=1)
+
+    assert found.verdict == "cannot-judge"
+    assert "weights of meta-llama/Meta-Llama-3.1-70B alone are more than 1 x h100-sxm hold" in found.reason
+    assert found.expected is None
+    assert found.ceiling is not None
+
+
+@pytest.mark.parametrize(
+    ("engine", "weights", "said"),
+    [("tensorrt-llm", "fp8", True), ("TRTLLM", "nvfp4", True), ("tensorrt-llm", "bf16", False), ("vllm", "fp8", False)],
+)
+def test_converted_checkpoints_bring_their_cache_format(engine, weights, said):
+    found = one(engine=engine, weights=weights, value=1)
+
+    assert ("kv_cache not stated: fp8" in found.reason) is said
+
+
 def test_an_engine_that_is_not_calibrated_is_said():
     assert "no engine 'foo' is calibrated" in one(engine="foo").reason
     assert "calibrated:" not in one(engine="vLLM").reason

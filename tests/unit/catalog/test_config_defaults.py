@@ -114,6 +114,9 @@ def test_contradictions_that_are_refused(model_type, changes, key):
 
 def test_one_number_a_layer_is_one_number():
     assert read("qwen3_moe", num_experts_per_tok=[2] * 4).layers == read("qwen3_moe").layers
+    for odd in (0, -1, 2**70):
+        with pytest.raises(BadConfig, match="num_experts_per_tok is not a whole number"):
+            read("qwen3_moe", num_experts_per_tok=[odd] * 4)
 
 
 def test_ids_are_read_without_building_models():

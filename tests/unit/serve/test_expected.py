@@ -11,7 +11,16 @@ from rooflight.catalog.calibration import engine_named, engines
 from rooflight.errors import UnknownName
 from rooflight.library import make_scenario
 from rooflight.serve import phases
-from rooflight.serve.expected import Expected, batch_run, expected_decode, expected_of, expected_prefill, served
+from rooflight.serve.expected import (
+    Expected,
+    admitted,
+    batch_run,
+    expected_decode,
+    expected_of,
+    expected_prefill,
+    served,
+    widening,
+)
 from unit.models import llama_3_8b
 
 GENERIC = engine_named(None)
@@ -149,3 +158,32 @@ def test_a_served_step_keeps_to_its_ceiling():
         sc = asked(batch=16, context=1024 + 128)
         assert analysis.served.tpot_s.expected >= phases.decode(sc).time.ceiling_s
         assert analysis.served.engine == name
+
+
+def test_a_card_the_engine_was_not_fitted_on_has_a_wider_interval():
+    """Fitted on the very card: as held out. Another of the family: wider. Fits inherited: by its factor."""
+    engine = msgspec.structs.replace(GENERIC, cards=("h100-sxm",), unseen_card=1.2)
+    on = {name: asked(name).accelerator for name in ("h100-sxm", "h200-sxm", "rx-7900-xtx")}
+
+    assert widening(on["h100-sxm"], engine) == 1
+    assert widening(on["h200-sxm"], engine) == 1.2
+    assert widening(on["rx-7900-xtx"], engine) == 1.5
+
+
+def test_memory_taken_as_it_grows_holds_more_sequences():
+    """isl 1,000 and osl 1,000: reserved at once 2,000 tokens each, in the mean of their lives 1,500."""
+    sc = asked(batch=1024, isl=1000, osl=1000, ignore_capacity=True)
+    whole, grown = (admitted(sc, msgspec.structs.replace(GENERIC, reserved_output=share)) for share in (1.0, 0.5))
+
+    assert grown / whole == pytest.approx(2000 / 1500, rel=0.02)
+
+
+def test_requests_beyond_memory_wait_for_their_turn():
+    """Little's law: those that wait, over those that run, times how long one runs."""
+    few = served(asked(batch=64, isl=4096, osl=1024, ignore_capacity=True), GENERIC)
+    many = served(asked(batch=640, isl=4096, osl=1024, ignore_capacity=True), GENERIC)
+    wait = (640 - many.running) / many.running * many.tpot.seconds * 1024
+
+    assert few.running == 64
+    assert many.running < 640
+    assert wait < many.ttft.seconds < wait * 1.5

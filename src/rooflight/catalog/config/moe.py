@@ -102,14 +102,14 @@ def routed_experts(moe: Moe, cfg: Config) -> Experts:
     )
 
 
-def one_number(cfg: Config, *keys: str) -> int:
+def one_number(cfg: Config, *keys: str, at_least: int = 1) -> int:
     """A number, or a list of one and the same number a layer. Raises BadConfig."""
     key = next((key for key in keys if cfg.has(key)), keys[0])
     if isinstance(cfg.raw(key), list):
         value = cfg.items(key, length=cfg.integer("num_hidden_layers"))
         if value and all(type(entry) is int and entry == value[0] for entry in value):
-            return int(value[0])
-    number: int = cfg.integer(*keys)
+            cfg = Config({key: value[0]}, origin=cfg.origin, path=cfg.path, parent=cfg)
+    number: int = cfg.integer(*keys, at_least=at_least)
     return number
 
 
@@ -119,7 +119,7 @@ def _shared(moe: Moe, cfg: Config, hidden: int, width: int) -> tuple[Linear, ...
         total = cfg.integer(*moe.shared_width, default=0, at_least=0)
     elif moe.shared_number:
         value = cfg.raw(*moe.shared_number)
-        number = one_number(cfg, *moe.shared_number) if isinstance(value, list) else None
+        number = one_number(cfg, *moe.shared_number, at_least=0) if isinstance(value, list) else None
         if number is None:
             number = cfg.integer(*moe.shared_number, default=moe.shared_default, at_least=0)
         total = number * width
