@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Self
@@ -32,8 +33,8 @@ class Table:
     """A file's columns, then its rows once; open until the `with` block ends. `notes` grows while rows are read."""
 
     def __init__(self, path: str | Path, needed: Iterable[str]) -> None:
-        """Open the file and read its header. Raises BadInput or BadConfig where it is no such table."""
-        self.name = str(path)
+        """Open the file ("-": standard input), read its header. Raises BadInput or BadConfig where it is no table."""
+        self.name = "standard input" if str(path) == "-" else str(path)
         self.notes: list[str] = []
         self._binary = False
         self._file = _opened(Path(path))
@@ -53,18 +54,24 @@ class Table:
     def rows(self) -> Iterator[RawRow]:
         """The rows in order, blank lines left out. Raises BadConfig where there is none."""
         width, some = len(self.columns), False
-        for line, cells, problem in self._records():
+        for line, last, cells, problem in self._records():
             if problem is None and not any(cell.strip() for cell in cells):
                 continue
             some = True
-            yield _row(line, cells, width, problem)
+            row = _row(line, cells, width, problem)
+            if row.problem is not None and last > line:
+                row = msgspec.structs.replace(
+                    row, problem=f"{row.problem}: a quote in it runs to line {last:,}, whose rows it swallows"
+                )
+            yield row
         if not some:
             raise BadConfig(
                 f"{self.name} holds a header and no rows", where=self.name, got="one line",
                 want="a row a measurement below the header",
             )  # fmt: skip
 
-    def _records(self) -> Iterator[tuple[int, list[str], str | None]]:
+    def _records(self) -> Iterator[tuple[int, int, list[str], str | None]]:
+        """First and last line of each record, its cells, and why they cannot be read."""
         reader = csv.reader(self._lines, delimiter=self._delimiter)
         while True:
             first = reader.line_num + self._header_lines + 1
@@ -73,9 +80,9 @@ class Table:
             except StopIteration:
                 return
             except csv.Error as error:
-                yield first, [], f"the row cannot be read as CSV: {error}"
+                yield first, first, [], f"the row cannot be read as CSV: {error}"
                 continue
-            yield first, cells, None
+            yield first, reader.line_num + self._header_lines, cells, None
 
     def _header(self, needed: set[str]) -> tuple[str, ...]:
         skipped, first = 0, next(self._lines, None)
@@ -179,6 +186,8 @@ def _row(line: int, cells: list[str], width: int, problem: str | None) -> RawRow
 
 def _opened(path: Path) -> io.BufferedReader:
     where = str(path)
+    if where == "-":
+        return io.BufferedReader(io.FileIO(sys.stdin.fileno(), closefd=False))
     try:
         if path.is_dir():
             raise BadInput(f"{where} is a directory", where=where, got="a directory", want=_WANT)

@@ -57,10 +57,10 @@ def command(
 ) -> int:
     """Whether measurements are possible, and as fast as they should be: a file of them, or one claim.
 
-    FILE.csv has the columns model, accelerator, metric, value, and what else is known of each row: gpus, tp, pp, ep,
-    dp, weights, kv_cache, compute, phase, batch, input_len, output_len, depth, engine, config_like. CSV gives every row
-    back with ceiling, expected, low, high, over_ceiling, verdict and reason behind it. A claim is described by options
-    instead.
+    FILE.csv (- for standard input) has the columns model, accelerator, metric, value, and what else is known of each
+    row: gpus, tp, pp, ep, dp, weights, kv_cache, compute, phase, batch, input_len, output_len, depth, engine,
+    config_like. CSV gives every row back with ceiling, expected, low, high, over_ceiling, verdict and reason behind it.
+    A claim is described by options instead.
 
     \b
     rooflight check measured.csv --configs configs/ -o judged.csv

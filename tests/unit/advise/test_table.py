@@ -129,3 +129,11 @@ def test_memory_stays_flat(table, rows):
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 500_000
+
+
+def test_a_quote_that_does_not_close_says_what_it_swallows(rows):
+    """CSV lets a quoted cell run over lines; one that is never closed takes the rest of the file."""
+    first, second = rows(HEADER + 'a,b,c,1,\nx,"y,z,2,\nm,n,o,3,\n')
+
+    assert first.problem is None
+    assert "a quote in it runs to line 4, whose rows it swallows" in second.problem

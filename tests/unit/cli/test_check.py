@@ -218,3 +218,11 @@ def test_every_field_of_the_document_is_explained():
     explained = set(re.findall(r"`([^`\n]+)`", section))
     fields = {name for kind in (Report, Tally, Verdict) for name in kind.__struct_fields__}
     assert not fields - explained
+
+
+def test_a_dash_is_standard_input(process, rows_file):
+    piped = process("check", "-", "--format", "csv", input=Path(rows_file).read_bytes())
+    named = process("check", rows_file, "--format", "csv")
+
+    assert piped.stdout == named.stdout
+    assert piped.returncode == named.returncode == 1
