@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rooflight.errors import BadConfig, BadInput, MissingExtra, MissingFact, RooflightError, UnknownName
-    from rooflight.library import accelerator, analyze, check, model, sweep
+    from rooflight.library import accelerator, analyze, check, compare, model, sweep
     from rooflight.spec.accelerator import Accelerator
     from rooflight.spec.analysis import Analysis
+    from rooflight.spec.comparison import Comparison
     from rooflight.spec.deployment import Deployment
     from rooflight.spec.model import Model
     from rooflight.spec.workload import Workload
@@ -27,12 +28,14 @@ _HOME = {
     "accelerator": "rooflight.library",
     "analyze": "rooflight.library",
     "check": "rooflight.library",
+    "compare": "rooflight.library",
     "model": "rooflight.library",
     "sweep": "rooflight.library",
     "Accelerator": "rooflight.spec.accelerator",
     "Analysis": "rooflight.spec.analysis",
     "BadConfig": "rooflight.errors",
     "BadInput": "rooflight.errors",
+    "Comparison": "rooflight.spec.comparison",
     "Deployment": "rooflight.spec.deployment",
     "MissingExtra": "rooflight.errors",
     "MissingFact": "rooflight.errors",
@@ -47,6 +50,7 @@ __all__ = [
     "Analysis",
     "BadConfig",
     "BadInput",
+    "Comparison",
     "Deployment",
     "MissingExtra",
     "MissingFact",
@@ -57,6 +61,7 @@ __all__ = [
     "accelerator",
     "analyze",
     "check",
+    "compare",
     "model",
     "sweep",
 ]
