@@ -25,6 +25,7 @@ DOCUMENTS = (
     "rooflight.spec.analysis.Analysis",
     "rooflight.show.sweep.Summary",
     "rooflight.show.sweep.Row",
+    "rooflight.spec.comparison.Comparison",
     "rooflight.show.models.Listing",
     "rooflight.show.models.Page",
     "rooflight.show.accelerators.Listing",

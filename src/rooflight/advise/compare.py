@@ -32,7 +32,7 @@ from rooflight.spec.comparison import (
     Whole,
 )
 from rooflight.spec.deployment import Deployment
-from rooflight.spec.mix import Mix
+from rooflight.spec.mix import Lengths, Mix
 from rooflight.spec.model import Model
 from rooflight.spec.steptime import BOUNDS
 from rooflight.spec.workload import Workload
@@ -84,9 +84,10 @@ def compare(
     )
     _check_prices(prices, rows, objective)
     timed: dict[str, Timed] = {}
+    lengths: Lengths | None = None
     for one in rows:
         if one.answers and one.scenario is not None:
-            lengths = mixes.lengths(requests, mix, bends=bends(one.scenario))
+            lengths = lengths or mixes.lengths(requests, mix, bends=bends(one.scenario))
             timed[one.label] = Timed(
                 one=one,
                 sc=one.scenario,
@@ -99,7 +100,7 @@ def compare(
     winner = ranked[0].one if ranked else None
     crossed = found_crossings([(each.one, each.sc) for each in timed.values()], mix)
     return Comparison(
-        answer=sentence(model.id, rows, compared, ranked, mix, objective),
+        answer=sentence(model.id, rows, compared, ranked, mix, objective, largest=batch is None),
         model=model.id,
         objective=objective,
         mix=mix,
@@ -237,9 +238,10 @@ def _whole(timed: Timed, baseline: Timed, mix: Mix) -> Whole:
     tdp, price = timed.sc.accelerator.tdp_w, timed.one.price_usd_per_hour
     parts = (timed.prefill, timed.decode)
     compute, memory, link = (
-        sum(float(getattr(part, name) * part.times) for part in parts) for name in ("compute_s", "memory_s", "link_s")
+        sum(float(part.of_request(getattr(part, name))) for part in parts)
+        for name in ("compute_s", "memory_s", "link_s")
     )
-    read = float(timed.prefill.weights_s * timed.prefill.times)
+    read = float(timed.prefill.of_request(timed.prefill.weights_s))
     return Whole(
         time_s=span,
         overlapped_s=float(formulas.overlapped_s(compute_s=compute, memory_s=memory, weights_s=read, link_s=link)),

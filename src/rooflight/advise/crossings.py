@@ -16,7 +16,8 @@ from rooflight.serve.scenario import Scenario
 from rooflight.spec.comparison import BASES, Crossing, Curve, Curves, Stretch
 from rooflight.spec.mix import Mix
 
-# Ratios looked at: 1:RANGE to RANGE:1 as far as a request holds a token of each, POINTS of them evenly in log.
+# Ratios looked at: 1:RANGE to RANGE:1, or twice as far as the mix's own, as far as a request holds a token of each;
+# POINTS of them evenly in log.
 RANGE = 256.0
 POINTS = 129
 # A crossing between two points is closed in on by so many points, so many times: to 1 in 30,000 of the ratio.
@@ -58,7 +59,8 @@ def found_crossings(rows: Sequence[Named], mix: Mix) -> Found:
     tokens = mix.isl + mix.osl
     if not rows or tokens < 2:
         return Found()
-    most = min(RANGE, tokens - 1)
+    own = 1.0 if mix.ratio is None else max(mix.ratio, 1 / mix.ratio)
+    most = min(max(RANGE, 2 * own), tokens - 1)
     logs = np.linspace(-np.log(most), np.log(most), POINTS)
     seconds = [_seconds(row, mix, logs) for row in rows]
     stretches: list[Stretch] = []

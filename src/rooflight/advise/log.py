@@ -79,6 +79,7 @@ class Rows:
     def add(self, line: int, isl: Any, osl: Any, cached: Any = 0) -> None:
         """A row's cells; a prompt that is cached whole still runs its last token."""
         numbers = []
+        cached = 0 if cached is None or cached == "" else cached
         for what, cell, least in (("input", isl, 1), ("output", osl, 0), ("cached", cached, 0)):
             number = whole(cell, least)
             if number is None:
@@ -244,9 +245,10 @@ def _read_json(file: io.BufferedReader, name: str, named: Columns | None) -> Log
         if len(looked) >= _LOOKED_AT:
             break
     if not have:
+        items = "'.[]'" if looked and str(looked[0][1]).lstrip()[:1] == "[" else "."
         raise BadConfig(
             f"{name} is JSON, but no object a line", where=name, got=str(looked[0][1])[:80] if looked else "nothing",
-            want="one JSON object a line, with input and output lengths", try_this=f"jq -c '.[]' {name} > log.jsonl",
+            want="one JSON object a line, with input and output lengths", try_this=f"jq -c {items} {name} > log.jsonl",
         )  # fmt: skip
     columns = chosen(list(have), named, name)
     paths = [one.split(".") for one in columns if one is not None]

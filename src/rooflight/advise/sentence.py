@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rooflight.advise.contenders import Contender
+from rooflight.catalog.calibration import calibration
 from rooflight.serve.answer import does_not_fit
-from rooflight.spec.comparison import Compared
+from rooflight.spec.comparison import OBJECTIVES, Compared
 from rooflight.spec.mix import Mix
 from rooflight.units import round_significant, scaled
 
@@ -18,8 +19,12 @@ _BEST = {
     "cost": "serves the most of {model} per dollar",
     "energy": "serves the most of {model} per joule at TDP",
 }
+# What may not be known of a deployment.
+_UNKNOWN = {"cost": "price", "energy": "known TDP"}
 # A rate is a reason where it differs by more.
 _MATTERS = 1.02
+# Mean tokens below which a fraction is shown.
+_SHORT = 10
 
 
 class Ranked(NamedTuple):
@@ -32,32 +37,39 @@ class Ranked(NamedTuple):
 
 def sentence(
     model: str, rows: Sequence[Contender], compared: Sequence[Compared], ranked: Sequence[Ranked],
-    mix: Mix, objective: str,
+    mix: Mix, objective: str, *, largest: bool,
 ) -> str:  # fmt: skip
     """Who wins by how much and why; or that nothing fits. `ranked`: those with times, the best first."""
     if not ranked:
-        return _none(model, rows)
+        return _none(model, rows, compared, objective)
     winner = ranked[0].one
-    what = f"For {asked(mix)}{_batch(winner)}, {winner.label} {_BEST[objective].format(model=model)}"
+    what = f"For {asked(mix)}{_batch(winner, largest)}, {winner.label} {_BEST[objective].format(model=model)}"
     if len(ranked) == 1:
-        only = f": nothing else of the {len(compared)} fits" if len(compared) > 1 else ": nothing else is compared"
-        return f"{what}{only}; {_dominant(winner)}."
+        return f"{what}: {_alone(compared, objective)}; {_dominant(winner)}{_inferred(winner, rows)}."
     other = _other(ranked, compared)
     gain = round_significant(ranked[0].expected / other.expected)
     second = other.one
     ceilings = _at_the_ceilings(ranked, winner)
     over = f"{gain} times {second.label}" if gain != "1" else f"though {second.label} is as good"
-    return f"{what}, {over} as expected: {_dominant(winner)}{_why(winner, second, objective)}{ceilings}."
+    why = _why(winner, second, objective)
+    return f"{what}, {over} as expected: {why}{ceilings}{_inferred(winner, rows)}."
 
 
 def asked(mix: Mix) -> str:
     """The mix in words: 1,024 tokens in and 256 out, or those of a log."""
-    sizes = f"{mix.isl:,.0f} tokens in and {mix.osl:,.0f} out"
-    return sizes if mix.source is None else f"{mix.requests:,} requests of {sizes} in the mean"
+    sizes = f"{tokens(mix.isl)} tokens in and {tokens(mix.osl)} out"
+    if mix.source is None:
+        return sizes
+    return f"{mix.requests:,} requests of {sizes} in the mean" if mix.requests > 1 else f"one request of {sizes}"
 
 
-def _batch(winner: Compared) -> str:
-    return f" at batch {winner.batch:,}" if winner.batch else ""
+def tokens(mean: float) -> str:
+    """A mean length: whole, but for short ones."""
+    return f"{mean:,.0f}" if mean >= _SHORT or mean == int(mean) else round_significant(mean)
+
+
+def _batch(winner: Compared, largest: bool) -> str:
+    return ", each at the largest batch that fits" if largest else f" at batch {winner.batch:,}"
 
 
 def _other(ranked: Sequence[Ranked], compared: Sequence[Compared]) -> Ranked:
@@ -66,7 +78,24 @@ def _other(ranked: Sequence[Ranked], compared: Sequence[Compared]) -> Ranked:
     return ranked[1] if first is ranked[0] else first
 
 
-def _none(model: str, rows: Sequence[Contender]) -> str:
+def _alone(compared: Sequence[Compared], objective: str) -> str:
+    if len(compared) == 1:
+        return "nothing else is compared"
+    if sum(one.request is not None for one in compared) > 1:
+        return f"nothing else that fits has a {_UNKNOWN[objective]}"
+    return f"nothing else of the {len(compared)} fits"
+
+
+def _inferred(winner: Compared, rows: Sequence[Contender]) -> str:
+    """Where nothing was measured on the winner's family, whose measurements its expected times come from."""
+    one = next(row for row in rows if row.label == winner.label)
+    parent = calibration(one.card.family).inherits
+    return f"; what is expected of {one.card.family} is inferred from {parent}" if parent else ""
+
+
+def _none(model: str, rows: Sequence[Contender], compared: Sequence[Compared], objective: str) -> str:
+    if any(one.request is not None for one in compared):
+        return f"Nothing that fits has a {_UNKNOWN[objective]}, so nothing can be said of {OBJECTIVES[objective]}."
     told = next((one for one in rows if one.scenario is not None and one.held is not None), None)
     if told is None or told.scenario is None or told.held is None:
         return f"{model} fits on none of the {len(rows)} deployments compared."
@@ -82,30 +111,61 @@ def _dominant(one: Compared) -> str:
     )
     if part is None:
         return ""
-    share = f"{part.share.expected:.0%}".replace("%", " %")
-    return f"{name} is {share} of its machine time and is {part.bound}-bound"
+    return f"{name} is {percent(part.share.expected)} of its machine time and is {part.bound}-bound"
 
 
 def _why(winner: Compared, other: Compared, objective: str) -> str:
-    """The rates behind it: of the resource that binds the winner's larger phase; batch, devices and price beside."""
-    if winner.hardware is None or other.hardware is None or winner.prefill is None or winner.decode is None:
-        return ""
-    larger = winner.prefill if winner.prefill.share.expected > winner.decode.share.expected else winner.decode
+    """The phase in which most of the time is saved, what binds it, and the numbers that differ there."""
+    phases = {"prefill": (winner.prefill, other.prefill), "decode": (winner.decode, other.decode)}
+    saved = {
+        name: (theirs.time_s.expected or 0) - (ours.time_s.expected or 0)
+        for name, (ours, theirs) in phases.items()
+        if ours is not None and theirs is not None
+    }
+    name = max(saved, key=lambda name: saved[name], default="")
+    ours, theirs = phases.get(name, (None, None))
+    numbers = [*(_rates(winner, other, ours.bound) if ours else ()), *_circumstances(winner, other, objective)]
+    told = f": {', '.join(numbers)}" if numbers else ""
+    if ours is None or theirs is None or saved[name] <= 0:
+        return f"{_dominant(winner)}{told}"
+    share = percent(theirs.share.expected)
+    return f"{name}, {share} of the machine time on {other.label}, is {ours.bound}-bound{told}"
+
+
+def _rates(winner: Compared, other: Compared, bound: str) -> list[str]:
+    """The rates of the resource that binds, where they differ."""
     ours, theirs = winner.hardware, other.hardware
+    if ours is None or theirs is None:
+        return []
+    if bound == "memory" and _differ(ours.memory_bytes_per_s, theirs.memory_bytes_per_s):
+        return [f"{_against(ours.memory_bytes_per_s, theirs.memory_bytes_per_s, 'B/s')} of memory"]
+    if bound == "compute" and _differ(ours.flop_per_s, theirs.flop_per_s):
+        return [f"{_against(ours.flop_per_s, theirs.flop_per_s, 'FLOP/s')} in {ours.format}"]
+    return []
+
+
+def _circumstances(winner: Compared, other: Compared, objective: str) -> list[str]:
+    """What else differs and matters for the objective."""
     said = []
-    if larger.bound == "memory" and _differ(ours.memory_bytes_per_s, theirs.memory_bytes_per_s):
-        said.append(f"{_against(ours.memory_bytes_per_s, theirs.memory_bytes_per_s, 'B/s')} of memory")
-    elif larger.bound == "compute" and _differ(ours.flop_per_s, theirs.flop_per_s):
-        said.append(f"{_against(ours.flop_per_s, theirs.flop_per_s, 'FLOP/s')} in {ours.format}")
     if winner.batch != other.batch:
         said.append(f"{winner.batch:,} sequences at once against {other.batch:,}")
+    if winner.weights != other.weights:
+        said.append(f"{winner.weights} weights against {other.weights}")
     if objective == "accelerator" and winner.devices != other.devices:
         said.append(f"{winner.devices} accelerators against {other.devices}")
+    ours, theirs = winner.hardware, other.hardware
+    if ours is None or theirs is None:
+        return said
     if objective == "cost" and ours.price_usd_per_hour and theirs.price_usd_per_hour:
         said.append(f"${ours.price_usd_per_hour:.2f} an hour against ${theirs.price_usd_per_hour:.2f}")
     if objective == "energy" and ours.tdp_w and theirs.tdp_w:
-        said.append(f"{ours.tdp_w:,.0f} W against {theirs.tdp_w:,.0f}")
-    return f" ({', '.join(said)})" if said else ""
+        said.append(f"{ours.tdp_w:,.0f} W against {theirs.tdp_w:,.0f} W")
+    return said
+
+
+def percent(share: float) -> str:
+    """70 %."""
+    return f"{share:.0%}".replace("%", " %")
 
 
 def _differ(one: float, other: float) -> bool:

@@ -73,7 +73,7 @@ class Table:
         if not some:
             raise BadConfig(
                 f"{self.name} holds a header and no rows", where=self.name, got="one line",
-                want="a row a measurement below the header",
+                want="rows below the header",
             )  # fmt: skip
 
     def _records(self) -> Iterator[tuple[int, int, list[str], str | None]]:

@@ -105,7 +105,7 @@ def command(
         write_json(comparison, stream)
 
     emit(output, Answer(lambda: comparison.answer, blocks, rows, json))
-    return 0 if comparison.winner is not None else 1
+    return 0 if comparison.answered else 1
 
 
 def _single(value: Any) -> Any:

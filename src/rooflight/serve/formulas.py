@@ -24,19 +24,19 @@ def mean_context_tokens(isl: Number, steps: Number) -> Number:
     return isl + maximum(steps - 1, 0) / 2
 
 
-def machine_s(prefill_s: Number, prompts: Number, step_s: Number, batch: Number, steps: Number) -> Number:
-    """Seconds of a deployment that one request costs, its two phases one after the other.
+def machine_s(step_s: Number, steps: Number, sharers: Number) -> Number:
+    """Seconds of a deployment that a request takes in one phase: its steps, each shared by all requests in it.
 
-    = prefill_s / prompts + steps x step_s / batch
+    = steps x step_s / sharers
 
-    A prefill of `prompts` prompts is shared by them, a decode step by the `batch` sequences in it. Over many requests
-    this is the time the deployment is busy, so its inverse is requests per second.
-    Holds for: a batch that stays full. Leaves out: prompt tokens run beside decode steps (chunked prefill), which can
-    hide the smaller of the two phases in part.
-    Source: utilisation law (Lazowska et al., Quantitative System Performance, 1984, section 3.3): busy seconds of a
-    request. Check: prefill_s 0.040, prompts 2, step_s 0.010, batch 4, steps 100 -> 0.27.
+    Prefill: one step, shared by the prompts prefilled together. Decode: osl - 1 steps, each shared by the batch. A
+    request takes the sum of both, and the inverse of that is how many requests a second keep the deployment busy.
+    Holds for: a batch that stays full, phases one after the other. Leaves out: prompt tokens run beside decode steps
+    (chunked prefill), which hide a part of the smaller phase: see overlapped_s.
+    Source: the utilisation law, busy seconds = requests x seconds of service (Lazowska et al., Quantitative System
+    Performance, 1984, section 3.3). Check: step_s 0.010, steps 100, sharers 4 -> 0.25.
     """
-    return prefill_s / prompts + steps * step_s / batch
+    return steps * step_s / sharers
 
 
 def overlapped_s(compute_s: Number, memory_s: Number, weights_s: Number, link_s: Number) -> Number:
@@ -46,17 +46,6 @@ def overlapped_s(compute_s: Number, memory_s: Number, weights_s: Number, link_s:
     decode steps that carry the prompts along read anyway. Check: compute_s 3, memory_s 6, weights_s 2, link_s 1 -> 4.
     """
     return maximum(maximum(compute_s, memory_s - weights_s), link_s)
-
-
-def weighted_speed_up(prefill_share: Number, prefill_speed_up: Number, decode_speed_up: Number) -> Number:
-    """How much faster a whole request gets when its phases get faster: shares of the time before, each divided.
-
-    = 1 / (prefill_share / prefill_speed_up + (1 - prefill_share) / decode_speed_up)
-
-    Source: Amdahl 1967, for two parts that both change.
-    Check: prefill_share 0.25, prefill_speed_up 1.0, decode_speed_up 1.5 -> 1.333.
-    """
-    return 1 / (prefill_share / prefill_speed_up + (1 - prefill_share) / decode_speed_up)
 
 
 def tokens_per_usd(tokens_per_s: Number, usd_per_hour: Number) -> Number:

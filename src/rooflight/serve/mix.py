@@ -17,7 +17,7 @@ from rooflight.spec.calibration import Engine
 from rooflight.spec.mix import Lengths, Mix, Requests
 
 # Places of a request's decode steps that stand for all of them, where a step is no straight line of its context.
-_PLACES = 16
+_PLACES = 64
 # Of many requests each gets fewer, and places near each other are taken together.
 _FEW_PLACES = 4
 _FEW_REQUESTS = 16
@@ -30,14 +30,15 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     """A phase of a mix: its mean step, and how many of those steps a request takes; every number may be an array.
 
     step            ceiling, roofline and expected seconds of the step
-    times           steps of a request, each counted by the request's part of it
+    steps, sharers  steps of a request, and the requests that share each
     compute_s ... launch_s      what each resource alone takes of a step at its ceiling; weights_s: reading weights
     bound           index into spec.steptime.BOUNDS of the largest
     time            of the steps, as the phase gives them
     """
 
     step: Span
-    times: Number
+    steps: Number
+    sharers: Number
     compute_s: Number
     memory_s: Number
     link_s: Number
@@ -49,7 +50,11 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def span(self) -> Span:
         """Machine seconds of a request."""
-        return Span(**{name: getattr(self.step, name) * self.times for name in Span.__struct_fields__})
+        return Span(**{name: self.of_request(getattr(self.step, name)) for name in Span.__struct_fields__})
+
+    def of_request(self, step_s: Number) -> Number:
+        """A request's part of what its steps take."""
+        return formulas.machine_s(step_s, self.steps, self.sharers)
 
 
 def single(*, isl: int, osl: int, cached: int = 0) -> Requests:
@@ -90,18 +95,27 @@ def lengths(requests: Requests, mix: Mix, *, bends: bool) -> Lengths:
     Where a step's resources are straight lines of the context, its mean place stands for all; where layers bend them
     (windows, chunks), some dozens do.
     """
-    pairs = np.stack([requests.isl, requests.cached])
-    kinds, counts = np.unique(pairs, axis=1, return_counts=True)
+    isl, cached, counts = _kinds(requests)
     places, weights = _places(requests) if bends else (np.array([mix.context]), np.ones(1))
     return Lengths(
-        isl=kinds[0],
-        cached=kinds[1],
+        isl=isl,
+        cached=cached,
         prompt_share=counts / counts.sum(),
         contexts=places,
         context_share=weights,
         osl=np.array(mix.osl),
         steps=np.array(mix.decode_steps),
     )
+
+
+def _kinds(requests: Requests) -> tuple[Array, Array, Array]:
+    """(isl, cached, how many) of the prompts that differ."""
+    if not requests.cached.any():
+        isl, counts = np.unique(requests.isl, return_counts=True)
+        return isl, np.zeros(1), counts
+    pairs = np.stack([requests.isl, requests.cached])
+    kinds, counts = np.unique(pairs, axis=1, return_counts=True)
+    return kinds[0], kinds[1], counts
 
 
 def _places(requests: Requests) -> tuple[Array, Array]:
@@ -154,7 +168,7 @@ def prefill_part(sc: Scenario, engine: Engine, mix: Lengths) -> Part:
     prompts = {"isl": mix.isl, "prompts": prompts_together(sc), "cached_prefix": mix.cached}
     phase = phases.prefill(sc, **prompts)
     span = _span(phase, expected_prefill(sc, engine, **prompts))
-    return _part(sc, phase, span, mix.prompt_share, 1 / prompts_together(sc))
+    return _part(sc, phase, span, mix.prompt_share, steps=1, sharers=prompts_together(sc))
 
 
 def decode_part(sc: Scenario, engine: Engine, mix: Lengths) -> Part:
@@ -166,7 +180,7 @@ def decode_part(sc: Scenario, engine: Engine, mix: Lengths) -> Part:
     batch = float(sc.workload.batch)
     phase = phases.decode(sc, batch=batch, context=mix.contexts)
     span = _span(phase, expected_decode(sc, engine, batch=batch, context=mix.contexts))
-    part = _part(sc, phase, span, mix.context_share, mix.steps / batch)
+    part = _part(sc, phase, span, mix.context_share, steps=mix.steps, sharers=batch)
     least = np.maximum(np.maximum(part.compute_s, part.memory_s), part.link_s)
     return msgspec.structs.replace(part, step=msgspec.structs.replace(part.step, ceiling=least))
 
@@ -177,7 +191,7 @@ def _span(phase: PhaseTime, found: Any) -> Span:
     return Span(ceiling=time.ceiling_s, roofline=time.roofline_s, expected=expected, low=low, high=high)
 
 
-def _part(sc: Scenario, phase: PhaseTime, span: Span, share: Array, times: Number) -> Part:
+def _part(sc: Scenario, phase: PhaseTime, span: Span, share: Array, *, steps: Number, sharers: Number) -> Part:
     """A step's numbers averaged over the last axis."""
 
     def mean(values: Any) -> Array:
@@ -190,7 +204,8 @@ def _part(sc: Scenario, phase: PhaseTime, span: Span, share: Array, times: Numbe
     parts = [mean(values) for values in (time.compute_s, time.memory_s, time.link_s, time.launch_s)]
     return Part(
         step=Span(**step),
-        times=times,
+        steps=steps,
+        sharers=sharers,
         compute_s=parts[0],
         memory_s=parts[1],
         link_s=parts[2],

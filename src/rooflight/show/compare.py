@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from rooflight.advise.sentence import tokens
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
 from rooflight.spec.analysis import Span
-from rooflight.spec.comparison import Compared, Comparison, Stretch
+from rooflight.spec.comparison import Compared, Comparison, Ratio, Stretch
 from rooflight.units import round_significant, to_base
 
 _PARTS = ("hardware", "memory", "prefill", "decode", "request")
@@ -47,7 +48,7 @@ def blocks(comparison: Comparison) -> list[Block]:
     shown += _wins(comparison)
     out = [f"{one.label}: {one.reason}" for one in comparison.compared if one.reason]
     if out:
-        shown.append(Bullets("Does not fit:" if not timed or len(out) == 1 else "Do not fit:", tuple(out)))
+        shown.append(Bullets("Without times:", tuple(out)))
     shown.append(Bullets("Assumed:", comparison.assumptions))
     return shown
 
@@ -72,7 +73,7 @@ def _time_table(comparison: Comparison, timed: Sequence[Compared]) -> Table:
                 times(None if whole.speed_up is None else whole.speed_up.expected),
             )
         )
-    size = f"{mix.isl:,.0f} tokens in, {mix.osl:,.0f} out"
+    size = f"{tokens(mix.isl)} tokens in, {tokens(mix.osl)} out"
     return Table(
         title=f"Machine time of a request ({size}), and speed over {comparison.baseline}, as expected:",
         heads=heads,
@@ -128,19 +129,20 @@ def _yield_table(timed: Sequence[Compared]) -> Table:
 
 def _speed_up_table(comparison: Comparison, timed: Sequence[Compared]) -> Table:
     """Rates of the datasheet beside what becomes of them."""
-    heads = (
-        "on", "memory\nrate", "compute\nrate", "prefill\nceiling", "prefill\nexpected", "decode\nceiling",
-        "decode\nexpected", "whole\nceiling", "whole\nexpected",
-    )  # fmt: skip
+    heads = ("on", "memory\nrate", "compute\nrate", "prefill", "decode", "whole")
     lines = []
     for one in timed:
         if one.hardware is None or one.prefill is None or one.decode is None or one.request is None:
             continue
-        cells = [one.label, times(one.hardware.memory_ratio), times(one.hardware.flop_ratio)]
-        for ratio in (one.prefill.speed_up, one.decode.speed_up, one.request.speed_up):
-            cells += ["", ""] if ratio is None else [times(ratio.ceiling), times(ratio.expected)]
-        lines.append(tuple(cells))
-    return Table(title=f"Times {comparison.baseline}:", heads=heads, left=("on",), rows=tuple(lines))
+        rates = (times(one.hardware.memory_ratio), times(one.hardware.flop_ratio))
+        parts = (one.prefill.speed_up, one.decode.speed_up, one.request.speed_up)
+        lines.append((one.label, *rates, *map(_both, parts)))
+    title = f"Times {comparison.baseline}, datasheet rates, then speeds at the ceilings (and as expected):"
+    return Table(title=title, heads=heads, left=("on",), rows=tuple(lines))
+
+
+def _both(ratio: Ratio | None) -> str:
+    return "" if ratio is None else f"{times(ratio.ceiling)} ({times(ratio.expected)})"
 
 
 def _memory_table(compared: Iterable[Compared]) -> Table:
@@ -184,7 +186,7 @@ def _wins(comparison: Comparison) -> list[Block]:
             lines.append(f"{_WON[objective]}: {told['expected']}.{other}")
     total = comparison.curves.total_tokens
     ratio = "" if comparison.mix.ratio is None else f" This mix has {numbers.plain(comparison.mix.ratio)}."
-    title = f"Who wins at which number of input tokens per output token, {total:,.0f} tokens in all.{ratio}"
+    title = f"Who wins at which number of input tokens per output token, {tokens(total)} tokens in all.{ratio}"
     return [Bullets(title, tuple(lines))]
 
 

@@ -87,7 +87,8 @@ class Whole(msgspec.Struct, frozen=True, kw_only=True):
     overlapped_s    no engine is faster: each resource's own sum over both phases, weights read once for both
     tokens_per_usd, tokens_per_joule    output tokens; None without a price or a TDP. TDP is the most that the
                     accelerators draw, so as expected this is the least number of tokens per joule
-    speed_up        over the baseline: its phases' speed-ups, weighted by the baseline's shares
+    speed_up        over the baseline: its phases' speed-ups, weighted by the baseline's shares of time (Amdahl),
+                    which is the baseline's time over this one's
     """
 
     time_s: Span
@@ -190,9 +191,9 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...]
 
     @property
-    def fits(self) -> bool:
-        """True where at least one deployment fits."""
-        return self.winner is not None
+    def answered(self) -> bool:
+        """True where at least one deployment fits (or was computed all the same)."""
+        return any(one.request is not None for one in self.compared)
 
     def to_dict(self) -> dict[str, Any]:
         """The documented JSON as Python values."""
