@@ -124,12 +124,16 @@ def _why(winner: Compared, other: Compared, objective: str) -> str:
     }
     name = max(saved, key=lambda name: saved[name], default="")
     ours, theirs = phases.get(name, (None, None))
-    numbers = [*(_rates(winner, other, ours.bound) if ours else ()), *_circumstances(winner, other, objective)]
-    told = f": {', '.join(numbers)}" if numbers else ""
+    numbers = _circumstances(winner, other, objective)
     if ours is None or theirs is None or saved[name] <= 0:
-        return f"{_dominant(winner)}{told}"
+        return f"{_dominant(winner)}{_told(numbers)}"
+    told = _told([*_rates(winner, other, ours.bound), *numbers])
     share = percent(theirs.share.expected)
     return f"{name}, {share} of the machine time on {other.label}, is {ours.bound}-bound{told}"
+
+
+def _told(numbers: Sequence[str]) -> str:
+    return f": {', '.join(numbers)}" if numbers else ""
 
 
 def _rates(winner: Compared, other: Compared, bound: str) -> list[str]:
@@ -152,7 +156,7 @@ def _circumstances(winner: Compared, other: Compared, objective: str) -> list[st
     if winner.weights != other.weights:
         said.append(f"{winner.weights} weights against {other.weights}")
     if objective == "accelerator" and winner.devices != other.devices:
-        said.append(f"{winner.devices} accelerators against {other.devices}")
+        said.append(f"{winner.devices} accelerator{'s' * (winner.devices > 1)} against {other.devices}")
     ours, theirs = winner.hardware, other.hardware
     if ours is None or theirs is None:
         return said
