@@ -52,10 +52,10 @@ def test_one_deployment_has_nothing_to_be_faster_than():
 
 
 def test_what_has_no_times_is_in_memory_and_in_the_reasons():
-    shown = blocks("l4", "2xh100", model="meta-llama/Meta-Llama-3.1-70B")
+    shown = blocks("l4", "4xh100", model="meta-llama/Meta-Llama-3.1-70B")
     time, *_, memory = tables(shown)
-    assert [row[0] for row in time.rows] == ["2 x h100-sxm"]
-    assert [row[0] for row in memory.rows] == ["l4", "2 x h100-sxm"]
+    assert [row[0] for row in time.rows] == ["4 x h100-sxm"]
+    assert [row[0] for row in memory.rows] == ["l4", "4 x h100-sxm"]
     assert "Without times:" in titles(shown)
 
 
