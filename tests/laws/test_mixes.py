@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import msgspec
 import numpy as np
 import pytest
@@ -142,7 +144,7 @@ def test_a_comparison_answers_and_its_stretches_join(on, batch, drawn, objective
     answer = rooflight.compare("meta-llama/Meta-Llama-3.1-8B", on, batch=batch, log=log, objective=objective)
     assert answer.answered == (answer.winner is not None)
     along = [one for one in answer.stretches if (one.objective, one.basis) == (objective, "expected")]
-    for one, other in zip(along, along[1:], strict=False):
+    for one, other in pairwise(along):
         assert one.to_ratio == other.from_ratio
         assert one.winner != other.winner
     assert msgspec.json.encode(answer)

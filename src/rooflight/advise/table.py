@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import sys
@@ -161,7 +162,12 @@ class Table:
 
     def _as_utf16(self, file: io.BufferedReader) -> Iterator[str]:
         self.notes.append("read as UTF-16, as its byte-order mark says")
-        yield from io.TextIOWrapper(file, encoding="utf-16", errors="replace", newline="")
+        text = io.TextIOWrapper(file, encoding="utf-16", errors="replace", newline="")
+        try:
+            yield from text
+        finally:  # the file is closed by who opened it, not by whoever clears up the wrapper
+            with contextlib.suppress(ValueError):
+                text.detach()
 
 
 def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:

@@ -137,6 +137,7 @@ def test_a_cut_off_packed_file(written):
     "content, words",
     [
         (b"", "is empty"),
+        (b"\xff\xfe", "is empty"),
         (b"isl,osl\n", "holds a header and no rows"),
         (b"a,b\n1,2\n", "no column of .* is known to hold input and output lengths"),
         (b"isl,b\n1,2\n", "no column of .* is known to hold output lengths"),
