@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from rooflight.advise.contenders import Contender, Devices, contenders
-from rooflight.advise.crossings import found_crossings
+from rooflight.advise.crossings import found_crossings, weight
 from rooflight.advise.log import Log
 from rooflight.advise.outcome import Timed, compared_of
 from rooflight.advise.sentence import Ranked, sentence
@@ -50,7 +50,7 @@ def compare(
     timed = _timed(rows, requests, mix)
     baseline = next(iter(timed.values()), None)
     compared = tuple(compared_of(one, timed.get(one.label), baseline, mix) for one in rows)
-    ranked = ranking(compared, objective)
+    ranked = ranking(compared, timed, objective)
     winner = ranked[0].one if ranked else None
     crossed = found_crossings([(each.one, each.sc) for each in timed.values()], mix)
     return Comparison(
@@ -87,28 +87,19 @@ def _timed(rows: Sequence[Contender], requests: Requests, mix: Mix) -> dict[str,
     return timed
 
 
-def ranking(compared: Sequence[Compared], objective: str) -> list[Ranked]:
-    """Those with times by what they give of the objective as expected, the most first, of equals the first named."""
+def ranking(compared: Sequence[Compared], timed: Mapping[str, Timed], objective: str) -> list[Ranked]:
+    """Those with times by what they give of the objective as expected, the most first, of equals the first named.
+
+    Requests stand in for output tokens, so that a mix without output is ranked too.
+    """
     known = []
     for one in compared:
-        expected, ceiling = (score(one, objective, basis) for basis in ("expected", "ceiling"))
-        if expected is not None and ceiling is not None:
+        found = timed.get(one.label)
+        factor = weight(found.one, objective) if found else None
+        if found is not None and factor is not None:
+            expected, ceiling = (1 / (factor * found.seconds(basis)) for basis in ("expected", "ceiling"))
             known.append(Ranked(expected, ceiling, one))
     return sorted(known, key=lambda place: -place.expected)
-
-
-def score(one: Compared, objective: str, basis: str) -> float | None:
-    """How much of the objective a deployment gives; requests in place of output tokens, so that none is zero."""
-    if one.request is None:
-        return None
-    requests: float = getattr(one.request.requests_per_s, basis)
-    if objective == "cost":
-        price = one.hardware.price_usd_per_hour if one.hardware else None
-        return None if price is None else requests / price
-    if objective == "energy":
-        power = one.hardware.tdp_w if one.hardware else None
-        return None if power is None else requests / power
-    return requests / {"throughput": 1, "accelerator": one.devices, "latency": one.batch or 1}[objective]
 
 
 def _check_objective(objective: str, prices: Mapping[str, float], rows: Sequence[Contender]) -> None:
@@ -163,6 +154,9 @@ def _warnings(
     said += [f"no TDP is known for {', '.join(powerless)}: left out where joules decide"] if powerless else []
     timed = [one for one in rows if one.answers and one.scenario is not None and mix.requests > 1]
     small = [one.label for one in timed if one.scenario is not None and not holds(one.scenario, mix.longest)]
+    most = next((one.scenario.model.max_context for one in rows if one.scenario is not None), None)
+    if mix.requests > 1 and most is not None and mix.longest > most:
+        said.append(f"the longest request, {mix.longest:,} tokens, exceeds the {most:,} that the model was made for")
     if small:
         said.append(f"the longest request, {mix.longest:,} tokens, does not fit even alone on {', '.join(small)}")
     return said

@@ -33,6 +33,10 @@ class Timed(msgspec.Struct, frozen=True, kw_only=True):
         """Machine seconds of a request, phases one after the other."""
         return total(self.prefill.span, self.decode.span)
 
+    def seconds(self, basis: str) -> float:
+        """Machine seconds of a request at the ceiling, the roofline, or as expected."""
+        return float(getattr(self.span, basis))
+
 
 def total(first: Span, second: Span) -> Span:
     """Two times one after the other; the interval is that of both at their ends."""
