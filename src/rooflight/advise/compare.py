@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from rooflight.advise.contenders import Contender, Devices, contenders
-from rooflight.advise.crossings import found_crossings, weight
+from rooflight.advise.crossings import equal_at, found_crossings, weight
 from rooflight.advise.log import Log
 from rooflight.advise.outcome import Timed, compared_of
 from rooflight.advise.sentence import Ranked, sentence
@@ -49,10 +49,19 @@ def compare(
     _check_objective(objective, prices, rows)
     timed = _timed(rows, requests, mix)
     baseline = next(iter(timed.values()), None)
-    compared = tuple(compared_of(one, timed.get(one.label), baseline, mix) for one in rows)
+    crossed = found_crossings([(each.one, each.sc) for each in timed.values()], mix)
+    compared = tuple(
+        compared_of(
+            one,
+            timed.get(one.label),
+            baseline,
+            mix,
+            equal_at(crossed.curves, one.label, baseline.one.label) if baseline else None,
+        )
+        for one in rows
+    )
     ranked = ranking(compared, timed, objective)
     winner = ranked[0].one if ranked else None
-    crossed = found_crossings([(each.one, each.sc) for each in timed.values()], mix)
     return Comparison(
         answer=sentence(model.id, rows, compared, ranked, mix, objective, largest=batch is None),
         model=model.id,

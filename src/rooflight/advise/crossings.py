@@ -13,7 +13,7 @@ from rooflight.serve import formulas
 from rooflight.serve import mix as mixes
 from rooflight.serve.metrics import bends
 from rooflight.serve.scenario import Scenario
-from rooflight.spec.comparison import BASES, Crossing, Curve, Curves, Stretch
+from rooflight.spec.comparison import BASES, Crossing, Curve, Curves, Equal, Stretch
 from rooflight.spec.mix import Mix
 
 # Ratios looked at: 1:RANGE to RANGE:1, or twice as far as the mix's own, as far as a request holds a token of each;
@@ -139,6 +139,22 @@ def _along(
         for name, low, high in zip(names, edges, edges[1:], strict=False)
     ]
     return stretches, crossings
+
+
+def equal_at(curves: Curves | None, label: str, baseline: str) -> Equal | None:
+    """Where two of the curves meet; between points their quotient is taken as straight in logarithms."""
+    found = {one.label: one for one in curves.curves} if curves else {}
+    if curves is None or label == baseline or label not in found or baseline not in found:
+        return None
+    logs = np.log(curves.ratio)
+    places: dict[str, tuple[float, ...]] = {}
+    for basis in BASES:
+        gap = np.log(getattr(found[label], f"{basis}_s")) - np.log(getattr(found[baseline], f"{basis}_s"))
+        gap = np.where(np.abs(gap) < _TIE, 0.0, gap)
+        (turns,) = np.nonzero(gap[:-1] * gap[1:] < 0)
+        at = logs[turns] - gap[turns] * (logs[turns + 1] - logs[turns]) / (gap[turns + 1] - gap[turns])
+        places[basis] = tuple(np.exp(at).tolist())
+    return Equal(**places)
 
 
 def _closed_in(

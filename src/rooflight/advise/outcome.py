@@ -15,7 +15,7 @@ from rooflight.serve.answer import weights_of
 from rooflight.serve.phases import main_format
 from rooflight.serve.scenario import Scenario
 from rooflight.spec.analysis import Span
-from rooflight.spec.comparison import Compared, Fit, Hardware, PhasePart, Ratio, Share, Whole
+from rooflight.spec.comparison import Compared, Equal, Fit, Hardware, PhasePart, Ratio, Share, Whole
 from rooflight.spec.mix import Mix
 from rooflight.spec.steptime import BOUNDS
 
@@ -77,7 +77,7 @@ def _share(part: Span, whole: Span) -> Share:
     return Share(**{name: float(getattr(part, name)) / float(getattr(whole, name)) for name in _BASES})
 
 
-def compared_of(one: Contender, timed: Timed | None, baseline: Timed | None, mix: Mix) -> Compared:
+def compared_of(one: Contender, timed: Timed | None, baseline: Timed | None, mix: Mix, equal: Equal | None) -> Compared:
     """A row of the answer."""
     sc, held = one.scenario, one.held
     layout = sc.layout if sc else one.deployment
@@ -106,6 +106,7 @@ def compared_of(one: Contender, timed: Timed | None, baseline: Timed | None, mix
         prefill=_phase(timed, "prefill", baseline, mix) if timed and baseline else None,
         decode=_phase(timed, "decode", baseline, mix) if timed and baseline else None,
         request=_whole(timed, baseline, mix) if timed and baseline else None,
+        equal_at=equal,
     )
 
 

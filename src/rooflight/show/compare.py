@@ -14,7 +14,7 @@ from rooflight.spec.analysis import Span
 from rooflight.spec.comparison import Compared, Comparison, Ratio, Stretch
 from rooflight.units import round_significant, to_base
 
-_PARTS = ("hardware", "memory", "prefill", "decode", "request")
+_PARTS = ("hardware", "memory", "prefill", "decode", "request", "equal_at")
 # What is won along the ratio, as text says it; the others are in the JSON.
 _WON = {
     "throughput": "Fastest",
@@ -184,6 +184,13 @@ def _wins(comparison: Comparison) -> list[Block]:
         if told:
             other = "" if told["ceiling"] == told["expected"] else f" At the ceilings: {told['ceiling']}."
             lines.append(f"{_WON[objective]}: {told['expected']}.{other}")
+    met = [
+        f"{one.label} at {', '.join(map(numbers.plain, one.equal_at.expected))}"
+        for one in comparison.compared
+        if one.equal_at and one.equal_at.expected
+    ]
+    if met:
+        lines.append(f"As fast as {comparison.baseline}, as expected: {'; '.join(met)}.")
     total = comparison.curves.total_tokens
     ratio = "" if comparison.mix.ratio is None else f" This mix has {numbers.plain(comparison.mix.ratio)}."
     title = f"Who wins at which number of input tokens per output token, {tokens(total)} tokens in all.{ratio}"

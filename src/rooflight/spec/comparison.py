@@ -102,6 +102,16 @@ class Whole(msgspec.Struct, frozen=True, kw_only=True):
     speed_up: Ratio | None
 
 
+class Equal(msgspec.Struct, frozen=True, kw_only=True):
+    """Input-to-output ratios at which a deployment is as fast as the baseline, at the ceilings and as expected.
+
+    Empty where it never is, at the mix's total tokens; at each of them the faster one changes.
+    """
+
+    ceiling: tuple[float, ...]
+    expected: tuple[float, ...]
+
+
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
     """One deployment of the comparison. Where it does not fit, `reason` says why and the three parts are None.
 
@@ -127,6 +137,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     prefill: PhasePart | None
     decode: PhasePart | None
     request: Whole | None
+    equal_at: Equal | None
 
 
 class Stretch(msgspec.Struct, frozen=True, kw_only=True):

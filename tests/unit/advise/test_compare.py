@@ -188,7 +188,11 @@ def test_who_wins_where():
         assert crossing.isl + crossing.osl == pytest.approx(1366)
         at = compared(["a100", "h20"], batch=8, isl=round(crossing.isl), osl=1366 - round(crossing.isl))
         assert getattr(at.compared[1].request.speed_up, basis) == pytest.approx(1, abs=0.01)
+        (equal,) = getattr(answer.compared[1].equal_at, basis)
+        assert equal == pytest.approx(crossing.ratio, rel=1e-3)
     assert answer.mix.ratio < crossing.ratio
+    assert answer.compared[0].equal_at is None
+    assert compared(["h100", "b200"]).compared[1].equal_at.expected == ()
 
 
 def test_curves_can_be_drawn():

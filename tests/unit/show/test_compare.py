@@ -69,7 +69,9 @@ def test_the_ceilings_are_told_where_they_tell_another_story():
     (lines,) = [one.items for one in blocks("a100", "h20", isl=1155, osl=211) if str(one).count("Who wins")]
     assert lines[0].startswith("Fastest: h20 up to ")
     assert "a100-sxm4-80gb beyond. At the ceilings: h20 up to " in lines[0]
-    assert [line.split(":")[0] for line in lines] == ["Fastest", "Most per joule at TDP"]
+    assert [line.split(":")[0] for line in lines] == [
+        "Fastest", "Most per joule at TDP", "As fast as a100-sxm4-80gb, as expected",
+    ]  # fmt: skip
 
 
 def test_the_objective_asked_for_is_told_too():
@@ -81,7 +83,11 @@ def test_the_objective_asked_for_is_told_too():
 def test_no_line_is_wider_than_a_plain_screen(on):
     out = StringIO()
     write(blocks(*on, prices={on[0]: 2}), out)
-    assert max(map(len, out.getvalue().splitlines())) <= 80
+    text = out.getvalue()
+    assert max(map(len, text.splitlines())) <= 80
+    labels = [one.label for one in rooflight.compare(MODEL, list(on)).compared]
+    for label in labels:  # nor is a name of usual length broken for want of room
+        assert len(label) > 20 or text.count(f"\n  {label} ") == 4
 
 
 def test_intervals_are_in_the_unit_of_their_middle():
