@@ -151,7 +151,7 @@ def _rates(winner: Compared, other: Compared, bound: str) -> list[str]:
 def _circumstances(winner: Compared, other: Compared, objective: str) -> list[str]:
     """What else differs and matters for the objective."""
     said = []
-    if winner.batch != other.batch:
+    if (winner.batch or 0) > (other.batch or 0):
         said.append(f"{winner.batch:,} sequences at once against {other.batch:,}")
     if winner.weights != other.weights:
         said.append(f"{winner.weights} weights against {other.weights}")
