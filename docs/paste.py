@@ -180,6 +180,13 @@ def counts() -> str:
     return "\n".join(lines)
 
 
+def beliefs() -> str:
+    """Beliefs that `moves` answers, with what invites each."""
+    from rooflight.advise.moves.stories import TELLERS
+
+    return "\n".join(f"- *{name}*: {(teller.__doc__ or '').splitlines()[0]}" for name, teller in TELLERS.items())
+
+
 LISTS: dict[str, Callable[[], str]] = {
     "model-types": model_types,
     "refused-types": refused_types,
@@ -189,6 +196,7 @@ LISTS: dict[str, Callable[[], str]] = {
     "families": families,
     "assumed": assumed,
     "counts": counts,
+    "beliefs": beliefs,
 }
 
 

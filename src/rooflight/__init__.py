@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rooflight.errors import BadConfig, BadInput, MissingExtra, MissingFact, RooflightError, UnknownName
-    from rooflight.library import accelerator, analyze, check, model, sweep
+    from rooflight.library import accelerator, analyze, check, model, moves, sweep
     from rooflight.spec.accelerator import Accelerator
     from rooflight.spec.analysis import Analysis
     from rooflight.spec.deployment import Deployment
@@ -28,6 +28,7 @@ _HOME = {
     "analyze": "rooflight.library",
     "check": "rooflight.library",
     "model": "rooflight.library",
+    "moves": "rooflight.library",
     "sweep": "rooflight.library",
     "Accelerator": "rooflight.spec.accelerator",
     "Analysis": "rooflight.spec.analysis",
@@ -58,6 +59,7 @@ __all__ = [
     "analyze",
     "check",
     "model",
+    "moves",
     "sweep",
 ]
 
