@@ -188,10 +188,10 @@ def _no_gain(before: Outcome, held: Outcome, tried: Outcome, objective: str) -> 
 def _settings(sc: Scenario, used: set[str], asked: Asked) -> Iterator[tuple[str, Option, Outcome]]:
     """What may be set on this machine beside what is set already: that fits, and is a scenario of its own."""
     for kind in KINDS:
-        if kind.of != "settings" or kind.name in used:
+        if kind.of != "settings" or kind.alone or kind.name in used:
             continue
         for option in kind.options(sc, asked):
-            if option.after is None or option.judged is not None or option.assumed:
+            if option.after is None:
                 continue
             try:
                 found = outcome(option.after, asked.price(sc))

@@ -76,21 +76,22 @@ Maker = Callable[[Scenario, Asked], Iterator[Option]]
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """A family of moves; one of a family at a time."""
+    """A family of moves; one of a family at a time. alone: no setting that others could be combined with."""
 
     name: str
     of: str
     options: Maker
+    alone: bool = False
 
 
 KINDS: list[Kind] = []
 
 
-def move(name: str, of: str = "settings") -> Callable[[Maker], Maker]:
-    """Register a function as a family of moves; `of` as in spec.moves.Move."""
+def move(name: str, of: str = "settings", *, alone: bool = False) -> Callable[[Maker], Maker]:
+    """Register a function as a family of moves; `of` as in spec.moves.Move, `alone` as in Kind."""
 
     def register(maker: Maker) -> Maker:
-        KINDS.append(Kind(name, of, maker))
+        KINDS.append(Kind(name, of, maker, alone))
         return maker
 
     return register

@@ -34,7 +34,7 @@ def tokens_per_verify(*, draft_tokens: int, acceptance: float) -> float:
     return float((1 - acceptance ** (draft_tokens + 1)) / (1 - acceptance))
 
 
-@move("speculative-decoding")
+@move("speculative-decoding", alone=True)
 def speculative(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """A draft model proposes tokens, one step verifies them all."""
     if sc.workload.draft_tokens:
@@ -89,7 +89,7 @@ def _pays(sc: Scenario, asked: Asked) -> str:
     return f"; pays up to about batch {last:,}" if last else "; does not pay even at batch 1"
 
 
-@move("chunked-prefill")
+@move("chunked-prefill", alone=True)
 def chunked(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Prompts prefilled in pieces beside decode steps, which would otherwise stand still."""
     load = sc.workload
@@ -122,7 +122,7 @@ def _chunked(sc: Scenario, asked: Asked) -> Outcome:
     )  # fmt: skip
 
 
-@move("disaggregation")
+@move("disaggregation", alone=True)
 def disaggregated(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Prefill and decode on accelerators of their own, the cache sent over the link."""
     if sc.workload.batch == 1:

@@ -138,7 +138,7 @@ def _layout_acts(tp: int, pp: int, dp: int, ep: int, before: int) -> str:
     return ", ".join(parts) or "keeps each expert's matrices cut"
 
 
-@move("prefix-caching")
+@move("prefix-caching", alone=True)
 def prefix_caching(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Prompts that begin alike are prefilled once."""
     hit = int(sc.workload.isl * asked.hit_rate)
