@@ -128,7 +128,7 @@ def candidates(sc: Scenario, row: Measurement) -> list[str]:
     together = ("output_tok_s", "total_tok_s", "output_tok_s_per_gpu")
     if row.metric in together and sc.workload.batch > 1:
         told.append((0.7, f"fewer sequences at once than {sc.workload.batch:,.0f}"))
-    return [words for share, words in sorted(told, reverse=True) if share > 0.05][:3]
+    return [words for share, words in sorted(told, reverse=True) if share > 0.05][:4]
 
 
 def _exchanges(expected_s: Number, time: StepTime) -> Number:
