@@ -230,3 +230,10 @@ def test_the_document_is_plain():
     document = found.to_dict()
     assert document["schema"] == "rooflight.moves/1"
     assert msgspec.json.decode(msgspec.json.encode(found)) == msgspec.json.decode(msgspec.json.encode(document))
+
+
+def test_fusion_changes_what_is_expected_and_no_ceiling():
+    """Norms and activation functions write and read activations; in a prefill that is a tenth and more."""
+    one = named(moves(asked(isl=4096), "ttft"), "element-wise kernels fused")
+    assert one.gains["prefill"].ceiling == pytest.approx(1)
+    assert 1.02 < one.gains["prefill"].expected < 1.5

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from rooflight.advise.moves import machines, models, serving, settings  # noqa: F401 - they register their moves
+from rooflight.advise.moves import kernels, machines, models, serving, settings  # noqa: F401 - they register their moves
 from rooflight.advise.moves.change import changed
 from rooflight.advise.moves.option import KINDS, Asked, Kind, Option
 from rooflight.advise.moves.outcome import outcome
