@@ -76,8 +76,8 @@ def around(x: float, y: float, radius: float, weight: float = 1.0) -> Box:
 def along(plane: Plane, ends: Sequence[tuple[float, float]], weight: float = 0.4) -> list[Box]:
     """Small boxes along a line between two points of data, for labels to keep off it."""
     (x0, y0), (x1, y1) = ((plane.x(x), plane.y(y)) for x, y in ends)
-    steps = max(2, int(math.hypot(x1 - x0, y1 - y0) / 10))
-    return [around(x0 + (x1 - x0) * n / steps, y0 + (y1 - y0) * n / steps, 4, weight) for n in range(steps + 1)]
+    steps = max(2, int(math.hypot(x1 - x0, y1 - y0) / 14))
+    return [around(x0 + (x1 - x0) * n / steps, y0 + (y1 - y0) * n / steps, 5, weight) for n in range(steps + 1)]
 
 
 def placed(
@@ -88,27 +88,40 @@ def placed(
     wide, high = max(map(len, lines)) * size * LETTER + 4, len(lines) * (size + 2)
     at_x, at_y = plane.x(x), plane.y(y)
     far = wide + radius + _GAPS[-1]
-    near = [box for box in taken if box.overlap(around(at_x, at_y, far))]
-    best: tuple[float, Box, float, float] | None = None
+    near = [
+        (box.left, box.top, box.right, box.bottom, box.weight)
+        for box in taken
+        if box.right > at_x - far and box.left < at_x + far and box.bottom > at_y - far and box.top < at_y + far
+    ]
+    best = (math.inf, 0.0, 0.0)
     for gap in _GAPS:
         for rank, (right, down) in enumerate(_WAYS):
             reach = radius + gap
             dx = right * (reach * (0.75 if down else 1) + wide / 2)
             dy = down * (reach * (0.75 if right else 1) + high / 2)
             left, top = at_x + dx - wide / 2, at_y + dy - high / 2
-            box = Box(left, top, left + wide, top + high)
-            out = max(0, -left) + max(0, box.right - plane.width) + max(0, -top) + max(0, box.bottom - plane.height)
-            covered = sum(box.overlap(other) * other.weight for other in near) + _BEYOND * out * high
-            cost = covered + gap + rank / 10
-            if best is None or cost < best[0]:
-                best = (cost, box, dx, dy)
+            out = max(0, -left) + max(0, left + wide - plane.width) + max(0, -top) + max(0, top + high - plane.height)
+            covered = _covered(left, top, left + wide, top + high, near) + _BEYOND * out * high
+            best = min(best, (covered + gap + rank / 10, dx, dy))
             if not covered:
                 break
-        if best is not None and best[0] < gap + 1:
+        if best[0] < gap + 1:
             break
-    assert best is not None  # the loops run at least once
-    taken.append(best[1])
-    return {"x": x, "y": y, "dx": round(best[2], 1), "dy": round(best[3], 1), "text": text}
+    _, dx, dy = best
+    taken.append(Box(at_x + dx - wide / 2, at_y + dy - high / 2, at_x + dx + wide / 2, at_y + dy + high / 2))
+    return {"x": x, "y": y, "dx": round(dx, 1), "dy": round(dy, 1), "text": text}
+
+
+def _covered(left: float, top: float, right: float, bottom: float, near: Sequence[tuple[float, ...]]) -> float:
+    """Square px that a rectangle covers of others, each by its weight. Called often: no objects, no calls."""
+    found = 0.0
+    for other_left, other_top, other_right, other_bottom, weight in near:
+        wide = (right if right < other_right else other_right) - (left if left > other_left else other_left)
+        if wide > 0:
+            high = (bottom if bottom < other_bottom else other_bottom) - (top if top > other_top else other_top)
+            if high > 0:
+                found += wide * high * weight
+    return found
 
 
 def spread(places: Sequence[float], least: float) -> list[float]:
