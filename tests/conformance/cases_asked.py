@@ -18,7 +18,7 @@ from rooflight.spec.analysis import Phase
 
 MEMORY, COMPUTE, LINK, LAUNCH, CAPACITY = "memory", "compute", "link", "launch", "capacity"
 # How the tool names what it can only see in a measurement: in what to look at, and on the way to the expected time.
-LOOK_AT = {LAUNCH: "kernels launched one by one", LINK: "collectives between the devices"}
+LOOK_AT = {LAUNCH: "host time between steps", LINK: "collectives between the devices"}
 ON_THE_WAY = {LAUNCH: "host between steps", LINK: "links"}
 # A part of the expected step that counts as named.
 WORTH_NAMING = 0.1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rooflight.advise.mixups import MixUp, sentence
-from rooflight.numeric import Number, maximum
+from rooflight.numeric import Number, maximum, minimum
 from rooflight.serve import phases
 from rooflight.serve.answer import where
 from rooflight.serve.expected import eager_s, expected_decode, expected_prefill
@@ -17,6 +17,8 @@ from rooflight.spec.steptime import BOUNDS, StepTime
 from rooflight.units import round_significant, scaled
 
 UNCALIBRATED = "at or under its ceiling; no expectation is calibrated for it"
+# Fewer sequences than said explain more than launches do.
+_MOST_BY_LAUNCHES = 0.65
 # Collectives that take the slow path are worth a look from this share of a step on, however few bytes they carry.
 _OFF_THE_FAST_PATH = 0.1
 _NAMES = {
@@ -100,11 +102,15 @@ def slow(sc: Scenario, row: Measurement, span: Span) -> str:
     """Slower than expected, with the largest candidates."""
     times = span.expected or 1.0
     factor = row.value / times if METRICS[row.metric].time else times / row.value
-    return f"{factor:.1f}x slower than expected ({_interval(row, span)}); look at: {', '.join(candidates(sc, row))}"
+    found = ", ".join(candidates(sc, row, factor))
+    return f"{factor:.1f}x slower than expected ({_interval(row, span)}); look at: {found}"
 
 
-def candidates(sc: Scenario, row: Measurement) -> list[str]:
-    """What usually takes such time, the largest first: as shares of the step that a well-run engine takes."""
+def candidates(sc: Scenario, row: Measurement, factor: float) -> list[str]:
+    """What usually takes such time, the largest first: as shares of the step that a well-run engine takes.
+
+    factor: so many times slower than that it was. Launches one by one, if they alone would take longer, are not it.
+    """
     prefill = row.phase == "prefill" or row.metric in ("ttft_ms", "prefill_tok_s")
     time = phases.prefill(sc).time if prefill else phases.decode(sc, context=context_tokens(sc.workload)).time
     engine = engine_of(row, sc.accelerator.family)
@@ -112,9 +118,13 @@ def candidates(sc: Scenario, row: Measurement) -> list[str]:
     shares = dict.fromkeys(BOUNDS, 0.0)
     for op in time.operators:
         shares[BOUNDS[op.bound]] += op.share
+    eager = eager_s(sc)
+    unlaunched = eager == 0 or eager > factor * step.seconds
     told = [
-        (
-            (eager_s(sc) + step.host) / step.seconds,
+        (step.host / step.seconds, "host time between steps")
+        if unlaunched
+        else (
+            minimum((eager + step.host) / step.seconds, _MOST_BY_LAUNCHES),
             "kernels launched one by one, without graphs, and host time between steps",
         ),
         (_exchanges(step.link_s, time) / step.seconds, "collectives between the devices"),
