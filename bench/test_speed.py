@@ -104,6 +104,16 @@ def test_compare_as_a_process(benchmark, tmp_path):
     assert answer["mix"]["requests"] == 20_000
 
 
+@pytest.mark.parametrize("model", ["meta-llama/Meta-Llama-3.1-70B", "deepseek-ai/DeepSeek-V3"])
+def test_moves_as_a_process(benchmark, model):
+    """Every move on eight cards, start of the process included."""
+    words = ["moves", model, "--on", "8xh200-sxm", "--batch", "32", "--json"]
+    done = benchmark.pedantic(
+        subprocess.run, args=([sys.executable, "-m", "rooflight", *words],), kwargs={"capture_output": True}, rounds=5
+    )
+    assert b"rooflight.moves/1" in done.stdout
+
+
 @pytest.mark.skipif(not DATA.is_dir(), reason="needs the measurements beside the checkout")
 def test_check_as_a_process(benchmark):
     """5,514 measurements judged, start of the process included."""

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rooflight.errors import BadConfig, BadInput, MissingExtra, MissingFact, RooflightError, UnknownName
-    from rooflight.library import accelerator, analyze, check, compare, model, sweep
+    from rooflight.library import accelerator, analyze, check, compare, model, moves, sweep
+    from rooflight.show.charts.draw import chart, display
     from rooflight.spec.accelerator import Accelerator
     from rooflight.spec.analysis import Analysis
     from rooflight.spec.comparison import Comparison
@@ -27,9 +28,12 @@ __version__ = "0.1.0"
 _HOME = {
     "accelerator": "rooflight.library",
     "analyze": "rooflight.library",
+    "chart": "rooflight.show.charts.draw",
     "check": "rooflight.library",
     "compare": "rooflight.library",
+    "display": "rooflight.show.charts.draw",
     "model": "rooflight.library",
+    "moves": "rooflight.library",
     "sweep": "rooflight.library",
     "Accelerator": "rooflight.spec.accelerator",
     "Analysis": "rooflight.spec.analysis",
@@ -60,9 +64,12 @@ __all__ = [
     "Workload",
     "accelerator",
     "analyze",
+    "chart",
     "check",
     "compare",
+    "display",
     "model",
+    "moves",
     "sweep",
 ]
 

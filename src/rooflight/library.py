@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rooflight.spec.analysis import Analysis
     from rooflight.spec.comparison import Comparison
     from rooflight.spec.measurement import Report
+    from rooflight.spec.moves import Moves
 
 
 def accelerator(name: str) -> Accelerator:
@@ -145,6 +146,44 @@ def compare(
         workload=load,
         deployment=layout,
     )
+
+
+def moves(
+    model: str | Path | Model,
+    on: str | Accelerator,
+    *,
+    objective: str = "throughput",
+    cards: Sequence[str | Accelerator] = (),
+    prices: Mapping[str, float] | None = None,
+    speculative_tokens: int = 4,
+    acceptance: float = 0.7,
+    draft_share: float = 0.05,
+    hit_rate: float = 0.5,
+    workload: Workload | None = None,
+    deployment: Deployment | None = None,
+    **fields: Any,
+) -> Moves:
+    """What each change of a deployment would gain, ranked by `objective`: throughput, latency, ttft or cost.
+
+    cards       accelerators to try beside the next ones up; prices: dollars an hour of one, by name
+    speculative_tokens, acceptance, draft_share     of the speculative move: tokens drafted a step, the chance that one
+                is accepted, the time of drafting one as a share of a decode step
+    hit_rate    share of a prompt that prefix caching finds
+
+    Raises BadInput and its kinds for a malformed question, MissingFact for a number nobody published.
+    """
+    from rooflight.advise.moves.option import Asked
+    from rooflight.advise.moves.report import moves as answer
+
+    asked = Asked(
+        draft_tokens=speculative_tokens,
+        acceptance=acceptance,
+        draft_share=draft_share,
+        hit_rate=hit_rate,
+        cards=tuple(_devices(card)[0] for card in cards),
+        usd_per_hour={_devices(name)[0].id: usd for name, usd in (prices or {}).items()},
+    )
+    return answer(make_scenario(model, on, workload=workload, deployment=deployment, **fields), objective, asked)
 
 
 def make_scenario(

@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from laws.strategies import NARROWING, cards, deployments, models, workloads
+from rooflight.advise.moves.change import changed
+from rooflight.advise.moves.outcome import outcome
 from rooflight.serve import phases
 from rooflight.serve.analyze import analyze
 from rooflight.serve.scenario import scenario
@@ -212,3 +214,30 @@ def test_a_pipeline_never_beats_the_ceiling_of_its_devices_together(model, card,
 
     assert two.compute_s * pp >= one.compute_s / ROUNDING
     assert two.work.kv_read_bytes * pp >= one.work.kv_read_bytes / ROUNDING
+
+
+@pytest.mark.parametrize("narrow", ["fp8-weight-only", "int8", "int4-g128", "mxfp4"])
+@given(model=models(), card=cards, load=workloads, layout=deployments)
+@settings(max_examples=20, deadline=None)
+def test_a_move_that_only_removes_bytes_never_raises_a_ceiling(narrow, model, card, load, layout):
+    """Weight-only formats and a narrower cache, as moves make them (W8A8 writes quantised activations besides)."""
+    before = ask(model, card, load, replaced(layout, weights="bf16", kv_cache="bf16", ignore_capacity=True))
+
+    for change in ({"weights": narrow}, {"kv_cache": "fp8"}):
+        after = changed(before, **change)
+        for phase in PHASES:
+            assert phase(after).time.ceiling_s <= phase(before).time.ceiling_s * ROUNDING
+
+
+@given(model=models(), card=cards, load=workloads, layout=deployments)
+@settings(max_examples=40, deadline=None)
+def test_independent_moves_are_free_of_order(model, card, load, layout):
+    """Weights, cache, batch and graphs in any order are one scenario."""
+    sc = ask(model, card, load, replaced(layout, ignore_capacity=True))
+    moves = ({"weights": "fp8"}, {"kv_cache": "fp8"}, {"batch": load.batch * 2}, {"graphs": False})
+    there = back = sc
+    for one, other in zip(moves, reversed(moves), strict=True):
+        there, back = changed(there, **one), changed(back, **other)
+
+    assert there == back
+    assert outcome(there) == outcome(back)

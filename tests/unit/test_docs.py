@@ -24,6 +24,7 @@ DOCS = ROOT / "docs"
 DOCUMENTS = (
     "rooflight.spec.analysis.Analysis",
     "rooflight.show.sweep.Summary",
+    "rooflight.spec.moves.Moves",
     "rooflight.show.sweep.Row",
     "rooflight.spec.comparison.Comparison",
     "rooflight.show.models.Listing",

@@ -26,6 +26,8 @@ from rooflight.spec.measurement import METRICS, Measurement, Report, Verdict
 
 # Rows judged together: enough to share evaluations, few enough for flat memory.
 _BLOCK = 8192
+# Weights whose format says in which 16-bit type the products ran.
+_SAID = ("bf16", "fp32")
 # Mix-ups are looked for in full so often; beyond that only the first that fits.
 _EXPLAINED = 500
 
@@ -199,6 +201,12 @@ class Judge:
             if fit is not None:
                 own = sc.model.quantization or sc.model.dtype
                 return f"above the ceiling of {own} weights, possible {fit.words}: the row does not say which it ran"
+        half = one.with_deployment(compute="fp16") if row.compute is None and row.weights not in _SAID else None
+        if half is not None and one.possible(half, one.time_s):
+            return (
+                f"above the ceiling of bf16 arithmetic, possible in fp16, which {sc.accelerator.id} adds up faster: "
+                "the row does not say which it ran"
+            )
         if question.options.gpus_open:
             fit = next((found for found in mix_ups(one) if found.kind == "more devices"), None)
             if fit is not None:

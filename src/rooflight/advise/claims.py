@@ -29,7 +29,7 @@ def judge(sc: Scenario, values: Mapping[str, float]) -> Report:
     fits = held.fits or sc.deployment.ignore_capacity
     rows = [_judged(sc, metric, value) if fits else _too_big(sc, metric, value) for metric, value in values.items()]
     verdicts = tuple(counts.over(rows))
-    said = " ".join(f"{one.reason[0].upper()}{one.reason[1:].rstrip('.')}." for one in verdicts)
+    said = " ".join(f"{one.reason.rstrip('.')}." for one in verdicts)
     tally = counts.tally()
     return Report(answer=said or answer(tally), summary=tally, notes=sc.assumptions, rows=verdicts)
 

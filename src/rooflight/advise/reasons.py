@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rooflight.advise.mixups import MixUp, sentence
+from rooflight.numeric import Number, maximum, minimum
 from rooflight.serve import phases
 from rooflight.serve.answer import where
-from rooflight.serve.metrics import bound_of
+from rooflight.serve.expected import eager_s, expected_decode, expected_prefill
+from rooflight.serve.metrics import bound_of, engine_of
 from rooflight.serve.scenario import Scenario, context_tokens
 from rooflight.spec.analysis import Span
 from rooflight.spec.measurement import METRICS, Measurement
-from rooflight.spec.steptime import BOUNDS
+from rooflight.spec.steptime import BOUNDS, StepTime
 from rooflight.units import round_significant, scaled
 
 UNCALIBRATED = "at or under its ceiling; no expectation is calibrated for it"
+# Fewer sequences than said explain more than launches do.
+_MOST_BY_LAUNCHES = 0.65
+# Collectives that take the slow path are worth a look from this share of a step on, however few bytes they carry.
+_OFF_THE_FAST_PATH = 0.1
 _NAMES = {
     "e2e_latency_ms": "end to end", "ttft_ms": "to the first token", "tpot_ms": "a token", "output_tok_s": "",
     "output_tok_s_per_gpu": "per GPU", "output_tok_s_per_user": "per user", "total_tok_s": "in and out",
@@ -96,20 +102,32 @@ def slow(sc: Scenario, row: Measurement, span: Span) -> str:
     """Slower than expected, with the largest candidates."""
     times = span.expected or 1.0
     factor = row.value / times if METRICS[row.metric].time else times / row.value
-    return f"{factor:.1f}x slower than expected ({_interval(row, span)}); look at: {', '.join(candidates(sc, row))}"
+    found = ", ".join(candidates(sc, row, factor))
+    return f"{factor:.1f}x slower than expected ({_interval(row, span)}); look at: {found}"
 
 
-def candidates(sc: Scenario, row: Measurement) -> list[str]:
-    """What usually takes such time, the largest first."""
+def candidates(sc: Scenario, row: Measurement, factor: float) -> list[str]:
+    """What usually takes such time, the largest first: as shares of the step that a well-run engine takes.
+
+    factor: so many times slower than that it was. Launches one by one, if they alone would take longer, are not it.
+    """
     prefill = row.phase == "prefill" or row.metric in ("ttft_ms", "prefill_tok_s")
     time = phases.prefill(sc).time if prefill else phases.decode(sc, context=context_tokens(sc.workload)).time
-    eager = time.work.launches * sc.accelerator.assumed.launch_eager_s
+    engine = engine_of(row, sc.accelerator.family)
+    step = expected_prefill(sc, engine) if prefill else expected_decode(sc, engine)
     shares = dict.fromkeys(BOUNDS, 0.0)
     for op in time.operators:
         shares[BOUNDS[op.bound]] += op.share
+    eager = eager_s(sc)
+    unlaunched = eager == 0 or eager > factor * step.seconds
     told = [
-        (eager / time.roofline_s, "kernels launched one by one, without graphs, and host time between steps"),
-        (time.link_s / time.roofline_s, "collectives between the devices"),
+        (step.host / step.seconds, "host time between steps")
+        if unlaunched
+        else (
+            minimum((eager + step.host) / step.seconds, _MOST_BY_LAUNCHES),
+            "kernels launched one by one, without graphs, and host time between steps",
+        ),
+        (_exchanges(step.link_s, time) / step.seconds, "collectives between the devices"),
         (shares["compute"] * 0.5, f"arithmetic below the {phases.main_format(sc, time)} peak, or in a wider format"),
         (shares["memory"] * 0.5, "memory bandwidth not reached: small or unfused kernels"),
     ]
@@ -117,6 +135,14 @@ def candidates(sc: Scenario, row: Measurement) -> list[str]:
         told.append((1.0, "waiting in the queue behind other prompts"))
     elif not prefill and row.phase == "e2e_server":
         told.append((0.8, "prefill of newcomers between decode steps"))
-    if METRICS[row.metric].time is False and row.metric in ("output_tok_s", "total_tok_s", "output_tok_s_per_gpu"):
+    together = ("output_tok_s", "total_tok_s", "output_tok_s_per_gpu")
+    if row.metric in together and sc.workload.batch > 1:
         told.append((0.7, f"fewer sequences at once than {sc.workload.batch:,.0f}"))
-    return [words for share, words in sorted(told, reverse=True) if share > 0.05][:3]
+    return [words for share, words in sorted(told, reverse=True) if share > 0.05][:4]
+
+
+def _exchanges(expected_s: Number, time: StepTime) -> Number:
+    """Seconds of collectives, latency included; off the fast path (staged through the host) they are never few."""
+    if not time.work.link_bytes:
+        return 0.0
+    return maximum(maximum(expected_s, time.link_s), _OFF_THE_FAST_PATH * time.roofline_s)

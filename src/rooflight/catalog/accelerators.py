@@ -31,6 +31,8 @@ def load(name: str) -> tuple[Accelerator, int]:
     """The accelerator a name or file stands for, and how many of it: load("8xh100-sxm") gives (h100-sxm, 8)."""
     if _is_path(name):
         return _from_file(Path(name)), 1
+    if _squeezed(name) in _letters_for_counts():
+        return _by_name(name), 1
     count, rest = _split_count(name)
     if rest.lower().endswith(".toml") or _is_path(rest):
         return _from_file(Path(rest)), count
@@ -86,7 +88,7 @@ def _by_name(name: str) -> Accelerator:
 def _by_other_name(name: str, dashed: str) -> Accelerator:
     """A spelling of an id, a family's pick, or a spelling some entry lists; refused with the closest names."""
     table = tomllib.loads((_HERE / "aliases.toml").read_text(encoding="utf-8"))
-    known = {_squeezed(accelerator_id): accelerator_id for accelerator_id in ids()}
+    known = {_squeezed(accelerator_id): accelerator_id for accelerator_id in ids()} | _letters_for_counts()
     picks = {_squeezed(alias): (alias, chosen) for alias, chosen in table["pick"].items()}
     spellings = _without_prefixes(_squeezed(dashed), table["prefixes"])
     for spelling in spellings:
@@ -98,7 +100,7 @@ def _by_other_name(name: str, dashed: str) -> Accelerator:
     for spelling in spellings:
         if spelling in other:
             return _shipped(other[spelling])
-    raise _unknown(name, dashed, [*known.values(), *table["pick"]])
+    raise _unknown(name, dashed, [*ids(), *table["pick"]])
 
 
 def _picked(alias: str, chosen: list[str]) -> Accelerator:
@@ -119,6 +121,12 @@ def _listed_spellings() -> dict[str, str]:
         for spelling in (raw["name"], *raw.get("aliases", ())):
             spellings.setdefault(_squeezed(spelling), accelerator_id)
     return spellings
+
+
+@functools.cache
+def _letters_for_counts() -> dict[str, str]:
+    """Ids whose short name reads like a count: a 7900XTX is no 7,900 of a "TX"."""
+    return {part: name for name in ids() if re.match("[0-9]+x", part := _squeezed(name.partition("-")[2]))}
 
 
 def _without_prefixes(spelling: str, prefixes: list[str]) -> list[str]:

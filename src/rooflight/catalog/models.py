@@ -24,6 +24,7 @@ from rooflight.spec.model import Model
 
 _FOLDER = Path(__file__).parent / "models"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+_ENDING = re.compile(r"-(instruct|chat|base|it|hf|v0\.[0-9])$")
 _KEYS = {"id", "aliases", "source", "path", "commit", "note", "read", "config"}
 
 
@@ -106,15 +107,24 @@ def entry_file(name: str) -> str | None:
 
 @functools.lru_cache(maxsize=1)
 def _index() -> dict[str, tuple[str, ...]]:
-    """Every name in the catalog (id, its part behind the slash, aliases) -> files; an alias beats a part of an id."""
-    names: dict[str, tuple[str, ...]] = {}
-    tails: dict[str, tuple[str, ...]] = {}
+    """Every name in the catalog -> files: ids and aliases, then what is behind an id's slash, then behind an alias's,
+    then those without the endings that name a variant of the same shape. The first kind that has a name counts."""
+    kinds: tuple[dict[str, dict[str, None]], ...] = ({}, {}, {}, {})
     for file in _files():
-        for name in _heading(file):
-            names[_plain(name)] = (*names.get(_plain(name), ()), file.stem)
-        tail = _plain(file.stem.partition("__")[2])
-        tails[tail] = (*tails.get(tail, ()), file.stem)
-    return {**tails, **names}
+        known = [_plain(name) for name in _heading(file)]
+        tails = [name.rpartition("/")[2] for name in known]
+        listed = (known, tails[:1], tails, [bare for tail in tails for bare in _without_endings(tail)])
+        for kind, names in zip(kinds, listed, strict=True):
+            for name in names:
+                kind.setdefault(name, {})[file.stem] = None
+    return {name: tuple(files) for kind in reversed(kinds) for name, files in kind.items()}
+
+
+def _without_endings(name: str) -> Iterator[str]:
+    """llama-2-7b-chat-hf as llama-2-7b-chat and llama-2-7b."""
+    while name != (shorter := _ENDING.sub("", name)):
+        yield shorter
+        name = shorter
 
 
 def _heading(file: Path) -> list[str]:

@@ -34,6 +34,17 @@ def ridge_flop_per_byte(flop_per_s: Number, bytes_per_s: Number) -> Number:
     return flop_per_s / bytes_per_s
 
 
+def crossover_batch(*, ridge_flop_per_byte: Number, bits: Number) -> Number:
+    """Tokens a step from which on a linear layer whose weights have `bits` bits is bound by 16-bit arithmetic.
+
+    = ridge x bits / 16: a token does 2 FLOP for each weight, whose bits / 8 bytes are read once for all tokens.
+
+    Holds for weight-only formats (W4A16); leaves out activations, attention, and the cost of unpacking.
+    Check: ridge_flop_per_byte 295.3, bits 4.25 -> 78.44 (an H100). Check: ridge_flop_per_byte 153, bits 4.25 -> 40.64 (an A100).
+    """
+    return ridge_flop_per_byte * bits / 16
+
+
 def attainable_flop_per_s(intensity: Number, flop_per_s: Number, bytes_per_s: Number) -> Number:
     """min(peak, intensity x bandwidth). Source: Williams et al. 2009.
 

@@ -262,7 +262,7 @@ def _deployment(sc: Scenario) -> dict[str, object]:
         "activations": sc.numbers.activations or brought or "bf16",
         "weights_given": sc.deployment.weights is not None,
         "kv_element_bytes": sc.numbers.kv_bytes,
-        "table_element_bytes": element_bytes(sc.model.dtype),
+        "table_element_bytes": element_bytes(count.table_format(sc.model, weights)),
     }
 
 

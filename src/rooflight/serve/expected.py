@@ -19,8 +19,10 @@ from rooflight.work.layout import share_out
 LUMP_TOKENS = 16_384
 # A newcomer arrives in the middle of a step, in the mean.
 STEP_UNDER_WAY = 0.5
-# A framework's launch of a kernel over the smallest seen: 5 to 10 us where the floor is 2.5 us (achieved.csv).
-EAGER_OVER_FLOOR = 2.5
+# Host time a kernel we count takes where a framework launches it, several operators of 5 to 10 us each. transformers
+# in 16 bits at batch 1 without a context: 53.8 to 55.5 us for Qwen3 of 1.7B, 4B, 14B and 32B on an H20 alike (Qwen3's
+# speed page); 84 to 103 for four models on an A100 (Qwen's pages, prem), 43 to 59 in tinychat's tables.
+EAGER_KERNEL_S = 54e-6
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,11 +89,12 @@ def expected(sc: Scenario, engine: Engine, part: Parts, *, sequences: Number, fi
     """An engine's time for a step of these parts; a family without measurements has a wider interval."""
     routed = expert_layers(sc)
     seconds = step_s(part, engine, sequences=sequences, expert_layers=routed) * fill
+    host = (engine.host_s + sequences * engine.host_per_sequence_s) * fill
     if not sc.deployment.graphs:
-        seconds = maximum(seconds, eager_s(sc))
+        waits = maximum(eager_s(sc) - seconds, 0)
+        seconds, host = seconds + waits, host + waits
     low, high = (engine.moe_low, engine.moe_high) if routed else (engine.low, engine.high)
     wider = widening(sc.accelerator, engine)
-    host = (engine.host_s + sequences * engine.host_per_sequence_s) * fill
     return Expected(
         seconds=seconds,
         low=seconds * low / wider,
@@ -114,9 +117,14 @@ def widening(accelerator: Accelerator, engine: Engine) -> float:
 
 
 def eager_s(sc: Scenario) -> Number:
-    """Without graphs the host launches each kernel: a step takes no less than all launches at EAGER_LAUNCH_S each."""
+    """Without graphs the host launches each kernel: a step takes no less than all launches at EAGER_KERNEL_S each.
+
+    Nothing where a program is compiled whole.
+    """
+    if not sc.accelerator.assumed.launch_eager_s:
+        return 0.0
     ops = steps.operators(sc.model, steps.decode(sequences=1, context=1), sc.layout, sc.numbers)
-    return steps.total(ops).launches * sc.accelerator.assumed.launch_eager_s * EAGER_OVER_FLOOR
+    return steps.total(ops).launches * EAGER_KERNEL_S
 
 
 def expected_decode(

@@ -10,7 +10,16 @@ from rooflight.serve.scenario import PREFILL_CHUNK_TOKENS, Scenario
 from rooflight.spec.analysis import MemoryBlock
 from rooflight.spec.model import Attention, LatentAttention, Model
 from rooflight.units import whole
-from rooflight.work.count import cache_elements, horizon, state_bytes, stored_format, tower_bytes, window_elements
+from rooflight.work.count import (
+    cache_elements,
+    horizon,
+    state_bytes,
+    stored_format,
+    table_bytes,
+    tower_bytes,
+    vector_format,
+    window_elements,
+)
 from rooflight.work.layout import Layout, kv_share, local_sizes
 from rooflight.work.numbers import Numbers
 from rooflight.work.reach import held_positions
@@ -19,8 +28,8 @@ from rooflight.work.storage import element_bytes, linear_bytes
 
 def device_weight_bytes(model: Model, layout: Layout, numbers: Numbers) -> float:
     """Stored bytes on one device, stages taken as equal: matrices by their cut, tables and towers by tp."""
-    wide = element_bytes(model.dtype)
-    total = model.embedding_parameters * wide / layout.tp + model.vector_parameters * wide
+    wide = element_bytes(vector_format(model, numbers.weights))
+    total = table_bytes(model, numbers.weights) / layout.tp + model.vector_parameters * wide
     total += tower_bytes(model) / layout.tp
     tables = list(model.outside) if model.head is None or model.tied else [*model.outside, model.head]
     for linear in tables:

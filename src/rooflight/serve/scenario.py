@@ -10,11 +10,11 @@ from rooflight.numeric import Number, is_plain
 from rooflight.roofline.rates import Rates, hardware_format, rates
 from rooflight.spec.accelerator import Accelerator
 from rooflight.spec.deployment import Deployment
-from rooflight.spec.formats import format_named
+from rooflight.spec.formats import Format, format_named
 from rooflight.spec.model import Model, Recurrent
 from rooflight.spec.workload import Workload
 from rooflight.units import scaled
-from rooflight.work.count import layer_matrices, stored_format
+from rooflight.work.count import layer_matrices, stored_format, table_format, vector_format
 from rooflight.work.layout import Layout, check_layout
 from rooflight.work.numbers import Numbers, product_format
 from rooflight.work.storage import element_bytes
@@ -177,16 +177,27 @@ def _assumed_workload(workload: Workload) -> list[str]:
     return said
 
 
+def _assumed_tables(model: Model, weights: Format) -> list[str]:
+    """What a weight format does to what is no linear layer."""
+    if weights.rest:
+        return []
+    table, vectors = table_format(model, weights), vector_format(model, weights)
+    head = table if model.head is None else stored_format(model.head, weights).id
+    if head == table == vectors:
+        return [f"{weights.id} applies to the linear layers; tables, lm_head, norms and router keep {vectors}"]
+    return [
+        f"a {weights.id} file keeps its lm_head in {head}, its input table in {table}, norms and router in {vectors}"
+    ]
+
+
 def _assumed_formats(model: Model, accelerator: Accelerator, deployment: Deployment, numbers: Numbers) -> list[str]:
     said = []
     if deployment.weights is None:
         said.append(f"weights as the config says: {model.quantization or model.dtype}")
     elif model.quantization:
         said.append(f"{deployment.weights} weights in place of the config's own {model.quantization}")
-    else:
-        said.append(
-            f"{deployment.weights} applies to the linear layers; tables, lm_head, norms and router keep {model.dtype}"
-        )
+    if numbers.weights is not None:
+        said += _assumed_tables(model, numbers.weights)
     if deployment.activations is None:
         said.append("activations bf16, narrower only where the weight format brings it (W8A8, W4A4)")
     if deployment.kv_cache in (None, "auto"):

@@ -22,6 +22,8 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     input_bits          further bits per input row (GPTQ's g_idx)
     activations         the format activations take with it (None: weight-only, activations stay wide)
     compute             the format whose peak multiplies it when activations match it
+    head, table, rest   what a checkpoint in this format keeps its lm_head, its input table, and its router, norms and
+                        the like in; blank: the type that the config names
     """
 
     id: str
@@ -33,15 +35,37 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     input_bits: float = 0
     activations: str | None = None
     compute: str | None = None
+    head: str = ""
+    table: str = ""
+    rest: str = ""
     words: str = ""
 
 
 def _plain(id: str, bits: float, words: str) -> Format:
-    return Format(id=id, bits=bits, activations=id, compute=id, words=words)
+    """A cast of the whole checkpoint."""
+    return Format(id=id, bits=bits, activations=id, compute=id, head=id, table=id, rest=id, words=words)
+
+
+# What llama.cpp keeps the output matrix in, and the input table where it is another matrix (src/llama-quant.cpp,
+# llama_tensor_get_type_impl): Q6_K and the file's own type unless named here.
+_GGML_HEADS = {
+    "f16": "f16", "q8_0": "q8_0",
+    **dict.fromkeys(("iq3_xxs", "iq2_s", "iq2_xs", "iq2_xxs", "iq1_m", "iq1_s"), "q5_k"),
+}  # fmt: skip
+_GGML_TABLES = {
+    "q4_k_m": "q4_k", "q5_k_m": "q5_k", "iq3_xxs": "iq3_s", "iq2_s": "iq3_s", "tq2_0": "q4_k", "tq1_0": "q4_k",
+    **dict.fromkeys(("iq2_xs", "iq2_xxs", "iq1_m", "iq1_s"), "q2_k"),
+}  # fmt: skip
 
 
 def _ggml(id: str, bits: float) -> Format:
-    return Format(id=id, bits=bits, words=f"GGUF {id.upper()}: {bits:g} bits an element with its scales")
+    return Format(
+        id=id,
+        bits=bits,
+        head=_GGML_HEADS.get(id, "q6_k"),
+        table=_GGML_TABLES.get(id, id),
+        words=f"GGUF {id.upper()}: {bits:g} bits an element with its scales",
+    )
 
 
 _ALL = (
@@ -165,7 +189,8 @@ def _bits_per_weight(key: str, number: str, where: str) -> Format:
         raise unknown_format(key, where) from None
     if not 0 < bits <= 16:
         raise unknown_format(key, where)
-    return Format(id=key, bits=bits, words=f"EXL2 at {bits:g} bits a weight")
+    # as where a config says so: its bits are a mean over the matrices, the head among them
+    return Format(id=key, bits=bits, head=key, words=f"EXL2 at {bits:g} bits a weight")
 
 
 def unknown_format(name: str, where: str) -> UnknownName:

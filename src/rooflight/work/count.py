@@ -70,8 +70,34 @@ def parts(model: Model) -> dict[str, int]:
 
 
 def stored_format(linear: Linear, override: Format | None) -> Format:
-    """The format a matrix is kept in: its own, unless the deployment asks for another and it is not pinned."""
-    return format_named(linear.format, "the config") if override is None or linear.pinned else override
+    """The format a matrix is kept in: its own, unless the deployment asks for another.
+
+    A pinned matrix (lm_head, router) then takes what checkpoints in that format keep it in (spec.formats): its own
+    type, but no more than 16 bits beside quantised weights; another where the whole checkpoint is cast or converted.
+    """
+    if override is None:
+        return format_named(linear.format, "the config")
+    if not linear.pinned:
+        return override
+    kept = override.head if linear.name == "lm_head" else override.rest
+    return format_named(kept or _narrowed(linear.format), "the config")
+
+
+def table_format(model: Model, override: Format | None = None) -> str:
+    """The type of the input tables, by the rule of stored_format; a tied one is the head."""
+    if override is None:
+        return model.dtype
+    return (override.head if model.tied else override.table) or _narrowed(model.dtype)
+
+
+def vector_format(model: Model, override: Format | None = None) -> str:
+    """The type of norms and other vectors, by the rule of stored_format."""
+    return model.dtype if override is None else override.rest or _narrowed(model.dtype)
+
+
+def _narrowed(form: str) -> str:
+    """No engine keeps tables in fp32 beside quantised weights: they are multiplied with 16-bit activations."""
+    return "bf16" if form == "fp32" else form
 
 
 def layer_matrices(layer: Layer) -> Iterator[tuple[Linear, int]]:
@@ -86,8 +112,8 @@ def layer_matrices(layer: Layer) -> Iterator[tuple[Linear, int]]:
 
 def weight_bytes(model: Model, override: Format | None = None) -> float:
     """Stored bytes of the text model's weights, scales and tables included; a tied head is stored once."""
-    wide = element_bytes(model.dtype)
-    total = (model.embedding_parameters + model.vector_parameters) * wide
+    wide = element_bytes(vector_format(model, override))
+    total = table_bytes(model, override) + model.vector_parameters * wide
     if model.head is not None and not model.tied:
         total += linear_bytes(model.head, stored_format(model.head, override))
     total += sum(linear_bytes(linear, stored_format(linear, override)) for linear in model.outside)
@@ -102,7 +128,12 @@ def streamed_weight_bytes(model: Model, override: Format | None = None) -> float
     head = 0.0
     if model.head is not None and model.tied:
         head = linear_bytes(model.head, stored_format(model.head, override))
-    return weight_bytes(model, override) - model.embedding_parameters * element_bytes(model.dtype) + head
+    return weight_bytes(model, override) - table_bytes(model, override) + head
+
+
+def table_bytes(model: Model, override: Format | None = None) -> float:
+    """Stored bytes of the input tables."""
+    return model.embedding_parameters * element_bytes(table_format(model, override))
 
 
 def tower_bytes(model: Model) -> float:

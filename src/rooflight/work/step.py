@@ -11,7 +11,7 @@ from rooflight.spec.formats import Format, format_named
 from rooflight.spec.model import Attention, Experts, Layer, Linear, Model
 from rooflight.spec.work import Exchange, Gemm, Operator, Work
 from rooflight.work import formulas
-from rooflight.work.count import stored_format
+from rooflight.work.count import stored_format, table_format, vector_format
 from rooflight.work.layout import Layout, kv_share, local_sizes
 from rooflight.work.mixers import Slice, mixer_operators
 from rooflight.work.numbers import Numbers, product_format
@@ -106,7 +106,9 @@ def _hop(model: Model, step: Step, layout: Layout, numbers: Numbers) -> Row:
 
 
 def _embedding(model: Model, step: Step, numbers: Numbers) -> Iterator[Row]:
-    rows = step.tokens * (model.embedding_row * element_bytes(model.dtype) + model.hidden * numbers.act_bytes)
+    rows = step.tokens * (
+        model.embedding_row * element_bytes(table_format(model, numbers.weights)) + model.hidden * numbers.act_bytes
+    )
     work = Work(activation_bytes=rows, launches=1)
     yield "embedding", "", Operator(name="embedding", kind="elementwise", count=1, compute="bf16", work=work)
     _, kind, norm = _norm_row(model, model.vector_parameters, step.tokens, 1, 1, numbers)
@@ -147,7 +149,7 @@ def _norm_row(model: Model, vectors: int, tokens: Number, count: int, norms: int
     rows = formulas.elementwise(
         tokens=tokens, read_elements=2 * model.hidden, written_elements=2 * model.hidden, act_bytes=numbers.act_bytes
     )
-    work = rows * norms + Work(weight_bytes=vectors * element_bytes(model.dtype))
+    work = rows * norms + Work(weight_bytes=vectors * element_bytes(vector_format(model, numbers.weights)))
     if norms > 1:
         work, count = work * (1 / norms), count * norms
     key = ("norm", vectors, norms)

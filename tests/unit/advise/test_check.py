@@ -316,6 +316,39 @@ def test_slow_names_the_largest_candidates(monkeypatch):
     assert "waiting in the queue behind other prompts" in served.reason
 
 
+def test_one_sequence_cannot_be_fewer(monkeypatch):
+    expecting(monkeypatch)
+    alone, together = one(value=20, metric="output_tok_s"), one(value=80, metric="output_tok_s", batch=8)
+    assert "fewer sequences" not in alone.reason
+    assert "fewer sequences at once than 8" in together.reason
+
+
+def test_collectives_of_few_bytes_are_looked_at(monkeypatch):
+    """An all-reduce of a token's 8 KB has no bytes to speak of, but it waits; one device has none."""
+    expecting(monkeypatch)
+    assert "collectives between the devices" in one(value=20, gpus=4, tp=4).reason
+    assert "collectives" not in one(value=20).reason
+
+
+def test_launches_count_at_what_a_framework_takes_for_them(monkeypatch):
+    """Qwen3-0.6B: 28 layers of small kernels, more host than memory."""
+    expecting(monkeypatch)
+    found = one(model="Qwen/Qwen3-0.6B", value=50)
+    assert "look at: kernels launched one by one" in found.reason
+
+
+def test_consumer_cards_add_up_fp16_twice_as_fast_as_bf16():
+    """An RTX 3090: 71 TFLOP/s in bf16, 142 in fp16 with fp16 sums; int4 weights leave open which of them ran."""
+    row = {"accelerator": "rtx-3090", "phase": "prefill", "metric": "prefill_tok_s", "input_len": 4096}
+    flop = 2 * 6.98e9
+    value = 110e12 / flop  # 7,900 tok/s
+    open_, said = (one(**row, weights="int4-g128", value=value, compute=form) for form in ("", "bf16"))
+    assert open_.verdict == "cannot-judge"
+    assert "possible in fp16, which rtx-3090 adds up faster" in open_.reason
+    assert said.verdict == "impossible"
+    assert one(**row, weights="int4-g128", value=2 * value).verdict == "impossible"
+
+
 def test_errors_and_coverage_are_counted(monkeypatch):
     """Expected 1 / 1.5 of the ceiling: half, a third below, twice and equal."""
     ceiling = one().ceiling

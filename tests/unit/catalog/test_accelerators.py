@@ -230,6 +230,13 @@ def test_a_count_may_stand_before_the_name(name: str, count: int) -> None:
     assert accelerators.load(name)[1] == count
 
 
+@pytest.mark.parametrize("name", ["7900XTX", "7900 XTX", "7900-xtx", "2x7900XTX"])
+def test_a_name_that_reads_like_a_count_is_none(name: str) -> None:
+    """Not 7,900 of a card called TX."""
+    assert accelerators.load(name)[0].id == "rx-7900-xtx"
+    assert accelerators.load(name)[1] == (2 if name.startswith("2x") else 1)
+
+
 @pytest.mark.parametrize("name", ["0xh100", "-2xh100", "2.5xh100", "1,000xh100", "99999999999xh100", "1000001xh100"])
 def test_a_count_that_is_none_is_refused(name: str) -> None:
     with pytest.raises(BadInput, match="not a number of accelerators"):

@@ -49,6 +49,27 @@ def test_a_file_is_named_after_its_id_and_says_where_it_was_read(file):
     assert len(file.read_bytes()) < 2000, "only the keys the shape hangs on"
 
 
+@pytest.mark.parametrize(
+    ("name", "id"),
+    [
+        ("Llama-3.3-70B-Instruct", "meta-llama/Meta-Llama-3.1-70B"),  # behind the slash of an alias
+        ("QwQ-32B", "Qwen/Qwen2.5-32B"),
+        ("DeepSeek-R1-Distill-Llama-70B", "meta-llama/Meta-Llama-3.1-70B"),
+        ("llama-2-7b-chat", "meta-llama/Llama-2-7b-hf"),  # of Llama-2-7b-chat-hf
+        ("Qwen3-Coder-480B-A35B", "Qwen/Qwen3-Coder-480B-A35B-Instruct"),
+        ("LLaMA-13B", "meta-llama/Llama-2-13b-hf"),
+    ],
+)
+def test_names_as_people_write_them(name, id):
+    assert models.load(name).id == id
+
+
+def test_a_name_of_two_shapes_is_refused():
+    """v0.1 has 32,000 tokens, v0.3 32,768."""
+    with pytest.raises(UnknownName, match="could be more than one model"):
+        models.load("Mistral-7B-Instruct")
+
+
 def test_no_alias_stands_for_two_models():
     seen: dict[str, str] = {}
     for file in FILES:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from rooflight.catalog.models import load
 from rooflight.spec.formats import format_named
 from rooflight.spec.model import Attention, Indexer, Linear, Reach, Tower
 from rooflight.work import count
@@ -111,6 +112,41 @@ def test_bits_a_weight_with_everything_it_shares(name, bits):
     got = matrix_bytes(inputs=512, outputs=256, groups=1, form=format_named(name)) * 8 / (512 * 256)
 
     assert got == pytest.approx(bits, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "file_gb", "rel"),
+    [
+        # GB of the files as their hub pages print them
+        ("llama-2-7b-hf", "q4_0", 3.83, 0.003),
+        ("llama-2-7b-hf", "q8_0", 7.16, 0.003),
+        ("llama-2-7b-hf", "q4_k_m", 4.08, 0.01),  # the mix is exact for Llama-3-8B's shapes
+        ("llama-2-7b-hf", "q5_k_m", 4.78, 0.01),
+        ("meta-llama-3-8b", "q4_k_m", 4.92, 0.005),
+        ("llama-3.2-1b", "q4_0", 0.77, 0.01),  # tied: the table is the Q6_K head
+    ],
+)
+def test_a_gguf_file_converts_its_tables_too(model, name, file_gb, rel):
+    assert count.weight_bytes(load(model), format_named(name)) / 1e9 == pytest.approx(file_gb, rel=rel)
+
+
+def test_a_cast_casts_everything():
+    """--weights fp16 of an fp32 checkpoint, and the other way round: no matrix keeps the config's type."""
+    gemma, llama = load("gemma-2-9b"), load("meta-llama-3-8b")
+
+    assert gemma.dtype == "fp32"
+    assert count.weight_bytes(gemma, format_named("fp16")) == 2 * count.parameters(gemma)
+    assert count.weight_bytes(llama, format_named("fp32")) == 4 * 8_030_261_248
+
+
+def test_quantised_weights_leave_tables_in_16_bits_at_most():
+    """No engine multiplies 16-bit activations with an fp32 head: 256,000 x 3,584 elements are read in 2 bytes."""
+    gemma, awq = load("gemma-2-9b"), format_named("awq")
+    head_bytes = 2 * 256_000 * 3_584
+    linears = 42 * 3_584 * ((2 * 16 + 2 * 8) * 256 + 3 * 14_336) * (4 + 20 / 128) / 8
+
+    assert count.table_format(gemma, awq) == "bf16"
+    assert count.streamed_weight_bytes(gemma, awq) == pytest.approx(head_bytes + linears, rel=2e-3)
 
 
 def test_a_ragged_last_block_has_a_scale_of_its_own():

@@ -1,0 +1,1 @@
+"""Moves: changes of a deployment or model, each evaluated, ranked and explained."""

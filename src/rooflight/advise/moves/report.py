@@ -1,0 +1,87 @@
+"""The answer of `moves`."""
+
+from __future__ import annotations
+
+from rooflight.advise.moves.judge import combined, judged, settled, wanted
+from rooflight.advise.moves.option import Asked
+from rooflight.advise.moves.outcome import outcome
+from rooflight.advise.moves.stories import stories
+from rooflight.errors import BadInput
+from rooflight.serve.answer import does_not_fit, where
+from rooflight.serve.memory import memory
+from rooflight.serve.scenario import Scenario
+from rooflight.spec.moves import OBJECTIVES, Combined, Dot, Left, Move, Moves, Outcome
+from rooflight.units import round_significant, scaled
+
+_WORDS = {
+    "throughput": "output tokens a second and accelerator",
+    "latency": "a request's time",
+    "ttft": "the time to first token",
+    "cost": "the cost of a token",
+}
+
+
+def moves(sc: Scenario, objective: str = "throughput", asked: Asked | None = None) -> Moves:
+    """Every move on a scenario, ranked. Raises BadInput for an objective that is none."""
+    if objective not in OBJECTIVES:
+        raise BadInput(
+            f"moves are not ranked for {objective!r}",
+            where="--for",
+            got=objective,
+            want="one of " + ", ".join(OBJECTIVES),
+        )
+    asked = asked or Asked()
+    sc = settled(sc)
+    held = memory(sc)
+    before = outcome(sc, asked.price(sc)) if held.fits or sc.deployment.ignore_capacity else None
+    found = judged(sc, before, objective, asked)
+    together = combined(sc, before, objective, asked)
+    return Moves(
+        answer=_answer(sc, before, objective, found, together),
+        objective=objective,
+        model=sc.model.id,
+        accelerator=where(sc),
+        before=before,
+        memory="" if held.fits else does_not_fit(sc, held),
+        moves=tuple(found),
+        combined=together,
+        left=_left(before),
+        stories=stories(sc, before, asked) if before is not None else (),
+        assumptions=tuple(dict.fromkeys((*sc.assumptions, *(words for one in found for words in one.assumed)))),
+    )
+
+
+def _answer(sc: Scenario, before: Outcome | None, objective: str, found: list[Move], together: Combined | None) -> str:
+    helps = [one for one in found if one.verdict == "helps" and one.of == "settings"]
+    if before is None:
+        said = does_not_fit(sc, memory(sc))
+        fits = [one.title for one in found if one.verdict == "helps" and one.of != "model"]
+        return f"{said} It would with {', or '.join(fits[:3])}." if fits else f"{said} No move tried makes it fit."
+    what = _WORDS[objective]
+    if not helps:
+        return f"{sc.model.id} on {where(sc)}: no setting of the same machine improves {what}."
+    best = helps[0]
+    gain = wanted(best.gains or {}, objective)
+    said = f"{sc.model.id} on {where(sc)}: {best.title} improves {what} {round_significant(gain.expected)}x"
+    if together is None:
+        return f"{said}."
+    whole = wanted(together.gains, objective)
+    return f"{said}; with {' and '.join(together.titles[1:])} it is {round_significant(whole.expected)}x."
+
+
+def _left(before: Outcome | None) -> tuple[Left, ...]:
+    """The largest gain left in each phase: down to its ceiling, and then to the next resource's."""
+    if before is None:
+        return ()
+    return tuple(_left_of(name, dot) for name, dot in (("prefill", before.prefill), ("decode", before.decode)))
+
+
+def _left_of(phase: str, dot: Dot) -> Left:
+    terms = {name: seconds for name, seconds in dot.terms_s.items() if name != "launch" and seconds > 0}
+    first, *rest = sorted(terms, key=lambda name: -terms[name])
+    ceiling = dot.time_s.ceiling
+    return Left(
+        phase=phase, to_ceiling=dot.time_s.expected / ceiling, ceiling=f"{first}, {scaled(ceiling, 's')}",
+        to_next=ceiling / terms[rest[0]] if rest else None,
+        next=f"{rest[0]}, {scaled(terms[rest[0]], 's')}" if rest else None,
+    )  # fmt: skip

@@ -1,0 +1,94 @@
+"""`rooflight moves`: what each change would gain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from rooflight.cli import complete, options
+from rooflight.cli.app import HELP_NAMES, Command
+from rooflight.cli.output import Answer, Output, emit, output_options
+from rooflight.cli.values import Amount, Choice, Names, Share, Whole
+
+if TYPE_CHECKING:
+    from rooflight.show.blocks import Block
+    from rooflight.show.data import Rows
+
+_GRANTED = ("acceptance", "draft_share", "hit_rate", "speculative_tokens")
+
+
+@click.command("moves", cls=Command, context_settings=HELP_NAMES)
+@options.model_argument
+@options.on_option(several=False)
+@click.option("--for", "objective", type=Choice("throughput", "latency", "ttft", "cost"), metavar="OBJECTIVE",
+              default="throughput", help="throughput (an accelerator), latency, ttft, cost. [throughput]")  # fmt: skip
+@click.option("--cards", type=Names(), metavar="CARD,...", shell_complete=complete.accelerators,
+              help="Other accelerators to try, beside the next ones up.")  # fmt: skip
+@click.option("--price", "prices", multiple=True, metavar="CARD=USD",
+              help="Dollars an hour of one accelerator: h100-sxm=2.5. May be repeated.")  # fmt: skip
+@click.option("--speculate", "speculative_tokens", type=Whole(), metavar="WHOLE",
+              help="Tokens that the speculative move drafts a step. [4]")  # fmt: skip
+@click.option("--acceptance", type=Share(), metavar="SHARE", help="Chance that a drafted token is accepted. [0.7]")
+@click.option("--draft-share", type=Amount(), metavar="SHARE",
+              help="Time of a drafted token, as a share of a decode step. [0.05]")  # fmt: skip
+@click.option("--hit-rate", type=Share(), metavar="SHARE", help="Share of a prompt that prefix caching finds. [0.5]")
+@options.field_options(*options.WORKLOAD, *options.PHASES, *options.DEPLOYMENT, swept=False)
+@output_options
+def command(
+    model: str, on: str | None, objective: str, cards: tuple[str, ...] | None, prices: tuple[str, ...], output: Output,
+    **given: Any,
+) -> int:  # fmt: skip
+    """What each change would gain in prefill, in decode and in all, and why some gain nothing.
+
+    Every move is evaluated as a deployment of its own: batch, formats, layouts, speculative decoding, prefix caching,
+    other accelerators, and what the model itself might have had.
+
+    \b
+    rooflight moves llama-3.1-70b --on 4xh100-sxm --batch 32
+    rooflight moves llama-3.1-8b --on h100 --for cost --price h100-sxm=2.5 --price h200-sxm=3.5
+
+    Exit status 1: it does not fit, and no move tried makes it fit.
+    """
+    from rooflight.library import moves
+
+    granted = {name: given[name] for name in _GRANTED if given[name] is not None}
+    found = moves(
+        model, options.require_on(on), objective=objective, cards=cards or (), prices=_prices(prices), **granted,
+        **options.fields(given),
+    )  # fmt: skip
+
+    def blocks() -> list[Block]:
+        from rooflight.show import moves as show
+
+        return show.blocks(found)
+
+    def rows() -> Rows:
+        from rooflight.show import moves as show
+
+        return show.rows(found)
+
+    def json(stream: TextIO) -> None:
+        from rooflight.show.data import write_json
+
+        write_json(found, stream)
+
+    emit(output, Answer(lambda: found.answer, blocks, rows, json))
+    helped = any(one.verdict == "helps" and one.of != "model" for one in found.moves)
+    return 0 if found.before is not None or helped else 1
+
+
+def _prices(given: tuple[str, ...]) -> dict[str, float]:
+    """CARD=USD as numbers by card; raises BadInput."""
+    from rooflight.cli.values import amount
+    from rooflight.errors import BadInput
+
+    found = {}
+    for text in given:
+        card, mark, value = text.partition("=")
+        if not mark or not card.strip():
+            raise BadInput(
+                "a price names its accelerator", where="--price", got=text, want="CARD=USD an hour, as h100-sxm=2.5"
+            )
+        found[card.strip()] = amount(value, "--price")
+    return found

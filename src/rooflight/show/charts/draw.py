@@ -1,0 +1,55 @@
+"""Which chart a value has: `rooflight.chart(value)`, and what `.chart()` of an answer calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from rooflight.errors import MissingExtra, UnknownName
+from rooflight.show.charts.chart import Chart
+from rooflight.show.charts.theme import Look
+from rooflight.spec.analysis import Analysis
+
+# Kinds of each value, the usual one first; each is a module of this room with a function of its name.
+KINDS = {
+    "Analysis": ("roofline", "waterfall", "traffic", "memory", "intensity", "comparison"),
+    "Sweep": ("batch", "pareto"),
+    "Report": ("verdicts",),
+}
+
+
+def chart(value: Any, kind: str | None = None, *, width: int | None = 800, dark: bool = False, **options: Any) -> Chart:
+    """The chart of an answer: of an Analysis, a Sweep or a Report (KINDS says which there are).
+
+    kind        left out: the value's usual one; of what does not fit its memory
+    width       of the picture in px; None: it fills what holds it, and leaves title and tables to the page
+    dark        for a dark page
+    options     of that kind: see its function in rooflight.show.charts
+
+    Raises UnknownName for a kind the value has not, MissingExtra without the extra `charts`.
+    """
+    kinds = KINDS.get(type(value).__name__)
+    if kinds is None:
+        raise UnknownName("this value has no chart", where="chart", got=type(value).__name__, want=", ".join(KINDS))
+    name = kind or usual(value)
+    if name not in kinds:
+        raise UnknownName(f"there is no such chart: {name}", where="kind", got=name, want=", ".join(kinds))
+    draw: Callable[..., Chart] = getattr(import_module(f"rooflight.show.charts.{name}"), name)
+    return draw(value, look=Look(width, dark), **options)
+
+
+def usual(value: Any) -> str:
+    """The kind of chart a value has where none is asked for."""
+    if isinstance(value, Analysis) and not value.phases:
+        return "memory"
+    return KINDS[type(value).__name__][0]
+
+
+def display(value: Any) -> dict[str, Any]:
+    """What a notebook shows of an answer, by media type: its chart, and its sentence for what shows text alone."""
+    said = getattr(value, "answer", type(value).__name__)
+    try:
+        return {**chart(value)._repr_mimebundle_(), "text/plain": said}
+    except MissingExtra as error:
+        return {"text/plain": f"{said}\n\n({error.what}: {error.try_this})"}

@@ -1,0 +1,146 @@
+"""The answer of `moves` as text, rows and JSON: what helps, what it costs, what does nothing and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from rooflight.show.blocks import Block, Bullets, Prose, Table
+from rooflight.show.data import Rows, flat, rows_of
+from rooflight.spec.moves import Combined, Dot, Gain, Move, Moves, Outcome
+from rooflight.units import round_significant, scaled
+
+_HEADINGS = {
+    "settings": "On the same machine:",
+    "machine": "Another machine:",
+    "model": "If the model or the requests were others:",
+}
+# Moves of a kind that text shows; CSV and JSON have all.
+_TEXT_MOVES = 6
+_OBJECTIVE = {"throughput": "throughput", "latency": "request", "ttft": "prefill", "cost": "throughput"}
+_GAINS = ("throughput", "request", "prefill", "decode", "cost")
+_DOES = {
+    "nothing": "Do nothing for it:",
+    "hurts": "Make it worse:",
+    "does-not-fit": "Do not fit:",
+    "not-possible": "Not possible here:",
+}
+
+
+def blocks(found: Moves) -> list[Block]:
+    """The sentence; where it stands; what helps, by where; what does not, and why; together; beliefs; assumptions."""
+    shown: list[Block] = [Prose(found.answer, "answer")]
+    if found.before is not None:
+        shown.append(_stands(found.before, found))
+    for of, title in _HEADINGS.items():
+        helping = [one for one in found.moves if one.of == of and one.verdict == "helps"]
+        if helping:
+            shown += _helping(title, helping, found.objective)
+    for verdict, title in _DOES.items():
+        others = [one for one in found.moves if one.verdict == verdict]
+        if others:
+            shown.append(Bullets(title, tuple(f"{one.title}{_shortly(one)}: {one.because}" for one in others)))
+    if found.combined is not None:
+        shown.append(_together(found.combined))
+    if found.stories:
+        shown.append(
+            Bullets("Often believed, and not so here:", tuple(f'"{s.name}": {s.words}' for s in found.stories))
+        )
+    shown.append(Bullets("Assumed:", found.assumptions))
+    shown.append(
+        Prose("Gains are as expected, in brackets at the ceiling. --format csv or json gives every move.", "note")
+    )
+    return shown
+
+
+def _stands(before: Outcome, found: Moves) -> Block:
+    left = {one.phase: one for one in found.left}
+
+    def row(name: str, dot: Dot) -> tuple[str, ...]:
+        more = left[name]
+        nearest = "" if more.next is None or more.to_next is None else f"{_times(more.to_next)} ({more.next})"
+        return (
+            name, dot.bound, scaled(dot.time_s.ceiling, "s"), scaled(dot.time_s.expected, "s"),
+            round_significant(dot.intensity_flop_per_byte), round_significant(dot.ridge_flop_per_byte),
+            _times(more.to_ceiling), nearest,
+        )  # fmt: skip
+
+    return Table(
+        title=f"Now, at batch {before.batch:,}: {_rate(before)}",
+        heads=("phase", "bound", "ceiling", "expected", "FLOP/\nbyte", "ridge", "left to\nceiling", "then to the next"),
+        left=("phase", "bound", "then to the next"),
+        rows=(row("prefill", before.prefill), row("decode", before.decode)),
+    )
+
+
+def _rate(one: Outcome) -> str:
+    each = one.tokens_per_s_per_accelerator
+    said = f"{round_significant(one.tokens_per_s.expected)} output tok/s expected"
+    if one.devices > 1:
+        said += f", {round_significant(each.expected)} an accelerator"
+    if one.usd_per_million_tokens is not None:
+        said += f", ${round_significant(one.usd_per_million_tokens.expected)} a million tokens"
+    return said + f"; a request takes {scaled(one.request_s.expected, 's')}"
+
+
+def _helping(title: str, moves: Sequence[Move], objective: str) -> list[Block]:
+    shown = moves[:_TEXT_MOVES]
+    first = (
+        "cost" if objective == "cost" and any("cost" in (one.gains or {}) for one in shown) else _OBJECTIVE[objective]
+    )
+    others = [name for name in _GAINS if name != first and any(name in (one.gains or {}) for one in shown)]
+    more = f" (the best {len(shown)} of {len(moves)})" if len(moves) > len(shown) else ""
+
+    def cells(one: Move) -> tuple[str, ...]:
+        gains = one.gains or {}
+        return (one.title, _gain(gains.get(first)), *(_expected(gains.get(name)) for name in others))
+
+    table = Table(
+        title=title + more,
+        heads=("move", f"{first}\n(ceiling)", *others),
+        left=("move",),
+        whole=("move",),
+        rows=tuple(map(cells, shown)),
+    )
+    why = Bullets("What they do, and cost:", tuple(f"{one.title}: {one.because}. Cost: {one.cost}" for one in shown))
+    return [table, why]
+
+
+def _expected(gain: Gain | None) -> str:
+    return "" if gain is None else _times(gain.expected)
+
+
+def _gain(gain: Gain | None) -> str:
+    """As expected, with the ceiling's in brackets where it differs."""
+    if gain is None:
+        return ""
+    expected, ceiling = _times(gain.expected), _times(gain.ceiling)
+    return expected if expected == ceiling else f"{expected} ({ceiling})"
+
+
+def _times(value: float) -> str:
+    return f"{value:.2f}x" if value < 10 else f"{value:,.0f}x"
+
+
+def _shortly(one: Move) -> str:
+    if not one.gains:
+        return ""
+    named = {name: gain for name, gain in one.gains.items() if name in ("throughput", "request")}
+    return " (" + ", ".join(f"{name} {_gain(gain)}" for name, gain in named.items()) + ")"
+
+
+def _together(one: Combined) -> Block:
+    gains = ", ".join(f"{name} {_gain(gain)}" for name, gain in one.gains.items())
+    return Bullets("Together:", (f"{'; '.join(one.titles)}: {gains} (evaluated as one, not multiplied)",))
+
+
+def rows(found: Moves) -> Rows:
+    """A row a move, best first."""
+    return rows_of([flat(_plain(one)) for one in found.moves])
+
+
+def _plain(one: Move) -> dict[str, Any]:
+    result: dict[str, Any] = msgspec.to_builtins(one)
+    return result

@@ -1,0 +1,71 @@
+"""`rooflight moves` from the prompt: the sentence, the tables, rows, JSON, and refusals in words."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+
+def test_it_starts_with_the_best_move(ask):
+    result = ask("moves", "8b", "--on", "h100-sxm", "--batch", "8")
+    assert result.exit_code == 0
+    first = " ".join(result.stdout.split("\n\n")[0].split())
+    assert "improves output tokens a second and accelerator" in first
+    for heading in ("On the same machine:", "Another machine:", "Do nothing for it:", "Often believed"):
+        assert heading in result.stdout
+
+
+def test_json_and_csv_hold_every_move(ask):
+    words = ("moves", "8b", "--on", "h100-sxm", "--for", "latency")
+    document = json.loads(ask(*words, "--json").stdout)
+    rows = list(csv.DictReader(io.StringIO(ask(*words, "--format", "csv").stdout)))
+    assert document["schema"] == "rooflight.moves/1"
+    assert [row["title"] for row in rows] == [move["title"] for move in document["moves"]]
+    assert float(rows[0]["gains.request.expected"]) == document["moves"][0]["gains"]["request"]["expected"]
+
+
+def test_what_does_not_fit_asks_for_what_would(ask):
+    result = ask("moves", "70b", "--on", "h100-sxm")
+    assert result.exit_code == 0
+    assert "It would with" in " ".join(result.stdout.split())
+
+
+def test_nothing_that_fits_is_exit_1(ask):
+    result = ask("moves", "70b", "--on", "l4")
+    assert result.exit_code in (0, 1)
+    helped = "It would with" in " ".join(result.stdout.split())
+    assert result.exit_code == (0 if helped else 1)
+
+
+def test_prices_and_cards_are_taken_from_the_line(ask):
+    words = ("moves", "8b", "--on", "h100-sxm", "--for", "cost", "--cards", "l40s")
+    priced = json.loads(ask(*words, "--price", "h100-sxm=2.5", "--price", "l40s=0.9", "--json").stdout)
+    (card,) = [move for move in priced["moves"] if move["title"].endswith("to l40s")]
+    assert "cost" in card["gains"]
+    assert priced["before"]["usd_per_million_tokens"]["expected"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--price", "2.5"), "a price names its accelerator"),
+        (("--price", "h100-sxm=cheap"), "is no amount"),
+        (("--price", "h1000=1"), "h1000"),
+        (("--for", "speed"), "is not one of throughput, latency, ttft, cost"),
+        (("--acceptance", "1.5"), "acceptance is out of range"),
+        (("--hit-rate", "-1"), "hit-rate is out of range"),
+        (("--speculate", "0"), "speculate is out of range"),
+        (("--draft-share", "2"), "draft-share is out of range"),
+        (("--price", "h100-sxm=0"), "a price is more than nothing"),
+        (("--cards", "nothing"), "nothing"),
+        ((), "no accelerator was named"),
+    ],
+)
+def test_bad_words_are_refused(ask, words, said):
+    on = () if not words else ("--on", "h100-sxm")
+    result = ask("moves", "8b", *on, *words)
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
