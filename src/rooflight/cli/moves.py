@@ -13,6 +13,7 @@ from rooflight.cli.values import Amount, Choice, Names, Share, Whole
 
 if TYPE_CHECKING:
     from rooflight.show.blocks import Block
+    from rooflight.show.charts.chart import Chart
     from rooflight.show.data import Rows
 
 _GRANTED = ("acceptance", "draft_share", "hit_rate", "speculative_tokens")
@@ -73,7 +74,12 @@ def command(
 
         write_json(found, stream)
 
-    emit(output, Answer(lambda: found.answer, blocks, rows, json))
+    def chart() -> Chart:
+        from rooflight.show.charts.draw import chart
+
+        return chart(found)
+
+    emit(output, Answer(lambda: found.answer, blocks, rows, json, chart))
     helped = any(one.verdict == "helps" and one.of != "model" for one in found.moves)
     return 0 if found.before is not None or helped else 1
 

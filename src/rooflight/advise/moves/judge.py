@@ -14,14 +14,12 @@ from rooflight.errors import RooflightError
 from rooflight.serve.answer import does_not_fit
 from rooflight.serve.memory import memory
 from rooflight.serve.scenario import Scenario
-from rooflight.spec.moves import Combined, Dot, Gain, Move, Outcome, Time
+from rooflight.spec.moves import GAIN_OF, Combined, Dot, Gain, Move, Outcome, Time
 from rooflight.units import scaled
 
 # Gains within this of 1 are nothing: less than what any fit is off by.
 NOTHING = 0.02
 _MOST_COMBINED = 3
-# Which gain an objective looks at; cost without prices is accelerator time, which is throughput's.
-_GAINS = {"throughput": "throughput", "latency": "request", "ttft": "prefill", "cost": "cost"}
 _ORDER = ("helps", "nothing", "hurts", "does-not-fit", "not-possible")
 
 
@@ -44,7 +42,7 @@ def _faster(before: Time, after: Time) -> Gain:
 
 def wanted(found: dict[str, Gain], objective: str) -> Gain:
     """The gain an objective looks at."""
-    return found.get(_GAINS[objective]) or found["throughput"]
+    return found.get(GAIN_OF[objective]) or found["throughput"]
 
 
 def judged(sc: Scenario, before: Outcome | None, objective: str, asked: Asked) -> list[Move]:
