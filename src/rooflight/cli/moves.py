@@ -12,8 +12,11 @@ from rooflight.cli.output import Answer, Output, emit, output_options
 from rooflight.cli.values import Amount, Choice, Names, Share, Whole
 
 if TYPE_CHECKING:
+    from rooflight.serve.scenario import Scenario
     from rooflight.show.blocks import Block
+    from rooflight.show.charts.chart import Chart
     from rooflight.show.data import Rows
+    from rooflight.spec.analysis import Analysis
 
 _GRANTED = ("acceptance", "draft_share", "hit_rate", "speculative_tokens")
 
@@ -34,10 +37,12 @@ _GRANTED = ("acceptance", "draft_share", "hit_rate", "speculative_tokens")
               help="Time of a drafted token, as a share of a decode step. [0.05]")  # fmt: skip
 @click.option("--hit-rate", type=Share(), metavar="SHARE", help="Share of a prompt that prefix caching finds. [0.5]")
 @options.field_options(*options.WORKLOAD, *options.PHASES, *options.DEPLOYMENT, swept=False)
+@click.option("--chart", "kind", type=Choice("gains", "roofline"), metavar="KIND", default="gains",
+              help="Picture of -o FILE.svg, .png, .html: gains, or roofline with arrows. [gains]")  # fmt: skip
 @output_options
 def command(
-    model: str, on: str | None, objective: str, cards: tuple[str, ...] | None, prices: tuple[str, ...], output: Output,
-    **given: Any,
+    model: str, on: str | None, objective: str, cards: tuple[str, ...] | None, prices: tuple[str, ...], kind: str,
+    output: Output, **given: Any,
 ) -> int:  # fmt: skip
     """What each change would gain in prefill, in decode and in all, and why some gain nothing.
 
@@ -50,13 +55,16 @@ def command(
 
     Exit status 1: it does not fit, and no move tried makes it fit.
     """
-    from rooflight.library import moves
+    from rooflight.library import make_scenario, moves
 
     granted = {name: given[name] for name in _GRANTED if given[name] is not None}
     found = moves(
         model, options.require_on(on), objective=objective, cards=cards or (), prices=_prices(prices), **granted,
         **options.fields(given),
     )  # fmt: skip
+
+    if kind == "roofline":
+        before, after = _arrows(make_scenario(model, options.require_on(on), **options.fields(given)), objective)
 
     def blocks() -> list[Block]:
         from rooflight.show import moves as show
@@ -73,9 +81,23 @@ def command(
 
         write_json(found, stream)
 
-    emit(output, Answer(lambda: found.answer, blocks, rows, json))
+    def chart() -> Chart:
+        from rooflight.show.charts.draw import chart
+
+        return chart(found) if kind == "gains" else chart(before, "roofline", after=after)
+
+    emit(output, Answer(lambda: found.answer, blocks, rows, json, chart))
     helped = any(one.verdict == "helps" and one.of != "model" for one in found.moves)
     return 0 if found.before is not None or helped else 1
+
+
+def _arrows(sc: Scenario, objective: str) -> tuple[Analysis, Analysis | None]:
+    """The analysis as it is, and with the best settings of the same machine."""
+    from rooflight.advise.moves.report import improved
+    from rooflight.serve.analyze import analyze
+
+    after = improved(sc, objective)
+    return analyze(sc), None if after is None else analyze(after)
 
 
 def _prices(given: tuple[str, ...]) -> dict[str, float]:

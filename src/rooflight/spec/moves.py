@@ -6,8 +6,12 @@ from typing import Any
 
 import msgspec
 
+from rooflight.spec.shown import Shown
+
 SCHEMA = "rooflight.moves/1"
-OBJECTIVES = ("throughput", "latency", "ttft", "cost")
+# The gain each objective looks at; cost without prices is accelerator time, which is throughput's.
+GAIN_OF = {"throughput": "throughput", "latency": "request", "ttft": "prefill", "cost": "cost"}
+OBJECTIVES = tuple(GAIN_OF)
 
 
 class Time(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,7 +119,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     words: str
 
 
-class Moves(msgspec.Struct, frozen=True, kw_only=True):
+class Moves(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """What `rooflight.moves` returns; `moves` ranked by the objective. `to_dict()` is the documented JSON."""
 
     schema: str = SCHEMA

@@ -69,3 +69,10 @@ def test_bad_words_are_refused(ask, words, said):
     result = ask("moves", "8b", *on, *words)
     assert result.exit_code == 2
     assert said in " ".join(result.stderr.split())
+
+
+def test_arrows_lead_to_the_best_settings(ask, tmp_path):
+    file = tmp_path / "arrows.svg"
+    result = ask("moves", "8b", "--on", "h100-sxm", "--batch", "8", "--chart", "roofline", "-o", str(file))
+    assert result.exit_code == 0
+    assert "batch 8 to" in " ".join(file.read_text().split())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import msgspec
 
 from rooflight.advise.moves import kernels, machines, models, serving, settings  # noqa: F401 - they register their moves
@@ -14,14 +12,11 @@ from rooflight.errors import RooflightError
 from rooflight.serve.answer import does_not_fit
 from rooflight.serve.memory import memory
 from rooflight.serve.scenario import Scenario
-from rooflight.spec.moves import Combined, Dot, Gain, Move, Outcome, Time
+from rooflight.spec.moves import GAIN_OF, Dot, Gain, Move, Outcome, Time
 from rooflight.units import scaled
 
 # Gains within this of 1 are nothing: less than what any fit is off by.
 NOTHING = 0.02
-_MOST_COMBINED = 3
-# Which gain an objective looks at; cost without prices is accelerator time, which is throughput's.
-_GAINS = {"throughput": "throughput", "latency": "request", "ttft": "prefill", "cost": "cost"}
 _ORDER = ("helps", "nothing", "hurts", "does-not-fit", "not-possible")
 
 
@@ -44,7 +39,7 @@ def _faster(before: Time, after: Time) -> Gain:
 
 def wanted(found: dict[str, Gain], objective: str) -> Gain:
     """The gain an objective looks at."""
-    return found.get(_GAINS[objective]) or found["throughput"]
+    return found.get(GAIN_OF[objective]) or found["throughput"]
 
 
 def judged(sc: Scenario, before: Outcome | None, objective: str, asked: Asked) -> list[Move]:
@@ -140,65 +135,6 @@ def _differ(one: float, other: float) -> bool:
 
 def _from_to(one: float, other: float) -> str:
     return f"{scaled(one, 's')} to {scaled(other, 's')}"
-
-
-def combined(sc: Scenario, before: Outcome | None, objective: str, asked: Asked) -> Combined | None:
-    """The best few settings of the same machine together: the best first, then the best beside it, and so on."""
-    if before is None:
-        return None
-    now = sc
-    titles: list[str] = []
-    used: set[str] = set()
-    best = before
-    for _ in range(_MOST_COMBINED):
-        step = max(
-            _settings(now, used, asked),
-            key=lambda found: wanted(gains(before, found[2]), objective).expected,
-            default=None,
-        )
-        if step is None or _no_gain(before, best, step[2], objective):
-            break
-        kind, option, best = step
-        used.add(kind)
-        titles.append(option.title)
-        now = option.after or now
-    if len(titles) < 2:
-        return None
-    now, titles, best = _filled(sc, now, titles, best, objective, asked)
-    return Combined(titles=tuple(titles), gains=gains(before, best), after=best)
-
-
-def _filled(
-    sc: Scenario, now: Scenario, titles: list[str], best: Outcome, objective: str, asked: Asked
-) -> tuple[Scenario, list[str], Outcome]:
-    """Where the batch was raised to what memory holds: raised again to what it holds by now."""
-    full = changed(now, batch=best.max_batch) if best.max_batch > best.batch > sc.workload.batch else now
-    found = outcome(full, asked.price(sc))
-    if full is now or wanted(gains(best, found), objective).expected < 1 + NOTHING:
-        return now, titles, best
-    named = [title for title in titles if not title.startswith("batch ")]
-    return full, [f"batch {sc.workload.batch:,} to {found.batch:,}", *named], found
-
-
-def _no_gain(before: Outcome, held: Outcome, tried: Outcome, objective: str) -> bool:
-    one, other = (wanted(gains(before, result), objective).expected for result in (held, tried))
-    return other < one * (1 + NOTHING)
-
-
-def _settings(sc: Scenario, used: set[str], asked: Asked) -> Iterator[tuple[str, Option, Outcome]]:
-    """What may be set on this machine beside what is set already: that fits, and is a scenario of its own."""
-    for kind in KINDS:
-        if kind.of != "settings" or kind.alone or kind.name in used:
-            continue
-        for option in kind.options(sc, asked):
-            if option.after is None:
-                continue
-            try:
-                found = outcome(option.after, asked.price(sc))
-            except RooflightError:
-                continue
-            if found.fits or sc.deployment.ignore_capacity:
-                yield kind.name, option, found
 
 
 def settled(sc: Scenario) -> Scenario:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rooflight.advise.moves.judge import combined, judged, settled, wanted
+from rooflight.advise.moves.combine import best_settings, combined
+from rooflight.advise.moves.judge import judged, settled, wanted
 from rooflight.advise.moves.option import Asked
 from rooflight.advise.moves.outcome import outcome
 from rooflight.advise.moves.stories import stories
@@ -49,6 +50,15 @@ def moves(sc: Scenario, objective: str = "throughput", asked: Asked | None = Non
         stories=stories(sc, before, asked) if before is not None else (),
         assumptions=tuple(dict.fromkeys((*sc.assumptions, *(words for one in found for words in one.assumed)))),
     )
+
+
+def improved(sc: Scenario, objective: str = "throughput") -> Scenario | None:
+    """The scenario with the best settings of the same machine; None where it does not fit or nothing helps."""
+    sc = settled(sc)
+    if not memory(sc).fits:
+        return None
+    after, titles, _ = best_settings(sc, outcome(sc), objective, Asked())
+    return after if titles else None
 
 
 def _answer(sc: Scenario, before: Outcome | None, objective: str, found: list[Move], together: Combined | None) -> str:
