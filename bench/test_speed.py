@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -82,6 +83,25 @@ def test_expected_beside_ceilings(benchmark, model, what):
     else:
         seconds = benchmark(lambda: expected_decode(sc, engine)).seconds
     assert seconds.shape == points.shape
+
+
+def test_compare_as_a_process(benchmark, tmp_path):
+    """20 cards over a log of 20,000 requests of every length, start of the process included."""
+    rng = np.random.default_rng(7)
+    lengths = np.stack([rng.lognormal(6.8, 0.8, 20_000), rng.lognormal(4.8, 0.9, 20_000)]).astype(int) + 1
+    log = tmp_path / "requests.csv"
+    log.write_text("isl,osl\n" + "\n".join(f"{isl},{osl}" for isl, osl in lengths.T) + "\n", encoding="utf-8")
+    cards = (
+        "h100-sxm,h200-sxm,b200,a100-sxm4-80gb,a100-sxm4-40gb,h20,h100-nvl,h100-pcie,gh200-96gb,l40s,l40,a40,"
+        "rtx-5090,rtx-6000-ada,mi300x,mi325x,mi350x,gaudi3,tpu-v5p,tpu-v6e"
+    )
+    words = ["compare", "llama-3.1-8b", "--on", cards, "--log", str(log), "--batch", "32", "--format", "json"]
+    done = benchmark.pedantic(
+        subprocess.run, args=([sys.executable, "-m", "rooflight", *words],), kwargs={"capture_output": True}, rounds=5
+    )
+    answer = json.loads(done.stdout)
+    assert len(answer["compared"]) == 20
+    assert answer["mix"]["requests"] == 20_000
 
 
 @pytest.mark.parametrize("model", ["meta-llama/Meta-Llama-3.1-70B", "deepseek-ai/DeepSeek-V3"])

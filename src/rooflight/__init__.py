@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rooflight.errors import BadConfig, BadInput, MissingExtra, MissingFact, RooflightError, UnknownName
-    from rooflight.library import accelerator, analyze, check, model, moves, sweep
+    from rooflight.library import accelerator, analyze, check, compare, model, moves, sweep
     from rooflight.show.charts.draw import chart, display
     from rooflight.spec.accelerator import Accelerator
     from rooflight.spec.analysis import Analysis
+    from rooflight.spec.comparison import Comparison
     from rooflight.spec.deployment import Deployment
     from rooflight.spec.model import Model
     from rooflight.spec.workload import Workload
@@ -29,6 +30,7 @@ _HOME = {
     "analyze": "rooflight.library",
     "chart": "rooflight.show.charts.draw",
     "check": "rooflight.library",
+    "compare": "rooflight.library",
     "display": "rooflight.show.charts.draw",
     "model": "rooflight.library",
     "moves": "rooflight.library",
@@ -37,6 +39,7 @@ _HOME = {
     "Analysis": "rooflight.spec.analysis",
     "BadConfig": "rooflight.errors",
     "BadInput": "rooflight.errors",
+    "Comparison": "rooflight.spec.comparison",
     "Deployment": "rooflight.spec.deployment",
     "MissingExtra": "rooflight.errors",
     "MissingFact": "rooflight.errors",
@@ -51,6 +54,7 @@ __all__ = [
     "Analysis",
     "BadConfig",
     "BadInput",
+    "Comparison",
     "Deployment",
     "MissingExtra",
     "MissingFact",
@@ -62,6 +66,7 @@ __all__ = [
     "analyze",
     "chart",
     "check",
+    "compare",
     "display",
     "model",
     "moves",

@@ -16,6 +16,7 @@ from rooflight.spec.workload import Workload
 if TYPE_CHECKING:
     from rooflight.serve.sweep import Sweep
     from rooflight.spec.analysis import Analysis
+    from rooflight.spec.comparison import Comparison
     from rooflight.spec.measurement import Report
     from rooflight.spec.moves import Moves
 
@@ -102,6 +103,49 @@ def check(
     from rooflight.advise.check import check as judged
 
     return judged(source, configs=configs)
+
+
+def compare(
+    model: str | Path | Model,
+    on: str | Accelerator | Sequence[str | Accelerator],
+    *,
+    log: str | Path | Iterable[Sequence[Any]] | None = None,
+    log_columns: Sequence[str] | None = None,
+    batch: int | str | None = None,
+    objective: str = "throughput",
+    prices: Mapping[str, float] | None = None,
+    workload: Workload | None = None,
+    deployment: Deployment | None = None,
+    **fields: Any,
+) -> Comparison:
+    """Which accelerators serve a mix of requests best, by how much in prefill and in decode, and why.
+
+    The mix is `isl` and `osl`, or a log: a CSV, JSON-lines or Parquet file, or pairs (isl, osl). `batch` is a number
+    (left out: 1), or "max": each deployment at the largest that fits. tp, pp, ep, dp, weights, kv_cache and engine may
+    be lists: every combination is a deployment. `prices` are dollars an hour of one accelerator, by name. `objective`
+    is "throughput", "accelerator", "latency", "cost" or "energy".
+
+    Raises BadInput for a log, a price or a layout that cannot be, and as analyze does.
+    """
+    from rooflight.advise.compare import compare as compared
+    from rooflight.advise.inputs import axes_of, batch_of, check_mix, log_of, prices_of
+
+    axes, single = axes_of(fields)
+    load, layout = _split(workload, deployment, single)
+    check_mix(load, log is not None)
+    names = [on] if isinstance(on, str | Accelerator) else list(on)
+    devices = [_devices(name) for name in names]
+    return compared(
+        _model(model),
+        devices,
+        axes,
+        log=log_of(log, log_columns),
+        batch=batch_of(batch, load),
+        objective=objective,
+        prices=prices_of(prices or {}, [card for card, _ in devices]),
+        workload=load,
+        deployment=layout,
+    )
 
 
 def moves(

@@ -26,6 +26,7 @@ DOCUMENTS = (
     "rooflight.show.sweep.Summary",
     "rooflight.spec.moves.Moves",
     "rooflight.show.sweep.Row",
+    "rooflight.spec.comparison.Comparison",
     "rooflight.show.models.Listing",
     "rooflight.show.models.Page",
     "rooflight.show.accelerators.Listing",

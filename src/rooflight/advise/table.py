@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import sys
@@ -32,12 +33,18 @@ class RawRow(msgspec.Struct, frozen=True):
 class Table:
     """A file's columns, then its rows once; open until the `with` block ends. `notes` grows while rows are read."""
 
-    def __init__(self, path: str | Path, needed: Iterable[str]) -> None:
-        """Open the file ("-": standard input), read its header. Raises BadInput or BadConfig where it is no table."""
-        self.name = "standard input" if str(path) == "-" else str(path)
+    def __init__(
+        self, path: str | Path, needed: Iterable[str], *, file: io.BufferedReader | None = None, want: str = _WANT
+    ) -> None:
+        """Open the file ("-": standard input), read its header. Raises BadInput or BadConfig where it is no table.
+
+        file: what to read where the path's own bytes are packed; want: what a good file would be, for messages.
+        """
+        self.name = name_of(path)
         self.notes: list[str] = []
         self._binary = False
-        self._file = _opened(Path(path))
+        self._want = want
+        self._file = opened(path) if file is None else file
         try:
             self._lines = self._decoded(self._file)
             self.columns = self._header(set(needed))
@@ -67,7 +74,7 @@ class Table:
         if not some:
             raise BadConfig(
                 f"{self.name} holds a header and no rows", where=self.name, got="one line",
-                want="a row a measurement below the header",
+                want="rows below the header",
             )  # fmt: skip
 
     def _records(self) -> Iterator[tuple[int, int, list[str], str | None]]:
@@ -89,7 +96,7 @@ class Table:
         while first is not None and not first.strip():
             skipped, first = skipped + 1, next(self._lines, None)
         if first is None:
-            raise BadConfig(f"{self.name} is empty", where=self.name, got="no lines", want=_WANT)
+            raise BadConfig(f"{self.name} is empty", where=self.name, got="no lines", want=self._want)
         if any(ord(one) < ord(" ") and one not in "\t\r\n" for one in first):
             raise self._no_text()
         counts = {mark: first.count(mark) for mark in _DELIMITERS}
@@ -102,7 +109,7 @@ class Table:
             columns = tuple(cell.strip() for cell in next(reader))
         except csv.Error as error:
             raise BadConfig(
-                f"{self.name} has no readable header", where=self.name, got=str(error), want=_WANT
+                f"{self.name} has no readable header", where=self.name, got=str(error), want=self._want
             ) from None
         self._header_lines = skipped + reader.line_num
         self._check(columns, needed)
@@ -126,12 +133,12 @@ class Table:
                 f"{self.name} lacks the column{'s' * (len(missing) > 1)} {', '.join(missing)}",
                 where=f"{self.name}, line 1",
                 got=shown,
-                want=_WANT,
+                want=self._want,
                 try_this=f"{', '.join(near)} spelled as here" if near else None,
             )
 
     def _no_text(self) -> BadConfig:
-        return BadConfig(f"{self.name} is not text", where=self.name, got="control characters", want=_WANT)
+        return BadConfig(f"{self.name} is not text", where=self.name, got="control characters", want=self._want)
 
     def _decoded(self, file: io.BufferedReader) -> Iterator[str]:
         """Lines as text: UTF-8, and a line that is not as Windows-1252 (said once, with the line's number)."""
@@ -155,7 +162,12 @@ class Table:
 
     def _as_utf16(self, file: io.BufferedReader) -> Iterator[str]:
         self.notes.append("read as UTF-16, as its byte-order mark says")
-        yield from io.TextIOWrapper(file, encoding="utf-16", errors="replace", newline="")
+        text = io.TextIOWrapper(file, encoding="utf-16", errors="replace", newline="")
+        try:
+            yield from text
+        finally:  # the file is closed by who opened it, not by whoever clears up the wrapper
+            with contextlib.suppress(ValueError):
+                text.detach()
 
 
 def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
@@ -184,15 +196,21 @@ def _row(line: int, cells: list[str], width: int, problem: str | None) -> RawRow
     return RawRow(line, tuple((cells + [""] * width)[:width]), problem)
 
 
-def _opened(path: Path) -> io.BufferedReader:
+def name_of(path: str | Path) -> str:
+    """What a message calls a file."""
+    return "standard input" if str(path) == "-" else str(path)
+
+
+def opened(path: str | Path, want: str = _WANT) -> io.BufferedReader:
+    """The file's bytes ("-": standard input). Raises BadInput where it cannot be opened."""
     where = str(path)
     if where == "-":
         return io.BufferedReader(io.FileIO(sys.stdin.fileno(), closefd=False))
     try:
-        if path.is_dir():
-            raise BadInput(f"{where} is a directory", where=where, got="a directory", want=_WANT)
-        return path.open("rb")
+        if Path(path).is_dir():
+            raise BadInput(f"{where} is a directory", where=where, got="a directory", want=want)
+        return Path(path).open("rb")
     except FileNotFoundError:
-        raise BadInput(f"there is no file {where}", where=where, got="nothing", want=_WANT) from None
+        raise BadInput(f"there is no file {where}", where=where, got="nothing", want=want) from None
     except (OSError, ValueError) as error:
-        raise BadInput(f"{where} cannot be read", where=where, got=str(error)[:200], want=_WANT) from None
+        raise BadInput(f"{where} cannot be read", where=where, got=str(error)[:200], want=want) from None

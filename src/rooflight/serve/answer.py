@@ -75,6 +75,11 @@ def where(sc: Scenario) -> str:
 
 def does_not_fit(sc: Scenario, held: MemoryBlock) -> str:
     """Why it does not fit, and what would: more devices, or a narrower format."""
+    return f"{too_big(sc, held)}. {_remedy(sc)}"
+
+
+def too_big(sc: Scenario, held: MemoryBlock) -> str:
+    """Why it does not fit: what is needed, what there is, and which part is too much."""
     allowed = held.usable_bytes - held.withheld_bytes
     needed = held.weights_bytes + held.kv_bytes + held.activation_bytes + held.engine_bytes
     if held.max_batch >= 1:
@@ -85,7 +90,7 @@ def does_not_fit(sc: Scenario, held: MemoryBlock) -> str:
         cause = f"the weights alone are {scaled(held.weights_bytes, 'B')}"
     return (
         f"{sc.model.id} does not fit on {where(sc)}: it needs {scaled(needed, 'B')}, an engine may use "
-        f"{scaled(allowed, 'B')}; {cause}. {_remedy(sc)}"
+        f"{scaled(allowed, 'B')}; {cause}"
     )
 
 

@@ -71,10 +71,13 @@ def decode_parts(sc: Scenario, *, sequences: Number, context: Number) -> Parts:
     return step_parts(sc, steps.decode(sequences=sequences, context=context))
 
 
-def prefill_parts(sc: Scenario, *, prompts: Number = 1) -> Parts:
-    """The parts of a prefill of the workload's prompts on one replica."""
-    load = sc.workload
-    return step_parts(sc, steps.prefill(sequences=prompts, isl=load.isl, cached_prefix=load.cached_prefix))
+def prefill_parts(
+    sc: Scenario, *, prompts: Number = 1, isl: Number | None = None, cached_prefix: Number | None = None
+) -> Parts:
+    """The parts of a prefill on one replica: of the workload's prompts, or of others."""
+    isl = sc.workload.isl if isl is None else isl
+    cached_prefix = sc.workload.cached_prefix if cached_prefix is None else cached_prefix
+    return step_parts(sc, steps.prefill(sequences=prompts, isl=isl, cached_prefix=cached_prefix))
 
 
 def expert_layers(sc: Scenario) -> int:
@@ -124,17 +127,27 @@ def eager_s(sc: Scenario) -> Number:
     return steps.total(ops).launches * EAGER_KERNEL_S
 
 
-def expected_decode(sc: Scenario, engine: Engine) -> Expected:
-    """One decode step of all sequences, nobody being prefilled beside it."""
-    share = share_out(sc.workload.batch, sc.layout)
-    part = decode_parts(sc, sequences=share.sequences, context=context_tokens(sc.workload))
+def expected_decode(
+    sc: Scenario, engine: Engine, *, batch: Number | None = None, context: Number | None = None
+) -> Expected:
+    """One decode step of all sequences, nobody being prefilled beside it; of the workload, or of another batch."""
+    share = share_out(sc.workload.batch if batch is None else batch, sc.layout)
+    context = context_tokens(sc.workload) if context is None else context
+    part = decode_parts(sc, sequences=share.sequences, context=context)
     return expected(sc, engine, part, sequences=share.sequences)
 
 
-def expected_prefill(sc: Scenario, engine: Engine) -> Expected:
-    """The prefill of prefill_batch prompts, nobody decoding beside it."""
-    share = share_out(sc.workload.prefill_batch, sc.layout)
-    part = prefill_parts(sc, prompts=share.sequences)
+def expected_prefill(
+    sc: Scenario,
+    engine: Engine,
+    *,
+    isl: Number | None = None,
+    prompts: Number | None = None,
+    cached_prefix: Number | None = None,
+) -> Expected:
+    """The prefill of prefill_batch prompts, nobody decoding beside it; of the workload's, or of others."""
+    share = share_out(sc.workload.prefill_batch if prompts is None else prompts, sc.layout)
+    part = prefill_parts(sc, prompts=share.sequences, isl=isl, cached_prefix=cached_prefix)
     stages = sc.layout.pp
     plain = expected(sc, engine, part, sequences=share.sequences, fill=(share.passes + stages - 1) / stages)
     seconds = plain.seconds * engine.prefill_share

@@ -76,13 +76,16 @@ def mixed(sc: Scenario) -> PhaseTime:
     return _phase(sc, step, share, tokens=load.batch, users=load.batch)
 
 
-def prefill(sc: Scenario, *, isl: Number | None = None, prompts: Number | None = None) -> PhaseTime:
+def prefill(
+    sc: Scenario, *, isl: Number | None = None, prompts: Number | None = None, cached_prefix: Number | None = None
+) -> PhaseTime:
     """The prefill of prefill_batch prompts; in a pipeline the passes (or chunks of one) overlap on the stages."""
     load = sc.workload
     isl = load.isl if isl is None else isl
     prompts = load.prefill_batch if prompts is None else prompts
+    cached_prefix = load.cached_prefix if cached_prefix is None else cached_prefix
     share = share_out(prompts, sc.layout)
-    step = steps.prefill(sequences=share.sequences, isl=isl, cached_prefix=load.cached_prefix)
+    step = steps.prefill(sequences=share.sequences, isl=isl, cached_prefix=cached_prefix)
     stages = sc.layout.pp
     return _phase(
         sc, step, share, tokens=prompts * isl, users=None,

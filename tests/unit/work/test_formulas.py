@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from rooflight.roofline import formulas as roofline_formulas
+from rooflight.serve import formulas as serve_formulas
 from rooflight.spec.formats import FORMATS, format_named
 from rooflight.spec.model import Linear, Reach
 from rooflight.work import formulas, reach, storage
 
-MODULES = (formulas, storage, reach, roofline_formulas)
+MODULES = (formulas, storage, reach, roofline_formulas, serve_formulas)
 # "Check: name value, name value -> field value, field value (a remark)." or "Check: expression == expression."
 CHECK = re.compile(r"Check: (.+?)\.(?= |$)")
 WORDS = {"True": True, "False": False, "None": None}

@@ -1,0 +1,135 @@
+"""`rooflight compare`: several deployments on one mix of requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from rooflight.cli import options, ranges
+from rooflight.cli.app import HELP_NAMES, Command
+from rooflight.cli.options import Option
+from rooflight.cli.output import Answer, Output, emit, output_options
+from rooflight.cli.values import Choice, Value, amount, whole
+from rooflight.errors import BadInput
+
+if TYPE_CHECKING:
+    from rooflight.show.blocks import Block
+    from rooflight.show.data import Rows
+
+
+class Batch(Value):
+    """A number of sequences, or as many as fit."""
+
+    name = "n|max"
+
+    def read(self, text: str, where: str) -> int | float | str:
+        return "max" if text.strip().lower() == "max" else whole(text, where)
+
+
+# The fields that make a mix; a decode step's context follows from the lengths.
+_MIX = tuple(option for option in options.WORKLOAD if option.field in ("prefill_batch", "isl", "osl", "cached_prefix"))
+_LAYOUTS = tuple(option._replace(axis=option.axis or option.field == "engine") for option in options.DEPLOYMENT)
+_WORKLOAD = tuple(option._replace(axis=False) for option in _MIX)
+_BATCH = Option(
+    "batch",
+    ("--batch", "--concurrency", "--max-num-seqs"),
+    Batch(),
+    "Sequences decoding at once, whole deployment; max: as many as fit on each. [1]",
+)
+
+
+@click.command("compare", cls=Command, context_settings=HELP_NAMES)
+@options.model_argument
+@options.on_option(several=True)
+@click.option(
+    "--log",
+    type=click.Path(),
+    metavar="FILE",
+    help="Requests in place of --isl and --osl: CSV, JSON lines or Parquet, gzip or not; - for standard input.",
+)
+@click.option(
+    "--log-columns",
+    metavar="IN,OUT",
+    help="Columns of input and output lengths, and of cached prefixes. [by their usual names]",
+)
+@click.option(
+    "--price", multiple=True, metavar="CARD=USD_PER_HOUR", help="What one accelerator costs. May be repeated."
+)
+@click.option("--for", "objective", type=Choice("throughput", "accelerator", "latency", "cost", "energy"),
+              default="throughput", metavar="throughput|accelerator|latency|cost|energy",
+              help="What the best is sought in. [throughput]")  # fmt: skip
+@options.field_options(_BATCH, *_WORKLOAD, *_LAYOUTS, swept=True)
+@output_options
+def command(
+    model: str, on: tuple[str, ...], log: str | None, log_columns: str | None, price: tuple[str, ...], objective: str,
+    output: Output, **given: Any,
+) -> int:  # fmt: skip
+    """Which accelerators serve a mix of requests best: in prefill, in decode and end to end, and why.
+
+    Machine time of a request is its prefill and its part of the decode steps it shares with the batch. Speed-ups are
+    over the first accelerator. Options shown with several values (tp 1,2; weights bf16,fp8) make a deployment of each.
+
+    \b
+    rooflight compare llama-3.1-70b --on 4xh100-sxm,2xh200-sxm,2xmi300x --weights fp8 --batch 32
+    rooflight compare llama-3.1-8b --on h100,h200,l40s --log requests.csv --batch max --price h100=2.5 --price h200=3.5
+
+    Exit status 1: it fits on none of them.
+    """
+    from rooflight.library import compare
+    from rooflight.show import compare as show
+    from rooflight.show.data import write_json
+
+    _check_files(log, output)
+    cards = ranges.names(",".join(options.require_on(on)), "--on")
+    fields = {name: _single(value) for name, value in options.fields(given).items()}
+    comparison = compare(
+        model,
+        cards,
+        log=log,
+        log_columns=None if log_columns is None else log_columns.split(","),
+        objective=objective,
+        prices=prices(price),
+        **fields,
+    )
+
+    def blocks() -> list[Block]:
+        return show.blocks(comparison)
+
+    def rows() -> Rows:
+        return show.rows(comparison)
+
+    def json(stream: TextIO) -> None:
+        write_json(comparison, stream)
+
+    emit(output, Answer(lambda: comparison.answer, blocks, rows, json))
+    return 0 if comparison.answered else 1
+
+
+def _single(value: Any) -> Any:
+    """An option that may have several values, as the library takes it."""
+    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+
+def prices(texts: Sequence[str]) -> dict[str, float]:
+    """`h100-sxm=2.50`, several with commas between. Raises BadInput."""
+    found: dict[str, float] = {}
+    for text in (part for given in texts for part in given.split(",")):
+        card, equals, price = text.rpartition("=")
+        if not equals or not card.strip():
+            raise BadInput(
+                f"{text[:60]!r} is no price", where="--price", got=text[:60], want="CARD=USD_PER_HOUR",
+                try_this="--price h100-sxm=2.50",
+            )  # fmt: skip
+        card = card.strip()
+        if card in found:
+            raise BadInput(f"{card} has two prices", where="--price", got=", ".join(texts), want="one")
+        found[card] = amount(price.strip().removeprefix("$"), f"--price {card}")
+    return found
+
+
+def _check_files(log: str | None, output: Output) -> None:
+    if log is not None and output.file is not None and Path(output.file).resolve() == Path(log).resolve():
+        raise BadInput("the answer would overwrite the log", where="--output", got=output.file, want="another file")

@@ -1,0 +1,150 @@
+"""What must hold of every mix of requests on every machine, and of every file that is given as a log."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import rooflight
+from laws.strategies import cards, deployments, models
+from rooflight.advise.log import read_log
+from rooflight.advise.outcome import total
+from rooflight.catalog.calibration import engine_named
+from rooflight.errors import RooflightError
+from rooflight.serve import formulas
+from rooflight.serve import mix as mixes
+from rooflight.serve.metrics import bends
+from rooflight.serve.scenario import scenario
+from rooflight.spec.mix import Requests
+from rooflight.spec.workload import Workload
+
+ROUNDING = 1 + 1e-9
+requests = st.lists(st.tuples(st.integers(1, 20_000), st.integers(0, 2000), st.floats(0, 0.99)), min_size=1, max_size=6)
+batches = st.integers(1, 300)
+
+
+def log_of(drawn) -> Requests:
+    isl, osl = (np.array([one[place] for one in drawn], dtype=float) for place in (0, 1))
+    return Requests(isl=isl, osl=osl, cached=np.floor(isl * np.array([one[2] for one in drawn])))
+
+
+def parts(model, card, layout, batch, given_requests):
+    sc = scenario(model, card, None, Workload(batch=batch), layout)
+    mix = mixes.summary(given_requests)
+    lengths = mixes.lengths(given_requests, mix, bends=bends(sc))
+    engine = engine_named(None, card.family)
+    return mixes.prefill_part(sc, engine, lengths), mixes.decode_part(sc, engine, lengths)
+
+
+@given(model=models(), card=cards, layout=deployments, batch=batches, drawn=requests)
+@settings(max_examples=60, deadline=None)
+def test_times_of_a_mix_stand_in_order(model, card, layout, batch, drawn):
+    """ceiling <= roofline <= expected, low <= expected <= high; and perfect overlap is never slower than none."""
+    prefill, decode = parts(model, card, layout, batch, log_of(drawn))
+    for span in (prefill.span, decode.span, total(prefill.span, decode.span)):
+        assert 0 <= span.ceiling <= span.roofline * ROUNDING
+        assert span.roofline <= span.expected * ROUNDING
+        assert span.ceiling <= span.low * ROUNDING
+        assert span.low <= span.expected * ROUNDING
+        assert span.expected <= span.high * ROUNDING
+    sums = {
+        name: prefill.of_request(getattr(prefill, name)) + decode.of_request(getattr(decode, name))
+        for name in ("compute_s", "memory_s", "link_s")
+    }
+    least = formulas.overlapped_s(**sums, weights_s=prefill.of_request(prefill.weights_s))
+    assert 0 < least <= (prefill.span.ceiling + decode.span.ceiling) * ROUNDING
+
+
+@given(model=models(), card=cards, layout=deployments, batch=batches, drawn=requests, more=st.floats(1, 8))
+@settings(max_examples=40, deadline=None)
+def test_more_bandwidth_or_compute_is_never_slower(model, card, layout, batch, drawn, more):
+    """At the ceiling and at the roofline, in both phases."""
+    before = parts(model, card, layout, batch, log_of(drawn))
+    wider = msgspec.structs.replace(card, memory_bytes_per_s=card.memory_bytes_per_s * more)
+    faster = msgspec.structs.replace(
+        card,
+        peak_flop_per_s={name: rate * more for name, rate in card.peak_flop_per_s.items()},
+        fast_flop_per_s={name: rate * more for name, rate in card.fast_flop_per_s.items()},
+    )
+    for better in (wider, faster):
+        for one, other in zip(parts(model, better, layout, batch, log_of(drawn)), before, strict=True):
+            assert one.span.ceiling <= other.span.ceiling * ROUNDING
+            assert one.span.roofline <= other.span.roofline * ROUNDING
+
+
+@given(model=models(), card=cards, layout=deployments, batch=batches, drawn=requests, seed=st.randoms())
+@settings(max_examples=40, deadline=None)
+def test_order_and_repetition_of_requests_change_nothing(model, card, layout, batch, drawn, seed):
+    shuffled = drawn * 3
+    seed.shuffle(shuffled)
+    once, thrice = (parts(model, card, layout, batch, log_of(some)) for some in (drawn, shuffled))
+    for one, other in zip(once, thrice, strict=True):
+        assert float(one.span.expected) == pytest.approx(float(other.span.expected), rel=1e-6)
+
+
+@given(drawn=requests, ratio=st.floats(1 / 64, 64))
+@settings(max_examples=100, deadline=None)
+def test_a_cut_keeps_the_total(drawn, ratio):
+    mix = mixes.summary(log_of(drawn))
+    cut = mixes.at_ratios(mix, np.array([ratio]), bends=False)
+    assert float(cut.isl[0, 0] + cut.osl[0]) == pytest.approx(mix.isl + mix.osl)
+    assert float(cut.isl[0, 0] / cut.osl[0]) == pytest.approx(ratio)
+
+
+@given(
+    content=st.one_of(
+        st.binary(max_size=200),
+        st.text(max_size=200).map(str.encode),
+        st.lists(st.text("0123456789,.-\"'\n\r;{}[]:ilos \t", max_size=12), max_size=12).map(
+            lambda lines: ("isl,osl\n" + "\n".join(lines)).encode()
+        ),
+        st.lists(
+            st.dictionaries(
+                st.sampled_from(["isl", "osl", "x"]),
+                st.one_of(st.none(), st.integers(), st.floats(), st.text(max_size=4)),
+            ),
+            max_size=5,
+        ).map(lambda rows: b"\n".join(msgspec.json.encode(row) for row in rows)),
+        st.binary(max_size=60).map(lambda tail: b"\x1f\x8b" + tail),
+        st.binary(max_size=60).map(lambda tail: b"PAR1" + tail),
+    )
+)
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_file_is_a_log_or_is_refused(tmp_path, content):
+    """Never another exception, and never a request that is none."""
+    path = tmp_path / "log"
+    path.write_bytes(content)
+    try:
+        log = read_log(path)
+    except RooflightError as error:
+        assert error.what
+        return
+    given_requests = log.requests
+    assert len(given_requests.isl) >= 1
+    assert (given_requests.isl >= 1).all()
+    assert (given_requests.osl >= 0).all()
+    assert (given_requests.cached < given_requests.isl).all()
+
+
+@given(
+    on=st.lists(st.sampled_from(["h100", "8xh100", "l4", "mi300x", "h20", "t4"]), min_size=1, max_size=3),
+    batch=st.one_of(st.integers(1, 4000), st.just("max")),
+    drawn=requests,
+    objective=st.sampled_from(["throughput", "accelerator", "latency", "energy"]),
+)
+@settings(max_examples=25, deadline=None)
+def test_a_comparison_answers_and_its_stretches_join(on, batch, drawn, objective):
+    """The winner of the stretch that holds the mix's ratio is no surprise, and stretches touch."""
+    log = [(isl, osl) for isl, osl, _ in drawn]
+    answer = rooflight.compare("meta-llama/Meta-Llama-3.1-8B", on, batch=batch, log=log, objective=objective)
+    assert answer.answered == (answer.winner is not None)
+    along = [one for one in answer.stretches if (one.objective, one.basis) == (objective, "expected")]
+    for one, other in pairwise(along):
+        assert one.to_ratio == other.from_ratio
+        assert one.winner != other.winner
+    assert msgspec.json.encode(answer)
