@@ -120,10 +120,11 @@ def _kinds(requests: Requests) -> tuple[Array, Array, Array]:
 
 def _places(requests: Requests) -> tuple[Array, Array]:
     """Contexts of decode steps with the share of the steps at each, neighbours taken together."""
-    steps = formulas.decode_steps(requests.osl)
+    kinds, counts = np.unique(np.stack([requests.isl, requests.osl]), axis=1, return_counts=True)
+    isl, steps = kinds[0], formulas.decode_steps(kinds[1])
     each = _PLACES if len(steps) <= _FEW_REQUESTS else _FEW_PLACES
-    contexts = _spread(requests.isl, steps, each).ravel()
-    weights = np.repeat(steps if steps.any() else np.ones(len(steps)), each)
+    contexts = _spread(isl, steps, each).ravel()
+    weights = np.repeat(counts * steps if steps.any() else counts, each).astype(float)
     order = np.argsort(contexts)
     contexts, weights = contexts[order], weights[order] / weights.sum()
     if len(contexts) <= _FEW_REQUESTS * _PLACES:

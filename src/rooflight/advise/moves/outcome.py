@@ -10,13 +10,13 @@ from rooflight.catalog.calibration import engine_named
 from rooflight.roofline.rates import ridges
 from rooflight.serve import phases
 from rooflight.serve.expected import Expected, expected_decode, expected_prefill, ordered
+from rooflight.serve.formulas import SECONDS_PER_HOUR, decode_steps, machine_s
 from rooflight.serve.memory import memory
 from rooflight.serve.scenario import Scenario
 from rooflight.spec.moves import Dot, Outcome, Time
 from rooflight.spec.steptime import BOUNDS, StepTime
 
 TIMES = ("ceiling", "expected", "low", "high")
-_SECONDS_PER_HOUR = 3600
 _MILLION = 1_000_000
 
 
@@ -64,7 +64,7 @@ def assembled(
     per_device = each(lambda name: getattr(rate, name) / layout.devices)
     usd = None
     if usd_per_hour is not None:
-        spent = usd_per_hour / _SECONDS_PER_HOUR * _MILLION
+        spent = usd_per_hour / SECONDS_PER_HOUR * _MILLION
         usd = _rate(lambda name: spent / getattr(per_device, name))
     return Outcome(
         devices=layout.devices, batch=load.batch, max_batch=max_batch, fits=fits, prefill=prefill, decode=decode,
@@ -77,12 +77,11 @@ def assembled(
 def output_tokens_per_s(*, osl: float, prefill_s: float, step_s: float, batch: float) -> float:
     """Output tokens a second where prefills and decode steps take turns on the same devices.
 
-    = osl / (prefill of one prompt + osl x step / batch): the machine's own time for one request.
+    = osl / (prefill of one prompt + (osl - 1) x step / batch): the machine's own time for one request (machine_s).
 
-    Holds for a steady state whose steps are always full; leaves out what prefill and decode overlap when a step holds
-    both. Check: osl 256, prefill_s 0.016, step_s 0.008, batch 32 -> 3200.
+    Check: osl 257, prefill_s 0.016, step_s 0.008, batch 32 -> 3212.5.
     """
-    return osl / (prefill_s + osl * step_s / batch)
+    return float(osl / (prefill_s + machine_s(step_s, decode_steps(osl), batch)))
 
 
 def dot(sc: Scenario, time: StepTime, expected: Expected) -> Dot:
