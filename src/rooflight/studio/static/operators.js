@@ -89,7 +89,7 @@ export class Operators {
 
 function sum(line) {
   const longest = line.sign === "max";
-  const terms = line.terms.map(([, text]) => text).join(longest ? ", " : ` ${line.sign} `);
+  const terms = line.terms.map((term) => term.text).join(longest ? ", " : ` ${line.sign} `);
   const left = terms && longest ? `the longest of ${terms}` : terms;
   return [element("dt", {}, line.what), element("dd", {}, left ? `${left} = ` : "", element("b", {}, line.text))];
 }
