@@ -122,7 +122,19 @@ def modules_after(code: str) -> set[str]:
     return {name.split(".")[0] for name in shown.stdout.split()}
 
 
-HEAVY = {"numpy", "rich", "click", "torch", "altair", "fastapi", "pyarrow", "huggingface_hub", "transformers", "pandas"}
+HEAVY = {
+    "numpy",
+    "rich",
+    "click",
+    "torch",
+    "altair",
+    "vl_convert",
+    "fastapi",
+    "pyarrow",
+    "huggingface_hub",
+    "transformers",
+    "pandas",
+}
 
 
 def test_import_rooflight_is_light():

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rooflight.errors import BadConfig, BadInput, MissingExtra, MissingFact, RooflightError, UnknownName
     from rooflight.library import accelerator, analyze, check, model, sweep
+    from rooflight.show.charts.draw import chart, display
     from rooflight.spec.accelerator import Accelerator
     from rooflight.spec.analysis import Analysis
     from rooflight.spec.deployment import Deployment
@@ -26,7 +27,9 @@ __version__ = "0.1.0"
 _HOME = {
     "accelerator": "rooflight.library",
     "analyze": "rooflight.library",
+    "chart": "rooflight.show.charts.draw",
     "check": "rooflight.library",
+    "display": "rooflight.show.charts.draw",
     "model": "rooflight.library",
     "sweep": "rooflight.library",
     "Accelerator": "rooflight.spec.accelerator",
@@ -56,7 +59,9 @@ __all__ = [
     "Workload",
     "accelerator",
     "analyze",
+    "chart",
     "check",
+    "display",
     "model",
     "sweep",
 ]

@@ -12,6 +12,7 @@ from rooflight.cli.output import Answer, Output, emit, output_options
 
 if TYPE_CHECKING:
     from rooflight.show.blocks import Block
+    from rooflight.show.charts.chart import Chart
     from rooflight.show.data import Rows
 
 
@@ -49,5 +50,13 @@ def command(model: str, on: str | None, drawn: bool, output: Output, **given: An
 
         write_json(analysis, stream)
 
-    emit(output, Answer(lambda: analysis.answer, blocks, rows, json))
+    def chart() -> Chart:
+        from rooflight.library import make_scenario
+        from rooflight.serve.landmarks import landmarks
+        from rooflight.show.charts.draw import chart
+
+        scenario = make_scenario(model, options.require_on(on), **options.fields(given))
+        return chart(analysis, landmarks=[landmarks(scenario)])
+
+    emit(output, Answer(lambda: analysis.answer, blocks, rows, json, chart))
     return 0 if analysis.fits or analysis.phases else 1

@@ -19,10 +19,11 @@ from rooflight.errors import BadInput, printable
 
 if TYPE_CHECKING:
     from rooflight.show.blocks import Block
+    from rooflight.show.charts.chart import Chart
     from rooflight.show.data import Rows
 
 _ENDINGS = {".json": "json", ".csv": "csv", ".md": "md", ".txt": "text"}
-_CHARTS = (".svg", ".png", ".html")
+_CHARTS = {".svg": "svg", ".png": "png", ".html": "html"}
 _FORMATS = ("text", "json", "csv", "md")
 
 
@@ -45,7 +46,8 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--format", "form", type=Choice(*_FORMATS), metavar="|".join(_FORMATS), help="Form. [text]"),
         click.option("--json", "as_json", is_flag=True, help="Short for --format json; errors are JSON too."),
         click.option("-o", "--output", type=click.Path(), metavar="FILE",
-                     help="Write to FILE, in the form its ending says: .json .csv .md .txt"),
+                     help="Write to FILE, in the form its ending says: .json .csv .md .txt, or as a picture: .svg .png "
+                     ".html"),
         click.option("--ascii", "plain", is_flag=True, help="Text in plain ASCII characters."),
     )  # fmt: skip
     for option in reversed(options):
@@ -65,17 +67,12 @@ def choose(form: str | None, as_json: bool, file: str | None, plain: bool) -> Ou
     if file.endswith(os.sep) or os.path.isdir(file):
         raise _cannot(file, "it is a directory")
     ending = Path(file).suffix.lower()
-    if ending in _CHARTS:
-        raise BadInput(
-            "charts are not in this version", where="--output", got=file,
-            want=f"a file ending in {', '.join(_ENDINGS)}", try_this="the text form draws a roofline in the terminal",
-        )  # fmt: skip
-    named = _ENDINGS.get(ending)
+    named = (_ENDINGS | _CHARTS).get(ending)
     if named is None and asked is None:
         raise BadInput(
             f"the ending {ending} does not say which form is meant" if ending
             else f"{file} has no ending that says which form is meant", where="--output", got=file,
-            want=f"a file ending in {', '.join(_ENDINGS)}", try_this="--format json",
+            want=f"a file ending in {', '.join((*_ENDINGS, *_CHARTS))}", try_this="--format json",
         )  # fmt: skip
     if named is not None and asked not in (None, named):
         raise BadInput(
@@ -86,18 +83,20 @@ def choose(form: str | None, as_json: bool, file: str | None, plain: bool) -> Ou
 
 
 class Answer(NamedTuple):
-    """An answer in its four forms, each made only when asked for.
+    """An answer in its forms, each made only when asked for.
 
     sentence    what a colleague could repeat
     blocks      for text and Markdown
     rows        for CSV
     json        writes the document
+    chart       its picture; None where the answer has none
     """
 
     sentence: Callable[[], str]
     blocks: Callable[[], Iterable[Block]]
     rows: Callable[[], Rows]
     json: Callable[[TextIO], None]
+    chart: Callable[[], Chart] | None = None
 
 
 def emit(output: Output, answer: Answer) -> None:
@@ -105,14 +104,28 @@ def emit(output: Output, answer: Answer) -> None:
     if output.file is None:
         _write(output, answer, sys.stdout)
         return
+    drawn = _drawn(output, answer) if output.format in _CHARTS.values() else None
     with open_whole(output.file) as stream:
-        _write(output, answer, stream)
+        if drawn is None:
+            _write(output, answer, stream)
+        else:
+            stream.buffer.write(drawn)
     try:
         print(answer.sentence())
         print(f"written to {printable(output.file)}")
     except OSError as error:
         if error.errno != errno.EBADF:  # no standard output at all: the answer is in the file
             raise
+
+
+def _drawn(output: Output, answer: Answer) -> bytes:
+    """The picture in its form. Raises BadInput where the answer has none, MissingExtra."""
+    if answer.chart is None:
+        raise BadInput(
+            "this command has no chart", where="--output", got=output.file,
+            want=f"a file ending in {', '.join(_ENDINGS)}", try_this="analyze, sweep and check draw charts",
+        )  # fmt: skip
+    return answer.chart().encoded(f".{output.format}")
 
 
 def _write(output: Output, answer: Answer, stream: TextIO) -> None:

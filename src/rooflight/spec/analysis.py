@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from rooflight.spec.shown import Shown
+
 SCHEMA = "rooflight.analysis/1"
 
 
@@ -148,8 +150,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     prefill_share: Span
 
 
-class Analysis(msgspec.Struct, frozen=True, kw_only=True):
-    """What `rooflight.analyze` returns. `to_dict()` is the documented JSON."""
+class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
+    """What `rooflight.analyze` returns. `to_dict()` is the documented JSON, `chart()` its picture."""
 
     schema: str = SCHEMA
     answer: str

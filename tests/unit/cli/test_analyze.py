@@ -146,7 +146,7 @@ def test_bad_numbers_have_our_shape(ask, option, value):
         (("--cached-prefix", "2000"), "leaves no prompt token"),
         (("--format", "yaml"), "'yaml' is not one of text, json, csv, md"),
         (("--json", "--format", "csv"), "two forms"),
-        (("-o", "x.svg"), "charts are not in this version"),
+        (("-o", "x.svg", "--json"), "contradict"),
         (("-o", "x.dat"), "does not say which form"),
         (("-o", "x.json", "--format", "csv"), "contradict"),
         (("-o", "/nowhere/x.json"), "cannot be written"),

@@ -1,0 +1,145 @@
+"""What charts are put together from: axes, labels with a halo, a table, and the whole picture with its words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from rooflight.show.charts.chart import Chart
+from rooflight.show.charts.export import altair
+from rooflight.show.charts.place import Datasets
+from rooflight.show.charts.theme import AXIS, GAP, MARGIN, SLACK, Look, config
+
+POWERS = [float(f"1e{power}") for power in range(-6, 22)]
+# d3's SI prefixes are ours, but for the micro sign.
+SI = "~s"
+
+
+class Column(msgspec.Struct, frozen=True):
+    """Of a table: its head, the field of a row, where it starts (or ends, if right) as a share of the width.
+    hued: in the colour of its row."""
+
+    head: str
+    field: str
+    place: float
+    right: bool = False
+    hued: bool = False
+
+
+def log_x(title: str, field: str = "x", **axis: Any) -> Any:
+    """A logarithmic x axis with a tick a power of ten; its ends are the data's."""
+    alt = altair()
+    axis = {"values": POWERS, "format": SI, "grid": False, "labelOverlap": True, **axis}
+    return alt.X(f"{field}:Q", title=title, scale=alt.Scale(type="log", nice=False), axis=alt.Axis(**axis))
+
+
+def log_y(title: str, field: str = "y", **axis: Any) -> Any:
+    """The same for y."""
+    alt = altair()
+    axis = {"values": POWERS, "format": SI, "labelOverlap": True, **axis}
+    return alt.Y(f"{field}:Q", title=title, scale=alt.Scale(type="log", nice=False), axis=alt.Axis(**axis))
+
+
+def hue(look: Look, field: str = "hue") -> Any:
+    """Colour by the palette's name in a field; words on the chart say what it means, so it has no legend."""
+    alt = altair()
+    hues = look.palette.hues
+    return alt.Color(f"{field}:N", scale=alt.Scale(domain=[*hues], range=[*hues.values()]), legend=None)
+
+
+def words(name: str, look: Look, *, color: Any = None, **mark: Any) -> list[Any]:
+    """Labels of a dataset with x, y, dx, dy and text, each on a halo of the page's colour."""
+    alt = altair()
+    shown = {
+        "lineBreak": "\n",
+        "dx": alt.ExprRef("datum.dx"),
+        "dy": alt.ExprRef("datum.dy"),
+        "baseline": "middle",
+        **mark,
+    }
+    base = alt.Chart(alt.NamedData(name)).encode(x="x:Q", y="y:Q", text="text:N")
+    halo = base.mark_text(
+        **{**shown, "stroke": look.palette.paper, "strokeWidth": 4, "strokeJoin": "round", "fill": look.palette.paper},
+        aria=False,
+    )
+    front = base.mark_text(**shown)
+    return [halo, front if color is None else front.encode(color=color)]
+
+
+def table(name: str, columns: Sequence[Column], look: Look, *, rows: int, title: str = "") -> Any:
+    """A dataset as a table in text: a line a row, in the order of its field `row`. Beside the plot or below it, there
+    from the picture's left edge on."""
+    alt = altair()
+    palette = look.palette
+    line = look.size + 8
+    start, width = (0, look.beside) if look.beside else (-AXIS, look.outer - 2 * MARGIN - SLACK)
+    base = alt.Chart(alt.NamedData(name)).encode(y=alt.Y("row:O", axis=None, scale=alt.Scale(paddingInner=0)))
+    layers = [
+        base.mark_rule(color=palette.rule, strokeWidth=0.6, yOffset=line / 2).encode(
+            x=alt.value(start), x2=alt.value(start + width)
+        )
+    ]
+    for column in columns:
+        side = {"align": "right" if column.right else "left", "baseline": "middle"}
+        at = alt.value(start + column.place * width)
+        cell = base.mark_text(**side).encode(x=at, text=f"{column.field}:N")
+        layers.append(cell.encode(color=hue(look)) if column.hued else cell)
+        head = alt.Chart(alt.NamedData("once")).mark_text(**side, color=palette.quiet, text=column.head)
+        layers.append(head.encode(x=at, y=alt.value(-line / 2)))
+    if title:
+        layers.append(
+            alt.Chart(alt.NamedData("once"))
+            .mark_text(align="left", baseline="middle", text=title, fontWeight=600)
+            .encode(x=alt.value(start), y=alt.value(-1.6 * line))
+        )
+    return alt.layer(*layers).properties(width=width + start, height=line * rows)
+
+
+def notes_view(notes: Sequence[str], look: Look) -> Any:
+    """Small print below: one line of text a row, wrapped to the picture."""
+    alt = altair()
+    size = look.size - 1
+    lines = [line for note in notes for line in look.wrapped(note, size)]
+    text = alt.Chart(alt.NamedData("once")).mark_text(
+        align="left", baseline="top", text=lines, color=look.palette.quiet, fontSize=size, lineHeight=size + 4
+    )
+    width = look.outer - 2 * MARGIN - SLACK - AXIS
+    return text.encode(x=alt.value(-AXIS), y=alt.value(0)).properties(width=width, height=(size + 4) * len(lines))
+
+
+def finished(
+    kind: str,
+    main: Any,
+    rows: Datasets,
+    look: Look,
+    *,
+    title: str,
+    subtitle: str = "",
+    notes: Sequence[str] = (),
+    beside: Sequence[Any] = (),
+) -> Chart:
+    """The whole picture. On a page (no width) only the chart itself: its words and tables are the page's."""
+    alt = altair()
+    if look.width is None:
+        whole = main
+    else:
+        rows_of_views = [alt.hconcat(main, *beside, spacing=GAP)] if look.beside and beside else [main, *beside]
+        whole = alt.vconcat(*rows_of_views, *([notes_view(notes, look)] if notes else []))
+        heading = look.wrapped(title, look.size + 4)
+        under = look.wrapped(subtitle, look.size) if subtitle else []
+        whole = whole.properties(title=alt.TitleParams(heading, subtitle=under))
+    spec = whole.properties(usermeta={"kind": kind, "answer": title}).to_dict()
+    spec["config"] = config(look)
+    if look.width is None:
+        spec["autosize"] = {"type": "fit-x", "contains": "padding", "resize": True}
+    spec["datasets"] = {"once": [{}], **rows}
+    said = tuple(text for text in (subtitle, *notes) if text)
+    return Chart(kind=kind, title=title, notes=said, spec=spec)
+
+
+def sized(chart: Any, look: Look, height: float | None = None) -> Any:
+    """The plot's size: the picture's width less its margins, or all there is on a page."""
+    width = "container" if look.width is None else look.plot_width
+    return chart.properties(width=width, height=look.plot_height if height is None else height)

@@ -1,0 +1,65 @@
+"""The words above and below pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rooflight.spec.analysis import Analysis, Phase
+from rooflight.units import round_significant
+
+BOUND_WORDS = {
+    "compute": "compute-bound",
+    "memory": "memory-bound",
+    "link": "link-bound",
+    "launch": "launch-bound",
+    "capacity": "does not fit",
+}
+
+
+def where(analysis: Analysis) -> str:
+    """The devices: 4 x h100-sxm."""
+    card = analysis.accelerator
+    return card.id if card.count == 1 else f"{card.count} x {card.id}"
+
+
+def short(model: str) -> str:
+    """The model's id without its owner."""
+    return model.rpartition("/")[2]
+
+
+def deployed(analysis: Analysis) -> str:
+    """Model, weights and devices."""
+    return f"{short(analysis.model.id)} ({analysis.deployment['weights']}) on {where(analysis)}"
+
+
+def setting(analysis: Analysis) -> str:
+    """What a move changes: weights, devices, batch."""
+    return f"{analysis.deployment['weights']} on {where(analysis)} at batch {analysis.workload['batch']:,}"
+
+
+def variant(analysis: Analysis) -> str:
+    """The same where the devices are."""
+    return f"{analysis.deployment['weights']}, batch {analysis.workload['batch']:,}"
+
+
+def times(ratio: float) -> str:
+    """A ratio: 1.9 x."""
+    return f"{round_significant(ratio)} x"
+
+
+def step_words(phases: Mapping[str, Phase]) -> str:
+    """decode is memory-bound, prefill is compute-bound."""
+    order = sorted(phases, key=lambda name: (name != "decode", name))
+    return ", ".join(f"{name} is {BOUND_WORDS[phases[name].bound]}" for name in order)
+
+
+def source(analyses: Sequence[Analysis]) -> str:
+    """Where the figures are from."""
+    from rooflight import __version__
+
+    load = analyses[0].workload
+    cards = dict.fromkeys(f"{a.accelerator.id} (confidence {a.accelerator.confidence})" for a in analyses)
+    return (
+        f"Batch {load['batch']:,}, {load['isl']:,} tokens in, {load['osl']:,} out, decode at {load['context']:,} of "
+        f"context. Datasheet rates, dense: {', '.join(cards)}. rooflight {__version__}."
+    )

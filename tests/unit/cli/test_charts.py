@@ -1,0 +1,46 @@
+"""-o FILE.svg, .png and .html write pictures."""
+
+from __future__ import annotations
+
+import builtins
+
+import pytest
+
+STARTS = {"svg": b"<svg", "png": b"\x89PNG", "html": b"<!doctype html>"}
+
+
+@pytest.mark.parametrize("ending", STARTS)
+def test_analyze_draws_a_roofline(ask, tmp_path, ending):
+    path = tmp_path / f"roof.{ending}"
+    result = ask("analyze", "8b", "--on", "h100-sxm", "-o", str(path))
+    assert result.exit_code == 0, result.output
+    assert path.read_bytes().startswith(STARTS[ending])
+    assert f"written to {path}" in result.output
+
+
+def test_what_does_not_fit_is_drawn_too(ask, tmp_path):
+    path = tmp_path / "roof.svg"
+    assert ask("analyze", "70b", "--on", "h100-sxm", "-o", str(path)).exit_code == 1
+    assert b"does not fit" in path.read_bytes()
+
+
+def test_a_command_without_a_chart_says_so(ask, tmp_path):
+    result = ask("models", "-o", str(tmp_path / "x.svg"))
+    assert result.exit_code == 2
+    assert "this command has no chart" in result.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_the_extra_nothing_is_written(ask, tmp_path, monkeypatch):
+    real = builtins.__import__
+
+    def fake(name, *args, **rest):
+        if name == "altair":
+            raise ImportError(name)
+        return real(name, *args, **rest)
+
+    monkeypatch.setattr(builtins, "__import__", fake)
+    result = ask("analyze", "8b", "--on", "h100-sxm", "-o", str(tmp_path / "x.svg"))
+    assert result.exit_code == 2
+    assert "pip install 'rooflight[charts]'" in result.output
+    assert not list(tmp_path.iterdir())
