@@ -5,7 +5,7 @@ Everything is of one run on one device, as the formulas count it; only the last 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -16,22 +16,22 @@ from rooflight.serve.scenario import Scenario, context_tokens
 from rooflight.show import numbers
 from rooflight.spec.steptime import BOUNDS, OperatorTime
 from rooflight.spec.work import Exchange, Gemm, Operator, Scores
-from rooflight.units import round_significant, scaled
+from rooflight.units import round_significant, scaled, whole
 
 _ABOUT = {
-    "linear": "a matrix product: weights are read once however many tokens there are, the arithmetic grows with them",
+    "linear": "a matrix product: weights are read once however many tokens there are, arithmetic grows with them",
     "experts": "the routed experts' product: only experts that some token chose are read",
-    "attention": "attention over the cache: every sequence reads its own keys and values, so a larger batch shares nothing",
+    "attention": "attention: every sequence reads its own keys and values, so a larger batch shares nothing",
     "recurrent": "a recurrent layer: its state is read and written once a step",
     "elementwise": "no product, only traffic: what good engines fuse into its neighbours",
     "collective": "an exchange between the devices",
 }
 _WHY = {
-    "compute": "Arithmetic takes longest: more FLOP/s or a narrower format of products would shorten it, bandwidth would not.",
-    "memory": "Moving its bytes takes longest: fewer bytes (narrower formats) or more bandwidth would shorten it, FLOP/s would not.",
-    "link": "The link takes longest: fewer devices in the exchange, or a faster link, would shorten it.",
+    "compute": "Arithmetic takes longest: more FLOP/s or a narrower format would help, bandwidth would not.",
+    "memory": "Moving its bytes takes longest: narrower formats or more bandwidth would help, FLOP/s would not.",
+    "link": "The link takes longest: fewer devices in the exchange, or a faster link, would help.",
     "launch": "Starting its kernels takes longest: fusing it, or more work in each run, would hide that.",
-}  # fmt: skip
+}
 
 
 class Term(msgspec.Struct, frozen=True):
@@ -42,7 +42,10 @@ class Term(msgspec.Struct, frozen=True):
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """what = terms[0] sign terms[1] ... = value. sign: "×", "+", "÷" or "max"; no terms where only the sum is counted."""
+    """what = terms[0] sign terms[1] ... = value; sign is "×", "+", "÷" or "max".
+
+    Without terms the value is counted by rules that no short product says.
+    """
 
     what: str
     sign: str
@@ -64,9 +67,12 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def explain(sc: Scenario, phase: str, name: str) -> Explanation:
-    """The arithmetic of one operator. Raises UnknownName for one the phase does not have."""
+    """The arithmetic of one operator; "norm#2" is the second row called norm.
+
+    Raises UnknownName for one the phase does not have.
+    """
     time = phases.prefill(sc).time if phase == "prefill" else phases.decode(sc).time
-    rows = {row.operator.name: row for row in time.operators}
+    rows = _by_name(time.operators)
     if name not in rows:
         raise UnknownName(
             f"{phase} has no operator {name!r}", where="operator", got=name, want=f"one of {', '.join(rows)}"
@@ -84,6 +90,16 @@ def explain(sc: Scenario, phase: str, name: str) -> Explanation:
     )
 
 
+def _by_name(operators: Iterable[OperatorTime]) -> dict[str, OperatorTime]:
+    rows: dict[str, OperatorTime] = {}
+    seen: dict[str, int] = {}
+    for row in operators:
+        name = row.operator.name
+        seen[name] = seen.get(name, 0) + 1
+        rows[name if seen[name] == 1 else f"{name}#{seen[name]}"] = row
+    return rows
+
+
 def _lines(sc: Scenario, phase: str, row: OperatorTime) -> Iterator[Line]:
     op = row.operator
     yield from _arithmetic(sc, phase, op)
@@ -98,7 +114,8 @@ def _arithmetic(sc: Scenario, phase: str, op: Operator) -> Iterator[Line]:
         return
     terms: tuple[Term, ...] = ()
     if isinstance(shape, Gemm):
-        terms = (_count(2, ""), _count(shape.tokens, "tokens"), _count(shape.inputs, "inputs"),
+        rows = "rows, a token at each of its experts" if op.kind == "experts" else "tokens"
+        terms = (_count(2, ""), _count(shape.tokens, rows), _count(shape.inputs, "inputs"),
                  _count(shape.outputs, "outputs"))  # fmt: skip
     elif isinstance(shape, Scores):
         keys = (
@@ -150,7 +167,7 @@ def _cache_line(op: Operator) -> Line:
     if isinstance(shape, Scores) and shape.keys > shape.new:
         cached = shape.keys - shape.new
         each = read / shape.sequences / cached
-        if abs(each * 2 - round(each * 2)) < each * 1e-9:  # else it is not counted by the position (strides, picks)
+        if _is_whole(2 * each):  # else it is not counted by the position (strides, picks)
             terms = (_count(shape.sequences, "sequences"), _count(cached, "cached tokens"),
                      Term(each, f"{round_significant(each, 6)} B a token of this layer"))  # fmt: skip
     return Line(what="cache read", sign="×", terms=terms, value=read, text=scaled(read, "B"))
@@ -193,11 +210,10 @@ def _ceilings(sc: Scenario, row: OperatorTime) -> Iterator[Line]:
         speed = rates.link_bytes_per_s
         found.append(_ceiling("link", work.link_bytes, scaled(work.link_bytes, "B"), speed, scaled(speed, "B/s")))
     if work.launches and rates.launch_s:
-        launch = work.launches * rates.launch_s
-        found.append(
-            Line(what="launch", sign="×", value=launch, text=numbers.seconds(launch),
-                 terms=(_count(work.launches, "kernels"), Term(rates.launch_s, numbers.seconds(rates.launch_s))))
-        )  # fmt: skip
+        floor, kernels = rates.launch_s, "kernel" if work.launches == 1 else "kernels"
+        terms = (_count(work.launches, kernels), Term(floor, numbers.seconds(floor)))
+        seconds = work.launches * floor
+        found.append(Line(what="launch", sign="×", terms=terms, value=seconds, text=numbers.seconds(seconds)))
     yield from found
     longest = max((line.value for line in found), default=0.0)
     yield Line(what="one run: the longest", sign="max", value=longest, text=numbers.seconds(longest),
@@ -220,6 +236,10 @@ def _all_runs(row: OperatorTime, one: float) -> Iterator[Line]:
 
 
 def _count(value: float, name: str) -> Term:
-    whole = abs(value - round(value)) <= 1e-9 * abs(value)
-    text = f"{round(value):,}" if whole else round_significant(value, 5)
+    text = f"{round(value):,}" if _is_whole(value) else round_significant(value, 5)
     return Term(value, f"{text} {name}".rstrip())
+
+
+def _is_whole(value: float) -> bool:
+    """Up to what rounding of floats leaves."""
+    return isinstance(whole(value), int)

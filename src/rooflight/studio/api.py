@@ -123,7 +123,8 @@ _drawing = asyncio.Semaphore(2)
 async def export(question: Question, form: Literal["svg", "png", "csv", "json"], dark: bool = False) -> Response:
     """A file to keep: the roofline as SVG or PNG; the figures of the card in focus as CSV or JSON."""
     if form == "json":
-        return Response(msgspec.json.format(msgspec.json.encode(analyze(pictures.focused(question)))), media_type=_MEDIA[form])
+        written = msgspec.json.format(msgspec.json.encode(analyze(pictures.focused(question))))
+        return Response(written, media_type=_MEDIA[form])
     if form == "csv":
         text = StringIO()
         write_csv(csv_rows(analyze(pictures.focused(question))), text)

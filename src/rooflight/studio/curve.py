@@ -47,12 +47,11 @@ def curve(sc: Scenario) -> Curve:
     time = decode.time
     expected, low, high = ordered(time.ceiling_s, time.roofline_s, expected_step(many, engine, decode))
     fits = room(many).fits(load.batch, load.prefill_batch)
-    shown = fits | sc.deployment.ignore_capacity
+    shown = (fits | sc.deployment.ignore_capacity).tolist()
 
     def listed(values: Any) -> list[float | None]:
-        spread = np.broadcast_to(values, fits.shape)
-        found: list[float | None] = np.where(shown, spread, None).tolist()
-        return found
+        spread = np.broadcast_to(values, fits.shape).tolist()
+        return [value if kept else None for value, kept in zip(spread, shown, strict=True)]
 
     return Curve(
         batch=list(BATCHES),

@@ -43,9 +43,10 @@ PRESETS = (
     ),
     Preset(
         name="GQA or MLA at 128k?",
-        query="m=deepseek-ai/DeepSeek-V3&c=h200-sxm&tp=8&w=fp8&b=8&ctx=131072&isl=4096&was.m=meta-llama/Meta-Llama-3.1-405B",
-        look="Before: grouped-query attention (Llama-3.1-405B), after: latent attention (DeepSeek-V3), eight H200 each. "
-        "Compare the cache bytes a token and how many 128k-token sequences fit.",
+        query="m=deepseek-ai/DeepSeek-V2-Lite&c=h200-sxm&b=4&ctx=131000&was.m=meta-llama/Meta-Llama-3.1-8B",
+        look="Before: grouped-query attention (Llama-3.1-8B) keeps 131 kB a token; after: latent attention "
+        "(DeepSeek-V2-Lite) keeps 31 kB. At 128k tokens the cache is most of what a step reads, and it sets how many "
+        "sequences fit. Open attention below to see the bytes.",
     ),
     Preset(
         name="Why FlashAttention?",

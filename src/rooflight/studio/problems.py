@@ -1,4 +1,4 @@
-"""What is wrong with a request, in one shape: rooflight's own errors, and values out of bounds, by field of the page."""
+"""What is wrong with a request, in one shape: the library's own errors, and values out of bounds; by field."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rooflight.errors import BadConfig, RooflightError, printable
+from rooflight.errors import RooflightError, printable
+from rooflight.studio.question import PASTED
 
 # Option named by an error -> field of a question.
 _FIELD_OF = {
     "--weights": "weights", "--kv-cache": "kv_cache", "--tp": "tp", "--batch": "batch", "--isl": "isl", "--osl": "osl",
-    "--context": "context", "--attention": "attention", "--on": "cards",
+    "--context": "context", "--attention": "attention", "--on": "cards", "model": "model", "cards": "cards",
 }  # fmt: skip
 
 
@@ -24,13 +25,12 @@ class Problems(BaseModel):
 
 def of_error(error: RooflightError, field: str | None = None) -> dict[str, str | None]:
     """A problem from an error of the library; `field` where the caller knows better than the error's own place."""
-    found = field
-    if found is None and isinstance(error, BadConfig):
-        found = "config"
-    if found is None:
-        options = (error.where or "").split(", ")
-        found = next((_FIELD_OF[option] for option in options if option in _FIELD_OF), None)
-    return {**error.to_dict(), "field": found}
+    where = error.where or ""
+    if field is None and where.startswith(PASTED):
+        field = "config"
+    if field is None:
+        field = next((_FIELD_OF[option] for option in where.split(", ") if option in _FIELD_OF), None)
+    return {**error.to_dict(), "field": field}
 
 
 def of_validation(errors: Sequence[Any]) -> list[dict[str, str | None]]:

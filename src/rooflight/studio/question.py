@@ -96,10 +96,14 @@ class Question(BaseModel):
 
 
 def model_of(question: Question) -> Model:
-    """The model asked about. Raises UnknownName, BadConfig."""
+    """The model asked about. Raises BadInput and its kinds, each with the field it belongs to."""
     if question.config is None:
         return _model(question.model)
-    return model_from_dict(question.config, id=_name_in(question.config), origin=PASTED)
+    try:
+        return model_from_dict(question.config, id=_name_in(question.config), origin=PASTED)
+    except BadInput as error:
+        error.where = error.where if error.where and error.where.startswith(PASTED) else PASTED
+        raise
 
 
 def _name_in(config: dict[str, Any]) -> str:
@@ -109,13 +113,21 @@ def _name_in(config: dict[str, Any]) -> str:
 
 @functools.lru_cache(maxsize=256)
 def _model(name: str) -> Model:
-    return models.catalogued(name)
+    try:
+        return models.catalogued(name)
+    except BadInput as error:
+        error.where = "model"
+        raise
 
 
 @functools.lru_cache(maxsize=256)
 def card_named(name: str) -> Accelerator:
     """The accelerator of the catalog by that name. Raises UnknownName."""
-    return accelerators.catalogued(name)
+    try:
+        return accelerators.catalogued(name)
+    except BadInput as error:
+        error.where = "cards"
+        raise
 
 
 def what_if(card: Accelerator, bandwidth_times: float, peak_times: float) -> Accelerator:

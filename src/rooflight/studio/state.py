@@ -38,7 +38,7 @@ def query_of(question: Question) -> str:
     if question.before is not None:
         for field, value in question.before.model_dump(exclude_none=True).items():
             pairs.append((_BEFORE + KEYS[field], _written(value)))
-    return urlencode(pairs, safe="/,:+")
+    return urlencode(pairs, safe="/,:")
 
 
 def _written(value: Any) -> str:

@@ -17,18 +17,18 @@ export class RoofHandles {
 
   // Rates of one device of the card as built, times the devices: what the chart's axes are in.
   place(view, analysis, question) {
-    const usable = analysis?.accelerator && question.cards.length === 1 && !question.before;
+    const usable = question.cards.length === 1 && !question.before;
     for (const id of ["drag-bandwidth", "drag-peak"]) byId(id).hidden = !usable;
     this.times = { bandwidth_times: question.bandwidth_times, peak_times: question.peak_times };
-    if (!usable) return;
     const card = analysis.accelerator;
     const decode = analysis.phases?.decode;
     const peak = decode ? decode.ridge_flop_per_byte * card.memory_bytes_per_s : Object.values(card.peak_flop_per_s)[0];
+    this.say(card, peak);
+    if (!usable) return;
     this.view = view;
     this.bandwidth = (card.memory_bytes_per_s * card.count) / question.bandwidth_times;
     this.peak = (peak * card.count) / question.peak_times;
     this.put(peak * card.count, card.memory_bytes_per_s * card.count);
-    this.say(card, peak);
   }
 
   put(peak, bandwidth) {

@@ -38,8 +38,8 @@ export class Operators {
       button.setAttribute("aria-pressed", String(button.dataset.phase === this.phase));
     }
     const had = document.activeElement?.closest?.("#operators button")?.dataset.operator;
-    const rows = this.analysis?.phases?.[this.phase]?.operators ?? [];
-    const body = rows.flatMap((one) => (one.name === this.open ? [this.row(one), this.explanation()] : [this.row(one)]));
+    const rows = numbered(this.analysis?.phases?.[this.phase]?.operators ?? []);
+    const body = rows.flatMap((one) => (one.key === this.open ? [this.row(one), this.explanation()] : [this.row(one)]));
     const nothing = element("tr", {}, element("td", { colspan: HEAD.length }, "It does not fit, so nothing runs."));
     fill(byId("operators"),
       element("thead", {}, element("tr", {}, ...HEAD.map((text) => element("th", { scope: "col" }, text)))),
@@ -48,12 +48,12 @@ export class Operators {
   }
 
   row(one) {
-    const open = one.name === this.open;
-    const press = () => this.pick(this.phase, open ? null : one.name);
+    const open = one.key === this.open;
+    const press = () => this.pick(this.phase, open ? null : one.key);
     const share = element("span", { class: "share" }, element("i", { "data-bound": one.bound, "aria-hidden": "true" }), percent(one.share));
     share.firstChild.style.width = `${Math.max(1, one.share * 110)}px`;
     return element("tr", { class: open ? "open" : "" },
-      element("th", { scope: "row" }, element("button", { type: "button", "data-operator": one.name, "aria-expanded": String(open), onclick: press }, one.name)),
+      element("th", { scope: "row" }, element("button", { type: "button", "data-operator": one.key, "aria-expanded": String(open), onclick: press }, one.name)),
       ...[String(one.count), one.flop ? amount(one.flop, "FLOP") : "", one.bytes ? amount(one.bytes, "B") : "", plain(one.flop ? one.intensity_flop_per_byte : null)].map((text, place) => element("td", { "data-label": HEAD[place + 1] }, text)),
       element("td", { "data-label": HEAD[5] }, element("span", { class: "bound", "data-bound": one.bound }, one.bound)),
       element("td", { "data-label": HEAD[6] }, seconds(one.time_s)),
@@ -85,6 +85,15 @@ export class Operators {
     } else cell.append("Working it out …");
     return element("tr", { class: "explained" }, cell);
   }
+}
+
+// A key each: the second row called norm is norm#2.
+function numbered(rows) {
+  const seen = {};
+  return rows.map((one) => {
+    seen[one.name] = (seen[one.name] ?? 0) + 1;
+    return { ...one, key: seen[one.name] === 1 ? one.name : `${one.name}#${seen[one.name]}` };
+  });
 }
 
 function sum(line) {
