@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import ipaddress
 import socket
 
@@ -11,6 +12,7 @@ from rooflight.cli.app import HELP_NAMES, Command
 from rooflight.errors import BadInput, MissingExtra
 
 PORT = 8765
+_PACKAGES = ("fastapi", "uvicorn", "jinja2", "altair", "vl_convert")
 
 
 @click.command("studio", cls=Command, context_settings=HELP_NAMES)
@@ -29,17 +31,24 @@ def command(host: str, port: int, opened: bool, allow_remote: bool) -> int:
     rooflight studio --port 9000 --no-open
     """
     _check_host(host, allow_remote)
-    try:
-        from rooflight.studio.serve import serve
-    except ImportError as error:
+    _check_extra()
+    from rooflight.studio.serve import serve
+
+    with _listening(host, port) as listening:
+        return serve(listening, opened=opened, say=click.echo)
+
+
+def _check_extra() -> None:
+    """Raises MissingExtra where a package of the extra is not installed."""
+    missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
         raise MissingExtra(
-            f"the studio needs {error.name}, which is not installed",
+            f"the studio needs {', '.join(missing)}, which is not installed",
             where="rooflight studio",
             got="an installation without the extra `studio`",
             want="fastapi, uvicorn, jinja2, altair and vl-convert-python",
             try_this="pip install 'rooflight[studio]'",
-        ) from None
-    return serve(_listening(host, port), opened=opened, say=click.echo)
+        )
 
 
 def _check_host(host: str, allowed: bool) -> None:
@@ -66,6 +75,7 @@ def _is_loopback(host: str) -> bool:
 
 def _listening(host: str, port: int) -> socket.socket:
     """A socket that listens there. Raises BadInput where it cannot."""
+    found = None
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         found = socket.socket(family, kind, protocol)
@@ -73,6 +83,8 @@ def _listening(host: str, port: int) -> socket.socket:
         found.bind(address)
         found.listen(128)
     except OSError as error:
+        if found is not None:
+            found.close()
         raise BadInput(
             f"the studio cannot listen on {host} port {port}",
             where="--host, --port",

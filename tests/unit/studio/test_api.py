@@ -57,7 +57,9 @@ def test_a_curve_is_the_library_sweep(studio, question, model, on, fields):
     shown = columns["fits"] | fields.get("ignore_capacity", False)
     assert curve["fits"] == columns["fits"].tolist()
     for name in ("ceiling_s", "roofline_s", "expected_s", "low_s", "high_s"):
-        assert curve[name] == [value if kept else None for value, kept in zip(columns[name].tolist(), shown, strict=True)]
+        assert curve[name] == [
+            value if kept else None for value, kept in zip(columns[name].tolist(), shown, strict=True)
+        ]
     assert curve["intensity_flop_per_byte"] == columns["intensity_flop_per_byte"].tolist()
 
 

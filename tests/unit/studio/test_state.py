@@ -106,7 +106,9 @@ def figures(studio, name):
 def test_the_presets_show_what_they_say(studio):
     """H200 over H100: 4.8 / 3.35 = 1.43 in decode, nothing in prefill. FP8: decode and prefill both gain."""
     h100, h200 = (card["analysis"]["phases"] for card in figures(studio, "Will an H200 help?")["cards"])
-    assert h100["decode"]["time_s"]["ceiling"] / h200["decode"]["time_s"]["ceiling"] == pytest.approx(4.8 / 3.35, rel=0.01)
+    assert h100["decode"]["time_s"]["ceiling"] / h200["decode"]["time_s"]["ceiling"] == pytest.approx(
+        4.8 / 3.35, rel=0.01
+    )
     assert h100["prefill"]["time_s"]["ceiling"] == pytest.approx(h200["prefill"]["time_s"]["ceiling"], rel=0.01)
 
     fp8 = figures(studio, "What does FP8 buy in prefill and in decode?")

@@ -41,11 +41,13 @@ async function refresh() {
   dirty = true;
   if (busy) return;
   busy = true;
+  document.documentElement.dataset.busy = "true";
   while (dirty) {
     dirty = false;
     await once(question);
   }
   busy = false;
+  document.documentElement.dataset.busy = "false";
 }
 
 async function once(asked) {
