@@ -22,6 +22,7 @@ let showForm;
 let busy = false;
 let dirty = false;
 let failures = 0;
+let drawn = 0;
 let preset = null;
 let addressTimer;
 
@@ -51,13 +52,12 @@ async function refresh() {
 }
 
 async function once(asked) {
-  const started = performance.now();
   try {
     const found = await ask(`/api/picture?width=${widthOf("roofline")}&dark=${isDark()}`, asked);
     picture = found;
     answered();
     await show(found, asked);
-    document.documentElement.dataset.drawnMs = (performance.now() - started).toFixed(1);
+    document.documentElement.dataset.drawn = String((drawn += 1));
     if (!found.landmarks && !dirty) await findLandmarks(asked);
   } catch (error) {
     if (error instanceof Refused) {
