@@ -8,7 +8,7 @@ import click
 
 from rooflight.cli import options
 from rooflight.cli.app import HELP_NAMES, Command
-from rooflight.cli.output import Answer, Output, emit, output_options
+from rooflight.cli.output import Answer, Output, chart_option, emit, output_options
 
 if TYPE_CHECKING:
     from rooflight.show.blocks import Block
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 @options.on_option(several=False)
 @options.field_options(*options.WORKLOAD, *options.PHASES, *options.DEPLOYMENT, swept=False)
 @click.option("--roofline/--no-roofline", "drawn", default=True, help="Draw the roofline below the text.")
+@chart_option("Analysis")
 @output_options
-def command(model: str, on: str | None, drawn: bool, output: Output, **given: Any) -> int:
+def command(model: str, on: str | None, drawn: bool, kind: str | None, output: Output, **given: Any) -> int:
     """Which ceiling binds in prefill and in decode, and the fastest each can go.
 
     MODEL is a Hugging Face id from the catalog (`rooflight models`), a config.json, or a directory that holds one.
@@ -53,10 +54,13 @@ def command(model: str, on: str | None, drawn: bool, output: Output, **given: An
     def chart() -> Chart:
         from rooflight.library import make_scenario
         from rooflight.serve.landmarks import landmarks
-        from rooflight.show.charts.draw import chart
+        from rooflight.show.charts.draw import chart, usual
 
+        chosen = kind or usual(analysis)
+        if chosen != "roofline":
+            return chart(analysis, chosen)
         scenario = make_scenario(model, options.require_on(on), **options.fields(given))
-        return chart(analysis, landmarks=[landmarks(scenario)])
+        return chart(analysis, chosen, landmarks=[landmarks(scenario)])
 
     emit(output, Answer(lambda: analysis.answer, blocks, rows, json, chart))
     return 0 if analysis.fits or analysis.phases else 1

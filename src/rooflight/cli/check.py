@@ -17,6 +17,7 @@ from rooflight.errors import BadInput
 if TYPE_CHECKING:
     from rooflight.advise.table import Table
     from rooflight.show.blocks import Block
+    from rooflight.show.charts.chart import Chart
     from rooflight.show.data import Rows
     from rooflight.spec.measurement import Verdict
 
@@ -115,9 +116,15 @@ def _claim(
     def json(stream: TextIO) -> None:
         write_json(report, stream)
 
-    emit(
-        output, Answer(lambda: report.answer, lambda: show.claim_blocks(report), lambda: show.claim_rows(report), json)
-    )
+    def chart() -> Chart:
+        from rooflight.show.charts.verdicts import verdicts
+
+        return verdicts(report)
+
+    def blocks() -> list[Block]:
+        return show.claim_blocks(report)
+
+    emit(output, Answer(lambda: report.answer, blocks, lambda: show.claim_rows(report), json, chart))
     return 1 if report.summary.impossible else 0
 
 
@@ -163,4 +170,10 @@ class _Watched:
         def json(stream: TextIO) -> None:
             show.write_json(stream, self.verdicts(), lambda: (self.sentence(), self.counts.tally(), self.table.notes))
 
-        return Answer(self.sentence, blocks, rows, json)
+        def chart() -> Chart:
+            from rooflight.show.charts.verdicts import furthest, verdicts
+
+            shown = furthest(self.verdicts())
+            return verdicts(shown, answer=self.sentence())
+
+        return Answer(self.sentence, blocks, rows, json, chart)

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 _ENDINGS = {".json": "json", ".csv": "csv", ".md": "md", ".txt": "text"}
 _CHARTS = {".svg": "svg", ".png": "png", ".html": "html"}
+# Of each value; show.charts.draw.KINDS, which a test compares, is not imported for --help.
+CHARTS = {
+    "Analysis": ("roofline", "waterfall", "traffic", "memory", "intensity"),
+    "Sweep": ("batch", "pareto"),
+}
 _FORMATS = ("text", "json", "csv", "md")
 
 
@@ -53,6 +58,13 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(options):
         with_output = option(with_output)
     return with_output
+
+
+def chart_option(value: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command --chart, with the kinds of charts of its value."""
+    kinds = CHARTS[value]
+    words = f"Which picture -o FILE.svg, .png or .html is: {', '.join(kinds)}. [{kinds[0]}]"
+    return click.option("--chart", "kind", type=Choice(*kinds), metavar="KIND", help=words)
 
 
 def choose(form: str | None, as_json: bool, file: str | None, plain: bool) -> Output:

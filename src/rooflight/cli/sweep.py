@@ -9,11 +9,12 @@ import click
 
 from rooflight.cli import options, ranges
 from rooflight.cli.app import HELP_NAMES, Command
-from rooflight.cli.output import Answer, Output, emit, output_options
+from rooflight.cli.output import Answer, Output, chart_option, emit, output_options
 from rooflight.cli.values import Choice
 
 if TYPE_CHECKING:
     from rooflight.show.blocks import Block
+    from rooflight.show.charts.chart import Chart
     from rooflight.show.data import Rows
     from rooflight.show.sweep import Summary
     from rooflight.spec.sweep import SweepBlock
@@ -31,8 +32,9 @@ _AXES = tuple(option.field for option in options.SHARED if option.axis)
     metavar="decode|prefill",
     help="The step a row is. [decode; prefill where isl or prefill-batch is swept and batch and context are not]",
 )
+@chart_option("Sweep")
 @output_options
-def command(model: str, on: tuple[str, ...], phase: str | None, output: Output, **given: Any) -> int:
+def command(model: str, on: tuple[str, ...], phase: str | None, kind: str | None, output: Output, **given: Any) -> int:
     """Many operating points: where the knee, the ridge crossing and the KV limit are, then one row a point.
 
     Options shown with RANGE or NAME,... take several values: 1,2,4 or START:STOP:STEP. A STEP of x2 doubles, 128 (or
@@ -53,7 +55,14 @@ def command(model: str, on: tuple[str, ...], phase: str | None, output: Output, 
 
     ignoring = bool(given["ignore_capacity"])
     blocks = _Watched(sweep)
-    emit(output, _answer(blocks, summary(sweep, plan.id), ignoring))
+
+    def chart() -> Chart:
+        from rooflight.show.charts.draw import chart
+
+        next((block for block in blocks if block.fits.any()), None)  # whether some point fits, for the exit status
+        return chart(sweep, kind, model=plan.id, ignore_capacity=ignoring)
+
+    emit(output, _answer(blocks, summary(sweep, plan.id), ignoring)._replace(chart=chart))
     return 0 if ignoring or blocks.some_fit else 1
 
 

@@ -21,6 +21,7 @@ from rooflight.serve.scenario import Scenario, context_tokens, scenario
 from rooflight.spec.accelerator import Accelerator
 from rooflight.spec.deployment import Deployment
 from rooflight.spec.model import Model
+from rooflight.spec.shown import Shown
 from rooflight.spec.sweep import Landmarks, SweepBlock
 from rooflight.spec.workload import Workload
 
@@ -41,7 +42,7 @@ _IDLE_IN = {"prefill": ("batch", "context", "osl"), "decode": ("prefill_batch",)
 _ASSUMED_AS = {"kv_cache": "KV cache ", "context": "decode context "}
 
 
-class Sweep:
+class Sweep(Shown):
     """The points of a sweep, computed block by block while iterating; memory does not grow with their number."""
 
     def __init__(

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from rooflight.spec.shown import Shown
+
 SCHEMA = "rooflight.check/1"
 PHASES = ("prefill", "decode", "e2e_offline", "e2e_server")
 VERDICTS = ("ok", "slow", "fast", "impossible", "cannot-judge")
@@ -129,7 +131,7 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
     coverage: float | None = None
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class Report(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """What `rooflight.check` returns: one sentence, the counts, what was odd about the file, and a verdict a row."""
 
     schema: str = SCHEMA

@@ -44,3 +44,31 @@ def test_without_the_extra_nothing_is_written(ask, tmp_path, monkeypatch):
     assert result.exit_code == 2
     assert "pip install 'rooflight[charts]'" in result.output
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["roofline", "waterfall", "traffic", "memory", "intensity"])
+def test_analyze_has_several_charts(ask, tmp_path, kind):
+    path = tmp_path / "x.svg"
+    assert ask("analyze", "8b", "--on", "h100-sxm", "--chart", kind, "-o", str(path)).exit_code == 0
+    assert path.read_bytes().startswith(b"<svg")
+
+
+@pytest.mark.parametrize("kind", ["batch", "pareto"])
+def test_sweep_draws_its_lines(ask, tmp_path, kind):
+    path = tmp_path / "x.svg"
+    words = ("--on", "h100-sxm", "--batch", "1:64:x2", "--chart", kind, "-o", str(path))
+    assert ask("sweep", "8b", *words).exit_code == 0
+    assert path.read_bytes().startswith(b"<svg")
+    assert ask("sweep", "70b", *words).exit_code == 1  # nothing fits
+    assert b"fits at none" in path.read_bytes()
+
+
+def test_check_draws_claims_and_files(ask, tmp_path):
+    path = tmp_path / "x.svg"
+    claim = ("check", "--model", "llama-3.1-8b", "--on", "h100-sxm", "--output-tok-s", "150", "-o", str(path))
+    assert ask(*claim).exit_code == 0
+    assert b"150 tok/s" in path.read_bytes()
+    table = tmp_path / "m.csv"
+    table.write_text("model,accelerator,metric,value,batch,input_len\nllama-3.1-8b,h100-sxm,tpot_ms,9,1,1024\n")
+    assert ask("check", str(table), "-o", str(path)).exit_code == 0
+    assert b"tpot_ms" in path.read_bytes()

@@ -11,38 +11,45 @@ from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.theme import Look
 from rooflight.spec.analysis import Analysis
 
-# Kinds of each value, the usual one first: module and function of show.charts.
-_OF_ANALYSIS = {"roofline": "roofline"}
+# Kinds of each value, the usual one first; each is a module of this room with a function of its name.
+KINDS = {
+    "Analysis": ("roofline", "waterfall", "traffic", "memory", "intensity", "comparison"),
+    "Sweep": ("batch", "pareto"),
+    "Report": ("verdicts",),
+}
 
 
 def chart(value: Any, kind: str | None = None, *, width: int | None = 800, dark: bool = False, **options: Any) -> Chart:
-    """The chart of an answer: of an Analysis (roofline, ...).
+    """The chart of an answer: of an Analysis, a Sweep or a Report (KINDS says which there are).
 
-    kind        left out: the value's usual one
+    kind        left out: the value's usual one; of what does not fit its memory
     width       of the picture in px; None: it fills what holds it, and leaves title and tables to the page
     dark        for a dark page
     options     of that kind: see its function in rooflight.show.charts
 
     Raises UnknownName for a kind the value has not, MissingExtra without the extra `charts`.
     """
-    kinds = _kinds(value)
-    name = kind or next(iter(kinds))
+    kinds = KINDS.get(type(value).__name__)
+    if kinds is None:
+        raise UnknownName("this value has no chart", where="chart", got=type(value).__name__, want=", ".join(KINDS))
+    name = kind or usual(value)
     if name not in kinds:
         raise UnknownName(f"there is no such chart: {name}", where="kind", got=name, want=", ".join(kinds))
-    draw: Callable[..., Chart] = getattr(import_module(f"rooflight.show.charts.{kinds[name]}"), name)
+    draw: Callable[..., Chart] = getattr(import_module(f"rooflight.show.charts.{name}"), name)
     return draw(value, look=Look(width, dark), **options)
 
 
-def _kinds(value: Any) -> dict[str, str]:
-    if isinstance(value, Analysis):
-        return _OF_ANALYSIS
-    raise UnknownName("this value has no chart", where="chart", got=type(value).__name__, want="an Analysis")
+def usual(value: Any) -> str:
+    """The kind of chart a value has where none is asked for."""
+    if isinstance(value, Analysis) and not value.phases:
+        return "memory"
+    return KINDS[type(value).__name__][0]
 
 
 def display(value: Any) -> dict[str, Any]:
     """What a notebook shows of an answer, by media type: its chart, and its sentence for what shows text alone."""
-    said = {"text/plain": value.answer}
+    said = getattr(value, "answer", type(value).__name__)
     try:
-        return {**chart(value)._repr_mimebundle_(), **said}
+        return {**chart(value)._repr_mimebundle_(), "text/plain": said}
     except MissingExtra as error:
-        return {"text/plain": f"{value.answer}\n\n({error.what}: {error.try_this})"}
+        return {"text/plain": f"{said}\n\n({error.what}: {error.try_this})"}

@@ -13,6 +13,7 @@ from rooflight.show.charts.place import Datasets
 from rooflight.show.charts.theme import AXIS, GAP, MARGIN, SLACK, Look, config
 
 POWERS = [float(f"1e{power}") for power in range(-6, 22)]
+ROUND = [float(step * 10**power) for power in range(9) for step in (1, 2, 5)]
 # d3's SI prefixes are ours, but for the micro sign.
 SI = "~s"
 
@@ -49,6 +50,11 @@ def hue(look: Look, field: str = "hue") -> Any:
     return alt.Color(f"{field}:N", scale=alt.Scale(domain=[*hues], range=[*hues.values()]), legend=None)
 
 
+def unit_labels(unit: str) -> str:
+    """Vega's expression for axis labels such as 5 ms."""
+    return f"replace(format(datum.value, '{SI}'), /([^0-9.]*)$/, ' $1{unit}')"
+
+
 def words(name: str, look: Look, *, color: Any = None, **mark: Any) -> list[Any]:
     """Labels of a dataset with x, y, dx, dy and text, each on a halo of the page's colour."""
     alt = altair()
@@ -60,11 +66,17 @@ def words(name: str, look: Look, *, color: Any = None, **mark: Any) -> list[Any]
         **mark,
     }
     base = alt.Chart(alt.NamedData(name)).encode(x="x:Q", y="y:Q", text="text:N")
+    return on_halo(base, look, color=color, **shown)
+
+
+def on_halo(base: Any, look: Look, *, color: Any = None, **mark: Any) -> list[Any]:
+    """Text twice: broad in the page's colour, so that lines below do not cut it, then itself."""
+    mark = {"baseline": "middle", **mark}
+    paper = look.palette.paper
     halo = base.mark_text(
-        **{**shown, "stroke": look.palette.paper, "strokeWidth": 4, "strokeJoin": "round", "fill": look.palette.paper},
-        aria=False,
+        **{**mark, "stroke": paper, "strokeWidth": 4, "strokeJoin": "round", "fill": paper}, aria=False
     )
-    front = base.mark_text(**shown)
+    front = base.mark_text(**mark)
     return [halo, front if color is None else front.encode(color=color)]
 
 
@@ -97,16 +109,16 @@ def table(name: str, columns: Sequence[Column], look: Look, *, rows: int, title:
     return alt.layer(*layers).properties(width=width + start, height=line * rows)
 
 
-def notes_view(notes: Sequence[str], look: Look) -> Any:
-    """Small print below: one line of text a row, wrapped to the picture."""
+def notes_view(notes: Sequence[str], look: Look, start: int) -> Any:
+    """Small print below, wrapped to the picture, from `start` px right of the plot's left edge on."""
     alt = altair()
     size = look.size - 1
     lines = [line for note in notes for line in look.wrapped(note, size)]
     text = alt.Chart(alt.NamedData("once")).mark_text(
         align="left", baseline="top", text=lines, color=look.palette.quiet, fontSize=size, lineHeight=size + 4
     )
-    width = look.outer - 2 * MARGIN - SLACK - AXIS
-    return text.encode(x=alt.value(-AXIS), y=alt.value(0)).properties(width=width, height=(size + 4) * len(lines))
+    width = look.outer - 2 * MARGIN - SLACK + start
+    return text.encode(x=alt.value(start), y=alt.value(0)).properties(width=width, height=(size + 4) * len(lines))
 
 
 def finished(
@@ -119,14 +131,22 @@ def finished(
     subtitle: str = "",
     notes: Sequence[str] = (),
     beside: Sequence[Any] = (),
+    start: int = -AXIS,
+    aside: bool = True,
 ) -> Chart:
-    """The whole picture. On a page (no width) only the chart itself: its words and tables are the page's."""
+    """The whole picture. On a page (no width) only the chart itself: its words and tables are the page's.
+
+    start       where words below begin, from the plot's left edge: 0 where no axis is left of it
+    aside       whether `beside` may stand beside, where the picture is wide; else below
+    """
     alt = altair()
     if look.width is None:
         whole = main
     else:
-        rows_of_views = [alt.hconcat(main, *beside, spacing=GAP)] if look.beside and beside else [main, *beside]
-        whole = alt.vconcat(*rows_of_views, *([notes_view(notes, look)] if notes else []))
+        rows_of_views = (
+            [alt.hconcat(main, *beside, spacing=GAP)] if look.beside and beside and aside else [main, *beside]
+        )
+        whole = alt.vconcat(*rows_of_views, *([notes_view(notes, look, start)] if notes else []))
         heading = look.wrapped(title, look.size + 4)
         under = look.wrapped(subtitle, look.size) if subtitle else []
         whole = whole.properties(title=alt.TitleParams(heading, subtitle=under))
@@ -139,7 +159,7 @@ def finished(
     return Chart(kind=kind, title=title, notes=said, spec=spec)
 
 
-def sized(chart: Any, look: Look, height: float | None = None) -> Any:
-    """The plot's size: the picture's width less its margins, or all there is on a page."""
-    width = "container" if look.width is None else look.plot_width
-    return chart.properties(width=width, height=look.plot_height if height is None else height)
+def sized(chart: Any, look: Look, width: int | None = None) -> Any:
+    """The plot's size: what margins and a table beside leave, or all there is on a page."""
+    across = "container" if look.width is None else width or look.plot_width
+    return chart.properties(width=across, height=look.plot_height)

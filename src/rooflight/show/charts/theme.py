@@ -75,12 +75,17 @@ class Look(msgspec.Struct, frozen=True):
     @property
     def plot_width(self) -> int:
         """Between the y axis and the right edge, or the table beside."""
-        return self.outer - AXIS - 2 * MARGIN - SLACK - (self.beside + GAP if self.beside else 0)
+        return self.full_width - (self.beside + GAP if self.beside else 0)
 
     @property
     def beside(self) -> int:
         """The width of a table beside the plot; 0 where it stands below."""
         return round(0.36 * self.outer) if self.width is not None and self.outer >= 1250 else 0
+
+    @property
+    def full_width(self) -> int:
+        """Between the y axis and the right edge, where no table stands beside."""
+        return self.outer - AXIS - 2 * MARGIN - SLACK
 
     @property
     def plot_height(self) -> int:

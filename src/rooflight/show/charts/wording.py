@@ -18,8 +18,12 @@ BOUND_WORDS = {
 
 def where(analysis: Analysis) -> str:
     """The devices: 4 x h100-sxm."""
-    card = analysis.accelerator
-    return card.id if card.count == 1 else f"{card.count} x {card.id}"
+    return devices(analysis.accelerator.id, analysis.accelerator.count)
+
+
+def devices(card: str, count: int) -> str:
+    """An accelerator and how many: 4 x h100-sxm."""
+    return card if count == 1 else f"{count} x {card}"
 
 
 def short(model: str) -> str:

@@ -1,0 +1,246 @@
+"""A sweep along its batch (or another axis): throughput, and speed for each user, with the zones they pass through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from rooflight.serve.sweep import Sweep
+from rooflight.show.charts.chart import Chart
+from rooflight.show.charts.export import altair
+from rooflight.show.charts.layers import ROUND, finished, hue, log_x, log_y, words
+from rooflight.show.charts.place import Box, Datasets, Plane, Rows, along, placed
+from rooflight.show.charts.series import Line, Lines, lines
+from rooflight.show.charts.theme import STANDARD, Look, text_width
+from rooflight.show.charts.wording import BOUND_WORDS, devices, short
+from rooflight.show.sweep import Row
+from rooflight.units import round_significant
+
+MEASURES = {
+    "tokens_per_s": "tokens per second, all sequences",
+    "tokens_per_s_per_user": "tokens per second and user",
+}
+_AXES = {"batch": "sequences decoding at once (batch)", "prefill_batch": "prompts prefilled together",
+         "isl": "tokens of the prompt", "osl": "tokens of output", "context": "tokens of context"}  # fmt: skip
+_READ = "Full lines: what a well-run engine gets, eight times of ten within the band. Both axes are logarithmic."
+_DASHED = "Dashed: the ceiling, which nothing real passes."
+_GREY = "Grey: does not fit in memory."
+
+
+def rows(
+    sweep: Sweep, *, measures: Sequence[str] = ("tokens_per_s",), ignore_capacity: bool = False, look: Look = STANDARD
+) -> Datasets:
+    """The sweep's own rates for each measure (datasets end in its name), and the zones of a single line. `here` is for
+    a page to mark a place along the axis."""
+    told = lines(sweep, ignore_capacity=ignore_capacity)
+    found: Datasets = {"here": []}
+    for measure in measures:
+        found |= {f"{name}_{measure}": some for name, some in _panel(told, measure, look).items()}
+    return found
+
+
+def _panel(told: Lines, measure: str, look: Look) -> Datasets:
+    several = len(told.lines) > 1
+    points: Rows = []
+    for number, line in enumerate(told.lines, 1):
+        tag = str(number) if several else "1"
+        points += [_point(told, row, measure, line.name, tag) for row in line.points]
+    real = [point for point in points if point["expected"] is not None or point["ceiling"] is not None]
+    plane = _plane(points, real, look)
+    taken: list[Box] = []
+    zones, zone_names = _zones(told, told.lines[0], plane, look) if not several else ([], [])
+    knees = [] if several else _knee(told, told.lines[0], plane)
+    for row in (*zone_names, *knees):
+        taken.append(_box(plane, row, look))
+    for one, other in pairwise(real):
+        if one["line"] == other["line"]:
+            taken += along(plane, [(one["x"], one["y"]), (other["x"], other["y"])])
+    labels = [] if several or not real else _both(real, look)
+    for number in range(1, len(told.lines) + 1) if several else ():
+        labels += _names(plane, [one for one in real if one["line"] == number], look, taken)
+    return {"corners": plane.corners, "points": real, "labels": labels, "zones": zones, "zone_names": zone_names,
+            "knees": knees}  # fmt: skip
+
+
+def _point(told: Lines, row: Row, measure: str, name: str, tag: str) -> dict[str, Any]:
+    span = getattr(row, measure)
+    best = span.expected if span.expected is not None else span.roofline
+    return {
+        "x": told.x(row), "y": best, "line": int(tag), "name": name, "hue": tag, "bound": row.bound,
+        "expected": span.expected, "low": span.low, "high": span.high, "ceiling": span.ceiling,
+    }  # fmt: skip
+
+
+def _plane(points: Rows, real: Rows, look: Look) -> Plane:
+    """Corners around every value, with room above and below for names."""
+    xs = [max(point["x"], 1) for point in points]
+    left, right = min(xs), max(*xs, min(xs) * 2)
+    values = [point[name] for point in real for name in ("low", "ceiling", "y") if point[name]] or [1.0, 10.0]
+    low, high = min(values), max(values)
+    wide, tall = right / left, max(high / low, 10.0)
+    return Plane(
+        left=left, right=right * wide**0.04, bottom=low / tall**0.16, top=high * tall**0.36,
+        width=look.full_width, height=_height(look),
+    )  # fmt: skip
+
+
+def _height(look: Look) -> int:
+    return round(look.plot_height * 0.72)
+
+
+def _zones(told: Lines, line: Line, plane: Plane, look: Look) -> tuple[Rows, Rows]:
+    """Stretches of one bound; where it changes at a known batch, there, else halfway between the points."""
+    zones: Rows = []
+    for row in line.points:
+        x = told.x(row)
+        if zones and zones[-1]["bound"] == row.bound:
+            zones[-1]["x2"] = x
+            continue
+        if zones:
+            turn = _turn(told, line, row.bound, zones[-1]["x2"], x)
+            zones[-1]["x2"] = turn
+            zones.append({"x": turn, "x2": x, "bound": row.bound, "hue": row.bound})
+        else:
+            zones.append({"x": max(x, 1), "x2": max(x, 1), "bound": row.bound, "hue": row.bound})
+    zones[-1]["x2"] = plane.right
+    names = []
+    for zone in zones:
+        room = plane.x(zone["x2"]) - plane.x(zone["x"])
+        forms = (BOUND_WORDS[zone["bound"]], BOUND_WORDS[zone["bound"]].replace(" ", "\n", 1), zone["bound"])
+        text = next((form for form in forms if text_width(form, look.size) <= room), "")
+        middle = (zone["x"] * zone["x2"]) ** 0.5
+        names.append({"x": middle, "y": plane.top, "dx": 0, "dy": 10, "text": text, "hue": zone["hue"]})
+    return zones, [name for name in names if name["text"]]
+
+
+def _turn(told: Lines, line: Line, bound: str, before: float, after: float) -> float:
+    marks = line.landmarks
+    known = {"compute": marks.compute_batch, "capacity": marks.kv_limit}.get(bound) if told.axis == "batch" else None
+    if known is not None and before <= known <= after:
+        return known
+    return float((max(before, 1) * after) ** 0.5)
+
+
+def _knee(told: Lines, line: Line, plane: Plane) -> Rows:
+    """The batch from which doubling it gains less than half."""
+    knee = line.landmarks.knee_batch
+    if told.axis != "batch" or knee is None or not plane.left < knee < plane.right:
+        return []
+    side = -1 if plane.x(knee) > plane.width / 2 else 1
+    text = f"knee, batch {knee:,}"
+    return [{"x": knee, "y": plane.bottom, "dx": side * (text_width(text, 12) / 2 + 6), "dy": -11, "text": text}]
+
+
+def _names(plane: Plane, line: Rows, look: Look, taken: list[Box]) -> Rows:
+    """The name of one of several lines, at its end."""
+    if not line:
+        return []
+    last = line[-1]
+    label = placed(plane, last["x"], last["y"], last["name"], size=look.size + 0.6, taken=taken, radius=8)
+    return [{**label, "hue": last["hue"]}]
+
+
+def _both(line: Rows, look: Look) -> Rows:
+    """Of a single line: which is what is expected, and which the ceiling; below the one and above the other."""
+    at = line[len(line) // 3]
+    found = []
+    for kind, text, side in (("ceiling", "ceiling", -1), ("y", "expected", 1)):
+        aside = text_width(text, look.size) / 2 * side if line[-1]["y"] > line[0]["y"] else 0
+        found.append({"x": at["x"], "y": at[kind], "dx": aside, "dy": 15 * side, "text": text, "hue": at["hue"]})
+    return found
+
+
+def _box(plane: Plane, row: dict[str, Any], look: Look) -> Box:
+    wide = text_width(row["text"], look.size)
+    x, y = plane.x(row["x"]) + row["dx"], plane.y(row["y"]) + row["dy"]
+    return Box(x - wide / 2, y - 8, x + wide / 2, y + 8 + (look.size + 2) * row["text"].count("\n"), 3)
+
+
+def batch(
+    sweep: Sweep,
+    *,
+    model: str = "",
+    measures: Sequence[str] | None = None,
+    ignore_capacity: bool = False,
+    look: Look = STANDARD,
+) -> Chart:
+    """Throughput and speed a user along the sweep's batch, or along its first axis.
+
+    measures    of MEASURES, a panel each; on a page (no width) only the first, since a panel fills its width
+    """
+    chosen = tuple(measures or (MEASURES if sweep.phase == "decode" else ("tokens_per_s",)))
+    chosen = chosen[:1] if look.width is None else chosen
+    data = rows(sweep, measures=chosen, ignore_capacity=ignore_capacity, look=look)
+    told = lines(sweep, ignore_capacity=ignore_capacity)
+    panels = [_drawn(told.axis, measure, len(told.lines) > 1, look) for measure in chosen]
+    main, *beside = panels
+    notes = (_READ + _more(told), *_left_out(told), _source(sweep))
+    title = _title(told, model or sweep.scenarios[0].model.id, sweep.phase)
+    return finished("batch", main, data, look, title=title, notes=notes, beside=beside, aside=False)
+
+
+def _drawn(axis: str, measure: str, several: bool, look: Look) -> Any:
+    """One panel: zones, band, ceiling, line, names."""
+    alt = altair()
+
+    def of(name: str) -> Any:
+        return alt.Chart(alt.NamedData(f"{name}_{measure}"))
+
+    x, color = alt.X("x:Q"), hue(look)
+    dashed = of("points").mark_line(strokeDash=[6, 4], strokeWidth=1.5).encode(x, y="ceiling:Q", color=color)
+    here = alt.Chart(alt.NamedData("here")).mark_rule(strokeWidth=2, color=look.palette.ink).encode(x="x:Q")
+    layers = [
+        of("corners").mark_point(opacity=0).encode(
+            log_x(_AXES[axis], format=",d", values=ROUND), log_y(MEASURES[measure], values=ROUND)
+        ),
+        of("zones").mark_rect(opacity=look.palette.wash).encode(x="x:Q", x2="x2:Q", color=color),
+        of("knees").mark_rule(strokeDash=[2, 3], color=look.palette.quiet).encode(x="x:Q"),
+        of("points").mark_area(opacity=0.1 if several else 0.2).encode(x, y="low:Q", y2="high:Q", color=color),
+        *([] if several else [dashed]),
+        here,
+        of("points").mark_line(strokeWidth=2.5, point=alt.OverlayMarkDef(size=34)).encode(x, y="y:Q", color=color),
+        *words(f"zone_names_{measure}", look, color=color),
+        *words(f"knees_{measure}", look),
+        *words(f"labels_{measure}", look, color=color, fontWeight=600),
+    ]  # fmt: skip
+    width = "container" if look.width is None else look.full_width
+    return alt.layer(*layers).properties(width=width, height=_height(look))
+
+
+def _title(told: Lines, model: str, phase: str) -> str:
+    """The most tokens a second that fit, and where."""
+    best = [
+        (getattr(row.tokens_per_s, "expected", None) or row.tokens_per_s.roofline, told.x(row), line)
+        for line in told.lines
+        for row in line.points
+        if row.tokens_per_s.roofline is not None
+    ]
+    if not best:
+        return f"{short(model)} fits at none of these points"
+    most, x, line = max(best, key=lambda one: one[0])
+    where = devices(line.points[0].accelerator, line.points[0].devices)
+    named = f" ({line.name})" if line.name not in ("", where) else ""
+    return (
+        f"{short(model)} on {where}{named}: {phase} reaches up to {round_significant(most)} tok/s, at "
+        f"{told.axis.replace('_', ' ')} {x:,}"
+    )
+
+
+def _more(told: Lines) -> str:
+    """What a single line's picture has besides."""
+    if len(told.lines) > 1:
+        return ""
+    tight = any(row.bound == "capacity" for row in told.lines[0].points)
+    return f" {_DASHED}" + f" {_GREY}" * tight
+
+
+def _left_out(told: Lines) -> Sequence[str]:
+    return (f"{told.left_out:,} more lines are left out.",) if told.left_out else ()
+
+
+def _source(sweep: Sweep) -> str:
+    from rooflight import __version__
+
+    cards = dict.fromkeys(f"{sc.accelerator.id} (confidence {sc.accelerator.confidence})" for sc in sweep.scenarios)
+    return f"Datasheet rates, dense: {', '.join(cards)}. rooflight {__version__}."

@@ -1,0 +1,98 @@
+"""Throughput of a device against speed for a user: what a deployment can trade for what."""
+
+from __future__ import annotations
+
+from rooflight.serve.sweep import Sweep
+from rooflight.show import numbers
+from rooflight.show.charts.batch import _left_out, _source
+from rooflight.show.charts.chart import Chart
+from rooflight.show.charts.export import altair
+from rooflight.show.charts.layers import ROUND, finished, hue, log_x, log_y, sized, words
+from rooflight.show.charts.place import Box, Datasets, Plane, Rows, around, placed
+from rooflight.show.charts.series import Lines, lines
+from rooflight.show.charts.theme import STANDARD, Look
+from rooflight.show.charts.wording import short
+
+_READ = (
+    "Each point is a batch, at the speed a well-run engine gets; up is more from each device, right is faster for each "
+    "user. Both axes are logarithmic."
+)
+# Of a line, points whose batch is written beside them.
+_NAMED = 5
+
+
+def rows(sweep: Sweep, *, ignore_capacity: bool = False, look: Look = STANDARD) -> Datasets:
+    """Expected tokens a second of a user and of a device, a point a batch."""
+    told = lines(sweep, ignore_capacity=ignore_capacity)
+    points: Rows = []
+    for number, line in enumerate(told.lines, 1):
+        for row in line.points:
+            user, whole = row.tokens_per_s_per_user, row.tokens_per_s
+            fast, much = user.expected or user.roofline, whole.expected or whole.roofline
+            if fast is not None and much is not None:
+                points.append(
+                    {
+                        "x": fast,
+                        "y": much / row.devices,
+                        "at": told.x(row),
+                        "line": number,
+                        "hue": str(number),
+                        "name": line.name,
+                    }
+                )
+    xs, ys = ([point[name] for point in points] or [1.0] for name in ("x", "y"))
+    plane = Plane(
+        left=min(xs) / 1.5, right=max(xs) * 1.6, bottom=min(ys) / 2, top=max(ys) * 2,
+        width=look.full_width, height=look.plot_height,
+    )  # fmt: skip
+    return {"corners": plane.corners, "points": points, "labels": _labels(plane, told, points, look)}
+
+
+def _labels(plane: Plane, told: Lines, points: Rows, look: Look) -> Rows:
+    """The batch beside some points, the line's name at the last."""
+    taken: list[Box] = [around(plane.x(point["x"]), plane.y(point["y"]), 5, 0.6) for point in points]
+    found: Rows = []
+    for number, line in enumerate(told.lines, 1):
+        own = [point for point in points if point["line"] == number]
+        if own and line.name:
+            label = placed(plane, own[0]["x"], own[0]["y"], line.name, size=look.size, taken=taken)
+            found.append({**label, "hue": str(number)})
+        step = max(1, -(-len(own) // (_NAMED - 2 * look.narrow)))
+        for point in own[::step]:
+            text = f"{told.axis.replace('_', ' ')} {point['at']:,}" if point is own[0] else f"{point['at']:,}"
+            found.append(
+                {**placed(plane, point["x"], point["y"], text, size=look.size - 1, taken=taken), "hue": str(number)}
+            )
+    return found
+
+
+def pareto(sweep: Sweep, *, model: str = "", ignore_capacity: bool = False, look: Look = STANDARD) -> Chart:
+    """Tokens a second of a device against those of a user, over the sweep."""
+    alt = altair()
+    data = rows(sweep, ignore_capacity=ignore_capacity, look=look)
+    told = lines(sweep, ignore_capacity=ignore_capacity)
+    of, color = alt.NamedData, hue(look)
+    line = alt.Chart(of("points")).encode(x="x:Q", y="y:Q", color=color, order="at:Q", detail="line:N")
+    main = alt.layer(
+        alt.Chart(of("corners")).mark_point(opacity=0).encode(
+            log_x("tokens per second and user", values=ROUND), log_y("tokens per second and device", values=ROUND)
+        ),
+        line.mark_line(strokeWidth=2.5),
+        line.mark_circle(size=60, opacity=1),
+        *words("labels", look, color=color),
+    )  # fmt: skip
+    model = short(model or sweep.scenarios[0].model.id)
+    notes = (_READ, *_left_out(told), _source(sweep))
+    return finished(
+        "pareto", sized(main, look, look.full_width), data, look, title=_title(model, data["points"]), notes=notes
+    )
+
+
+def _title(model: str, points: Rows) -> str:
+    if not points:
+        return f"{model} fits at none of these points"
+    quick, much = (max(points, key=lambda point: point[name]) for name in ("x", "y"))
+    return (
+        f"{model}: from {numbers.plain(quick['x'])} tok/s for one user to {numbers.plain(much['y'])} tok/s from each "
+        f"device, where a user gets {numbers.plain(much['x'])}"
+    )

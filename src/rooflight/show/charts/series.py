@@ -1,0 +1,98 @@
+"""The points of a sweep as a few lines: one axis along x, a line for each combination of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from rooflight.serve.sweep import GRID_AXES, Sweep
+from rooflight.show.sweep import Row, rows
+from rooflight.spec.sweep import Landmarks
+
+MOST_LINES = 4
+# More are thinned: no picture shows them.
+MOST_POINTS = 96
+_WORDS = {"prefill_batch": "prefill batch", "kv_cache": "KV cache"}
+
+
+class Line(msgspec.Struct, frozen=True):
+    """The points of one combination, in the order of x; `name` says what sets it apart from the others."""
+
+    name: str
+    points: tuple[Row, ...]
+    landmarks: Landmarks
+
+
+class Lines(msgspec.Struct, frozen=True):
+    """A sweep's lines along the grid axis of most points. `left_out`: lines beyond the most that a picture holds."""
+
+    axis: str
+    lines: tuple[Line, ...]
+    left_out: int
+
+    def x(self, point: Row) -> int:
+        """Where a point stands along the axis."""
+        value: int = getattr(point, self.axis)
+        return value
+
+
+def lines(sweep: Sweep, *, ignore_capacity: bool = False) -> Lines:
+    """At most four lines of at most 96 points; only what is drawn is computed."""
+    swept = [name for name in GRID_AXES if name in sweep.grid]
+    axis = max(swept, key=lambda name: len(sweep.grid[name]), default="batch")
+    grid = {name: _thinned(values, MOST_POINTS if name == axis else MOST_LINES) for name, values in sweep.grid.items()}
+    drawn = Sweep(sweep.scenarios[:MOST_LINES], grid, sweep.phase, sweep.axes)
+    others = [name for name in sweep.axes if name != axis]
+    groups = groupby(sorted(rows(drawn, ignore_capacity=ignore_capacity), key=lambda row: _key(row, others)),
+                     key=lambda row: _key(row, others))  # fmt: skip
+    marks = drawn.landmarks()
+    found = []
+    for _, some in groups:
+        points = tuple(sorted(some, key=lambda row: getattr(row, axis)))
+        found.append(Line(_name(points[0], others), points, _landmarks(marks, points[0])))
+    total = sweep.points // len(sweep.grid.get(axis, [0]))
+    return Lines(axis, tuple(found[:MOST_LINES]), total - min(total, MOST_LINES))
+
+
+def _thinned(values: np.ndarray[Any, Any], most: int) -> np.ndarray[Any, Any]:
+    """At most so many, evenly spread, the ends among them."""
+    values = np.unique(values)
+    kept: np.ndarray[Any, Any] = values[
+        np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(int))
+    ]
+    return kept
+
+
+def _key(row: Row, others: Sequence[str]) -> tuple[Any, ...]:
+    return tuple(getattr(row, name) for name in others)
+
+
+def _name(row: Row, others: Sequence[str]) -> str:
+    """What the line's combination is: 4 x h100-sxm, fp8, context 8,192."""
+    said = []
+    for name in others:
+        value = getattr(row, name)
+        if name == "accelerator":
+            said.append(value if row.devices == 1 else f"{row.devices} x {value}")
+        elif isinstance(value, str):
+            said.append(value if name == "weights" else f"{_WORDS.get(name, name)} {value}")
+        else:
+            said.append(f"{_WORDS.get(name, name)} {value:,}")
+    return ", ".join(said)
+
+
+def _landmarks(marks: Sequence[Landmarks], row: Row) -> Landmarks:
+    """Of the row's deployment; where lengths are swept, of the nearest length."""
+
+    def distance(mark: Landmarks) -> tuple[bool, int]:
+        other = any(
+            getattr(mark, name) != getattr(row, name)
+            for name in ("accelerator", "devices", "tp", "pp", "ep", "dp", "weights", "kv_cache")
+        )
+        return other, abs(mark.context - (row.context or mark.context))
+
+    return min(marks, key=distance)

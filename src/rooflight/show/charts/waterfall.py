@@ -1,0 +1,73 @@
+"""From the ceiling to the expected time, a cause a strip."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rooflight.show import numbers
+from rooflight.show.charts.chart import Chart
+from rooflight.show.charts.layers import finished
+from rooflight.show.charts.place import Datasets, Rows
+from rooflight.show.charts.strips import axis_x, bar, behind, ends, interval, names, strips
+from rooflight.show.charts.theme import STANDARD, Look
+from rooflight.show.charts.wording import deployed, source, times
+from rooflight.spec.analysis import Analysis, Phase
+
+_READ = (
+    "Each bar starts where the one above ends. Ceiling: the shortest time physics allows. The line across the last bar "
+    "is the interval in which eight of ten well-run engines lie."
+)
+_HUES = {"ceiling": "memory", "links": "link", "host between steps": "launch", "= expected": "ink"}
+
+
+def rows(analysis: Analysis, phase: str = "decode", look: Look = STANDARD) -> Datasets:
+    """The steps of the phase's waterfall, each from where the last one ended, then the whole."""
+    told = (analysis.phases or {}).get(phase)
+    if told is None:
+        return {"steps": [], "ends": ends([], look), "interval": []}
+    steps: Rows = []
+    start = 0.0
+    for step in told.waterfall:
+        steps.append(_step(len(steps), step.name, start, start + step.seconds, step.seconds))
+        start += step.seconds
+    span = told.time_s
+    whole = span.expected or span.roofline
+    steps.append(_step(len(steps), "= expected" if span.expected else "= roofline", 0.0, whole, whole))
+    found = (
+        [] if span.low is None or span.high is None else [{"row": len(steps) - 1, "low": span.low, "high": span.high}]
+    )
+    for row in found:
+        steps[-1]["end"] = max(whole, row["high"])
+    return {"steps": steps, "interval": found, "ends": ends([step["end"] for step in steps], look)}
+
+
+def _step(row: int, name: str, start: float, end: float, seconds: float) -> dict[str, Any]:
+    return {
+        "row": row, "name": name, "x": start, "x2": end, "end": end, "time_s": seconds,
+        "text": f"{'+ ' if start else ''}{numbers.seconds(seconds)}", "hue": _HUES.get(name, "capacity"),
+    }  # fmt: skip
+
+
+def waterfall(analysis: Analysis, *, phase: str = "decode", look: Look = STANDARD) -> Chart:
+    """What lies between the ceiling of a phase and what a well-run engine gets."""
+    data = rows(analysis, phase, look)
+    x = axis_x("time of the step", unit="s")
+    layers = [*names("steps", look), bar("steps", look), interval("interval", look), *behind("steps", look)]
+    main = strips(look, max(1, len(data["steps"])), x, layers).resolve_scale(color="shared")
+    notes = (_READ, source([analysis])) if data["steps"] else ()
+    return finished("waterfall", main, data, look, start=0, title=_title(analysis, phase), notes=notes)
+
+
+def _title(analysis: Analysis, phase: str) -> str:
+    told: Phase | None = (analysis.phases or {}).get(phase)
+    if told is None:
+        return analysis.answer
+    span = told.time_s
+    whole = span.expected or span.roofline
+    causes = [step for step in told.waterfall if step.name != "ceiling"]
+    most = max(causes, key=lambda step: step.seconds, default=None)
+    largest = f"; the largest part between is {most.name}, {numbers.seconds(most.seconds)}" if most else ""
+    return (
+        f"{deployed(analysis)}: {phase} is expected to take {numbers.seconds(whole)}, {times(whole / span.ceiling)} "
+        f"its ceiling{largest}"
+    )
