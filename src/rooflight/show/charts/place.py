@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from rooflight.show.charts.theme import LETTER
 
@@ -17,6 +18,9 @@ Datasets = dict[str, Rows]
 # Where a label may stand: which way from the point, the nearest first.
 _WAYS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))
 _GAPS = (3, 12, 24, 40)
+_CANDIDATES = tuple((gap, right, down) for gap in _GAPS for right, down in _WAYS)
+_RANKS = np.tile(np.arange(len(_WAYS)) / 10, len(_GAPS))
+Places = np.ndarray[Any, np.dtype[np.float64]]
 _BEYOND = 50  # px of a label outside the plot weigh so much more than px on another
 
 
@@ -87,28 +91,39 @@ def placed(
     lines = text.split("\n")
     wide, high = max(map(len, lines)) * size * LETTER + 4, len(lines) * (size + 2)
     at_x, at_y = plane.x(x), plane.y(y)
-    far = wide + radius + _GAPS[-1]
-    near = [box for box in taken if box.overlap(around(at_x, at_y, far))]
-    best: tuple[float, Box, float, float] | None = None
-    for gap in _GAPS:
-        for rank, (right, down) in enumerate(_WAYS):
-            reach = radius + gap
-            dx = right * (reach * (0.75 if down else 1) + wide / 2)
-            dy = down * (reach * (0.75 if right else 1) + high / 2)
-            left, top = at_x + dx - wide / 2, at_y + dy - high / 2
-            box = Box(left, top, left + wide, top + high)
-            out = max(0, -left) + max(0, box.right - plane.width) + max(0, -top) + max(0, box.bottom - plane.height)
-            covered = sum(box.overlap(other) * other.weight for other in near) + _BEYOND * out * high
-            cost = covered + gap + rank / 10
-            if best is None or cost < best[0]:
-                best = (cost, box, dx, dy)
-            if not covered:
-                break
-        if best is not None and best[0] < gap + 1:
-            break
-    assert best is not None  # the loops run at least once
-    taken.append(best[1])
-    return {"x": x, "y": y, "dx": round(best[2], 1), "dy": round(best[3], 1), "text": text}
+    gap, right, down = np.array(_CANDIDATES).T
+    reach = radius + gap
+    dx = right * (reach * np.where(down, 0.75, 1) + wide / 2)
+    dy = down * (reach * np.where(right, 0.75, 1) + high / 2)
+    left, top = at_x + dx - wide / 2, at_y + dy - high / 2
+    out = _beyond(-left) + _beyond(left + wide - plane.width) + _beyond(-top) + _beyond(top + high - plane.height)
+    covered = _covered(_near(taken, at_x, at_y, wide + radius + _GAPS[-1]), left, top, wide, high)
+    best = int(np.argmin(covered + _BEYOND * out * high + gap + _RANKS))
+    at_left, at_top = float(left[best]), float(top[best])
+    taken.append(Box(at_left, at_top, at_left + wide, at_top + high))
+    return {"x": x, "y": y, "dx": round(float(dx[best]), 1), "dy": round(float(dy[best]), 1), "text": text}
+
+
+def _near(taken: Sequence[Box], x: float, y: float, far: float) -> list[Box]:
+    """The boxes that a label of that point could meet."""
+    left, top, right, bottom = x - far, y - far, x + far, y + far
+    return [box for box in taken if box.left < right and box.right > left and box.top < bottom and box.bottom > top]
+
+
+def _beyond(px: Places) -> Places:
+    """How far something reaches over an edge."""
+    return np.maximum(px, 0.0)
+
+
+def _covered(near: Sequence[Box], left: Places, top: Places, wide: float, high: float) -> Places:
+    """What each candidate place would cover: square px by their weight, all candidates at once."""
+    if not near:
+        return np.zeros_like(left)
+    sides = np.array([(box.left, box.top, box.right, box.bottom, box.weight) for box in near]).T[:, np.newaxis, :]
+    across = np.minimum(left[:, np.newaxis] + wide, sides[2]) - np.maximum(left[:, np.newaxis], sides[0])
+    along_ = np.minimum(top[:, np.newaxis] + high, sides[3]) - np.maximum(top[:, np.newaxis], sides[1])
+    square: Places = (_beyond(across) * _beyond(along_) * sides[4]).sum(axis=1)
+    return square
 
 
 def spread(places: Sequence[float], least: float) -> list[float]:
