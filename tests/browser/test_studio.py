@@ -281,7 +281,7 @@ def test_a_tooltip_stays_where_it_was_clicked(studio_page):
         const view = (await import("/static/charts.js")).viewOf("roofline");
         const dot = view.data("phases").find((row) => row.name === "prefill");
         const [left, top] = view.origin();
-        const frame = document.querySelector("#roofline svg").getBoundingClientRect();
+        const frame = document.querySelector("#chart-roofline svg").getBoundingClientRect();
         const pad = view.padding();
         return [frame.left + left + pad.left + view.scale("x")(dot.x), frame.top + top + pad.top + view.scale("y")(dot.y)];
     }""")

@@ -100,18 +100,24 @@ async def explain_(
 
 
 Width = Annotated[int, Query(ge=280, le=2400, description="px of the place a chart fills")]
+Kind = Literal["roofline", "batch", "users", "traffic", "memory"]
 
 
 @router.get("/chart", response_class=Json, responses=_REFUSALS)
-async def chart(kind: Literal["roofline"], width: Width = 800, dark: bool = False) -> Json:
-    """A chart's Vega-Lite document without rows; /api/picture gives them by dataset."""
-    return Json(drawings.template(kind, drawings.page_look(width, dark)))
+async def chart(kind: Kind, width: Width = 800, several: bool = False, dark: bool = False) -> Json:
+    """A chart's Vega-Lite document without rows; /api/picture gives them by dataset. `several`: for several cards."""
+    look = drawings.page_look(width, dark, small=kind != "roofline")
+    return Json(drawings.template(kind, several and kind in drawings.MEASURES, look))
 
 
 @router.post("/picture", response_class=Json, responses=_REFUSALS)
-async def picture(question: Question, width: Width = 800, dark: bool = False) -> Json:
-    """All that the page shows for a question: the answer, every card's phases, the charts' rows, command lines."""
-    return Json(pictures.picture(question, drawings.page_look(width, dark)))
+async def picture(question: Question, width: Width = 800, small: Width = 560, dark: bool = False) -> Json:
+    """All that the page shows for a question: the answer, every card's phases, the charts' rows, command lines.
+
+    Labels are placed for a roofline `width` px wide and charts `small` px wide below it.
+    """
+    place = drawings.Place(drawings.page_look(width, dark), drawings.page_look(small, dark, small=True))
+    return Json(pictures.picture(question, place))
 
 
 _MEDIA = {"svg": "image/svg+xml", "png": "image/png", "csv": "text/csv; charset=utf-8", "json": "application/json"}

@@ -76,7 +76,7 @@ async def _page(request: Request) -> Response:
 @functools.cache
 def vega_bundle() -> tuple[bytes, str]:
     """Vega, Vega-Lite and vega-embed as one script, and its tag for caches. They come with vl-convert."""
-    document = drawings.template("roofline", drawings.page_look(800, False))
+    document = drawings.template("roofline", False, drawings.page_look(800, False))
     script = vega(version_of(document)).encode()
     return script, f'"{hashlib.sha256(script).hexdigest()[:20]}"'
 

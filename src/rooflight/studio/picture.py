@@ -14,23 +14,13 @@ from rooflight.spec.analysis import Analysis
 from rooflight.spec.sweep import Landmarks
 from rooflight.studio import commands, problems
 from rooflight.studio.curve import Curve, curve
-from rooflight.studio.drawings import PageLook, drawn, exported
+from rooflight.studio.drawings import Card, Place, drawn, exported
 from rooflight.studio.kept import Kept, key_without_batch
 from rooflight.studio.question import Question, cards_of, model_of, scenario_of
 from rooflight.studio.state import query_of
 
 _curves: Kept[Curve] = Kept(256)
 _landmarks: Kept[Landmarks] = Kept(512)
-
-
-class Card(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the compared cards: its analysis (as /api/analyze, without request and served) and its decode steps over
-    the batch; or what is wrong with it."""
-
-    on: str
-    analysis: Analysis | None = None
-    curve: Curve | None = None
-    problem: dict[str, str | None] | None = None
 
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,21 +39,18 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     commands: dict[str, str]
 
 
-def picture(question: Question, look: PageLook) -> Picture:
+def picture(question: Question, place: Place) -> Picture:
     """The picture of a question. A card that cannot be answered says why, beside the others.
 
     Raises BadInput where the card in focus cannot be answered, MissingFact where a number is why.
     """
-    scenarios = scenarios_of(question)
-    focus = scenarios[question.shown]
-    if isinstance(focus, RooflightError):
-        raise focus
-    cards = [_card(question, place, sc) for place, sc in enumerate(scenarios)]
+    cards = [_card(question, number, sc) for number, sc in enumerate(scenarios_of(question))]
+    answers = [card for card in cards if card.analysis is not None]
+    shown = cards[question.shown].analysis
+    if shown is None:  # asked once more, for its error
+        shown = analyze(focused(question), serving=False)
     before = _before(question)
     marks = _landmarks.get(key_without_batch(question, question.shown))
-    answered = [card.analysis for card in cards if card.analysis is not None]
-    shown = cards[question.shown].analysis
-    assert shown is not None  # the scenario in focus is no error
     return Picture(
         answer=shown.answer,
         query=query_of(question),
@@ -71,7 +58,7 @@ def picture(question: Question, look: PageLook) -> Picture:
         cards=cards,
         before=before,
         landmarks=marks,
-        datasets=drawn([shown] if before else answered, before, marks, look),
+        datasets=drawn(answers, shown, before, marks, place),
         commands={
             "rooflight": commands.rooflight(question, shown.model.id),
             "vllm": commands.vllm(question, shown.model.id),

@@ -9,26 +9,26 @@ const views = new Map();
 
 export const isDark = () => dark.matches;
 // The server places labels by width, in steps of 40 px.
-export const widthOf = (kind) => Math.max(320, Math.floor(byId(kind).clientWidth / 40) * 40);
+export const widthOf = (kind) => Math.max(320, Math.floor(byId(`chart-${kind}`).clientWidth / 40) * 40);
 
 const ERRORS_ONLY = 1;
 
-async function make(kind, datasets, onPick) {
-  const spec = await get(`/api/chart?kind=${kind}&width=${widthOf(kind)}&dark=${isDark()}`);
+async function make(kind, datasets, several, onPick) {
+  const spec = await get(`/api/chart?kind=${kind}&width=${widthOf(kind)}&several=${several}&dark=${isDark()}`);
   for (const name of Object.keys(spec.datasets)) spec.datasets[name] = datasets[name] ?? spec.datasets[name];
-  const place = byId(kind).querySelector(".view");
+  const place = byId(`chart-${kind}`).querySelector(".view");
   const options = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip: tipHandler, logLevel: ERRORS_ONLY };
   const { view, finalize } = await window.vegaEmbed(place, spec, options);
   place.querySelector("svg")?.setAttribute("aria-hidden", "true");
   view.addEventListener("click", (event, item) => item?.datum && onPick?.(kind, item.datum));
-  return { view, finalize, width: widthOf(kind), dark: isDark(), names: Object.keys(spec.datasets) };
+  return { view, finalize, several, width: widthOf(kind), dark: isDark(), names: Object.keys(spec.datasets) };
 }
 
-// Draws rows into a chart; makes the view first where there is none for this width and scheme.
-export async function draw(kind, datasets, words, onPick) {
+// Draws rows into a chart; makes the view first where there is none for this width, scheme and number of cards.
+export async function draw(kind, datasets, words, several, onPick) {
   let one = views.get(kind);
-  if (!one || one.width !== widthOf(kind) || one.dark !== isDark()) {
-    const fresh = await make(kind, datasets, onPick);
+  if (!one || one.width !== widthOf(kind) || one.dark !== isDark() || one.several !== several) {
+    const fresh = await make(kind, datasets, several, onPick);
     one?.finalize();
     views.set(kind, (one = fresh));
   }
@@ -36,7 +36,7 @@ export async function draw(kind, datasets, words, onPick) {
     if (name in datasets) one.view.data(name, datasets[name]);
   }
   await one.view.runAsync();
-  const place = byId(kind).querySelector(".view");
+  const place = byId(`chart-${kind}`).querySelector(".view");
   place.setAttribute("role", "img");
   place.setAttribute("aria-label", words);
   return one.view;

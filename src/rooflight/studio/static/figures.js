@@ -1,7 +1,7 @@
 // The table of figures: a line a card, and one for the state before.
 
 import { byId, element, fill } from "./dom.js";
-import { amount, count, percent, plain, seconds } from "./format.js";
+import { amount, count, plain, seconds } from "./format.js";
 
 const HEAD = ["card", "decode step", "tok/s, all", "tok/s, each", "decode is", "prefill", "prefill is", "at most fit"];
 
@@ -29,9 +29,9 @@ function row(name, analysis, hue, focus) {
     cell(HEAD[1], seconds(decode.time_s.ceiling), interval(decode.time_s, seconds)),
     cell(HEAD[2], plain(decode.tokens_per_s.ceiling), interval(decode.tokens_per_s, plain)),
     cell(HEAD[3], plain(decode.tokens_per_s_per_user.ceiling), interval(decode.tokens_per_s_per_user, plain)),
-    cell(HEAD[4], bound(decode.bound), `${plain(decode.intensity_flop_per_byte)} of ${plain(decode.ridge_flop_per_byte)} FLOP/byte`),
+    cell(HEAD[4], bound(decode.bound), `${plain(decode.intensity_flop_per_byte)} / ${plain(decode.ridge_flop_per_byte)} FLOP/byte`),
     cell(HEAD[5], seconds(prefill.time_s.ceiling), interval(prefill.time_s, seconds)),
-    cell(HEAD[6], bound(prefill.bound), `${plain(prefill.intensity_flop_per_byte)} of ${plain(prefill.ridge_flop_per_byte)} FLOP/byte`),
+    cell(HEAD[6], bound(prefill.bound), `${plain(prefill.intensity_flop_per_byte)} / ${plain(prefill.ridge_flop_per_byte)} FLOP/byte`),
     most);
 }
 
@@ -71,17 +71,4 @@ function difference(before, now) {
     if (before.workload[part] !== now.workload[part]) said.push(`${part} ${count(before.workload[part])}`);
   }
   return said.length ? `: ${said.join(", ")}` : "";
-}
-
-export function rooflineWords(analysis, marks) {
-  if (!analysis.phases) return "No time can be given for what does not fit; the roofs are the card's all the same.";
-  const { decode } = analysis.phases;
-  const side = decode.intensity_flop_per_byte < decode.ridge_flop_per_byte ? "left of" : "right of";
-  const start = `Decode does ${plain(decode.intensity_flop_per_byte)} FLOP for each byte it moves, ${side} the ridge point at ${plain(decode.ridge_flop_per_byte)}.`;
-  const split = Object.entries(decode.split).sort((a, b) => b[1] - a[1]).filter(([, share]) => share >= 0.005);
-  const spent = ` Its time is bound by ${split.map(([name, share]) => `${name} ${percent(share)}`).join(", ")}.`;
-  if (!marks) return start + spent;
-  if (marks.ridge_batch === null) return `${start} At ${count(marks.context)} tokens of context no batch reaches it, since every sequence brings its own cache.${spent}`;
-  const beyond = marks.ridge_batch > marks.kv_limit ? `, though only ${count(marks.kv_limit)} fit` : "";
-  return `${start} A batch of ${count(marks.ridge_batch)} reaches it${beyond}.${spent}`;
 }

@@ -72,7 +72,7 @@ export class RoofHandles {
     });
     handle.addEventListener("pointermove", (event) => {
       if (!handle.hasPointerCapture(event.pointerId)) return;
-      const frame = byId("roofline").querySelector("svg").getBoundingClientRect();
+      const frame = byId("chart-roofline").querySelector("svg").getBoundingClientRect();
       const [left, top] = this.corner();
       const x = this.view.scale("x").invert(event.clientX - frame.left - left);
       const y = this.view.scale("y").invert(event.clientY - frame.top - top);

@@ -6,7 +6,8 @@ import { draw, isDark, onNewLook, widthOf } from "./charts.js";
 import { bindPaste } from "./paste.js";
 import { clearProblems, makeControls, showProblems } from "./controls.js";
 import { byId, element, fill } from "./dom.js";
-import { rooflineWords, showFigures } from "./figures.js";
+import { showFigures } from "./figures.js";
+import { chartWords } from "./words.js";
 import { RoofHandles } from "./handles.js";
 import { Held } from "./held.js";
 import { Operators } from "./operators.js";
@@ -53,7 +54,7 @@ async function refresh() {
 
 async function once(asked) {
   try {
-    const found = await ask(`/api/picture?width=${widthOf("roofline")}&dark=${isDark()}`, asked);
+    const found = await ask(`/api/picture?width=${widthOf("roofline")}&small=${widthOf("batch")}&dark=${isDark()}`, asked);
     picture = found;
     answered();
     await show(found, asked);
@@ -93,10 +94,11 @@ async function show(found, asked) {
   byId("answer").textContent = found.answer;
   showFigures(found);
   operators.show(analysis, asked);
-  const words = rooflineWords(analysis, found.landmarks);
-  byId("roofline-words").textContent = words;
+  const words = chartWords(found, analysis);
+  const several = found.cards.filter((card) => card.analysis).length > 1;
   for (const [kind, rows] of Object.entries(found.datasets)) {
-    const view = await draw(kind, rows, `${kind}: ${words}`, pickDot);
+    byId(`${kind}-words`).textContent = words[kind];
+    const view = await draw(kind, rows, words[kind], several && kind in { batch: 0, users: 0 }, pickDot);
     if (kind === "roofline") handles.place(view, analysis, asked);
   }
   for (const [name, text] of Object.entries(found.commands)) byId(`command-${name}`).textContent = text;
@@ -170,7 +172,7 @@ async function start() {
   showLook();
   bindPaste(change);
   bindSharing(() => question);
-  bindTips(byId("roofline"));
+  bindTips(byId("chart-roofline"));
   for (const link of document.querySelectorAll("[data-preset]")) {
     link.addEventListener("click", (event) => {
       event.preventDefault();
