@@ -62,5 +62,11 @@ def command(model: str, on: str | None, drawn: bool, kind: str | None, output: O
         scenario = make_scenario(model, options.require_on(on), **options.fields(given))
         return chart(analysis, chosen, landmarks=[landmarks(scenario)])
 
-    emit(output, Answer(lambda: analysis.answer, blocks, rows, json, chart))
+    def page() -> str:
+        from rooflight.library import make_scenario
+        from rooflight.show.charts.explore import explore
+
+        return explore(make_scenario(model, options.require_on(on), **options.fields(given)))
+
+    emit(output, Answer(lambda: analysis.answer, blocks, rows, json, chart, None if kind else page))
     return 0 if analysis.fits or analysis.phases else 1

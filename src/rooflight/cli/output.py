@@ -102,6 +102,7 @@ class Answer(NamedTuple):
     rows        for CSV
     json        writes the document
     chart       its picture; None where the answer has none
+    page        a page of its own to play with; None where the picture alone is the page
     """
 
     sentence: Callable[[], str]
@@ -109,6 +110,7 @@ class Answer(NamedTuple):
     rows: Callable[[], Rows]
     json: Callable[[TextIO], None]
     chart: Callable[[], Chart] | None = None
+    page: Callable[[], str] | None = None
 
 
 def emit(output: Output, answer: Answer) -> None:
@@ -137,6 +139,8 @@ def _drawn(output: Output, answer: Answer) -> bytes:
             "this command has no chart", where="--output", got=output.file,
             want=f"a file ending in {', '.join(_ENDINGS)}", try_this="analyze, sweep and check draw charts",
         )  # fmt: skip
+    if output.format == "html" and answer.page is not None:
+        return answer.page().encode()
     return answer.chart().encoded(f".{output.format}")
 
 

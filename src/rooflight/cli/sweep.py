@@ -62,7 +62,15 @@ def command(model: str, on: tuple[str, ...], phase: str | None, kind: str | None
         next((block for block in blocks if block.fits.any()), None)  # whether some point fits, for the exit status
         return chart(sweep, kind, model=plan.id, ignore_capacity=ignoring)
 
-    emit(output, _answer(blocks, summary(sweep, plan.id), ignoring)._replace(chart=chart))
+    def page() -> str:
+        from rooflight.show.charts.explore import explore
+
+        next((block for block in blocks if block.fits.any()), None)
+        return explore(sweep.scenarios[0])
+
+    answer = _answer(blocks, summary(sweep, plan.id), ignoring)
+    alone = kind is None and len(sweep.scenarios) == 1
+    emit(output, answer._replace(chart=chart, page=page if alone else None))
     return 0 if ignoring or blocks.some_fit else 1
 
 

@@ -72,3 +72,13 @@ def test_check_draws_claims_and_files(ask, tmp_path):
     table.write_text("model,accelerator,metric,value,batch,input_len\nllama-3.1-8b,h100-sxm,tpot_ms,9,1,1024\n")
     assert ask("check", str(table), "-o", str(path)).exit_code == 0
     assert b"tpot_ms" in path.read_bytes()
+
+
+def test_html_has_sliders(ask, tmp_path):
+    """The usual page of a deployment is one to play with; another chart's is that chart."""
+    path = tmp_path / "x.html"
+    for words in (("analyze", "8b", "--on", "h100-sxm"), ("sweep", "8b", "--on", "h100-sxm", "--batch", "1:8:x2")):
+        assert ask(*words, "-o", str(path)).exit_code == 0
+        assert '<input type="range" id="batch"' in path.read_text()
+    assert ask("analyze", "8b", "--on", "h100-sxm", "--chart", "memory", "-o", str(path)).exit_code == 0
+    assert "<input" not in path.read_text()

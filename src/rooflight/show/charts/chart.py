@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rooflight.show.charts import export
+from rooflight.show.charts import export, page
 
 ENDINGS = (".svg", ".png", ".html")
 
@@ -45,7 +45,7 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
 
     def html(self) -> str:
         """One page that needs no network."""
-        return export.html(self.spec, self.title)
+        return page.single(self.spec, self.title)
 
     def save(self, path: str | Path) -> None:
         """Write it in the form the ending says. Raises BadInput for another ending."""

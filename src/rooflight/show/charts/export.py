@@ -20,7 +20,8 @@ def altair() -> Any:
     return altair
 
 
-def _converter() -> Any:
+def converter() -> Any:
+    """The vl_convert module; raises MissingExtra."""
     try:
         import vl_convert
     except ImportError:
@@ -62,18 +63,11 @@ def mime(spec: dict[str, Any]) -> str:
 
 def svg(spec: dict[str, Any]) -> str:
     """The document drawn as SVG. Nothing is fetched."""
-    drawn: str = _converter().vegalite_to_svg(spec, vl_version=version(spec), allowed_base_urls=[])
+    drawn: str = converter().vegalite_to_svg(spec, vl_version=version(spec), allowed_base_urls=[])
     return drawn
 
 
 def png(spec: dict[str, Any], scale: float) -> bytes:
     """The document drawn as PNG. Nothing is fetched."""
-    drawn: bytes = _converter().vegalite_to_png(spec, vl_version=version(spec), scale=scale, allowed_base_urls=[])
+    drawn: bytes = converter().vegalite_to_png(spec, vl_version=version(spec), scale=scale, allowed_base_urls=[])
     return drawn
-
-
-def html(spec: dict[str, Any], title: str) -> str:
-    """The document as one page that needs no network; see page.py."""
-    from rooflight.show.charts.page import page
-
-    return page(spec, title)

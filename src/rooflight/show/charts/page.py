@@ -1,7 +1,7 @@
-"""A chart as one file that works offline: Vega, the numbers and a little script, under a policy that forbids the rest.
+"""Pages that work offline: Vega, the numbers and a little script in one file, under a policy that forbids the rest.
 
 Vega's expressions are run by its own interpreter (`ast`), so that the page needs no eval; scripts are allowed by their
-hashes, and nothing may be loaded from anywhere.
+hashes, and nothing may be loaded from anywhere. Names and sentences reach the page as text, never as markup.
 """
 
 from __future__ import annotations
@@ -11,37 +11,40 @@ import hashlib
 import html
 import json
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from rooflight.show.charts.export import _converter, version
+from rooflight.show.charts.export import converter, version
 
-_SHOW = """
-const spec = JSON.parse(document.getElementById("spec").textContent);
-vegaEmbed("#chart", spec, {ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip: false});
-"""
+_HERE = Path(__file__).parent
 
 
 @cache
 def vega(vega_lite: str) -> str:
     """Vega, Vega-Lite and Vega-Embed as one script, as vl-convert carries it. Safe between script tags."""
-    bundle: str = _converter().javascript_bundle(vl_version=vega_lite)
+    bundle: str = converter().javascript_bundle(vl_version=vega_lite)
     return bundle.replace("</script", "<\\/script")
 
 
-def page(spec: dict[str, Any], title: str) -> str:
-    """The whole file."""
-    scripts = [vega(version(spec)), _SHOW]
+def single(spec: dict[str, Any], title: str) -> str:
+    """One picture as it is."""
+    style = f"body {{ margin: 0; background: {spec['config']['background']}; }} #chart {{ overflow-x: auto; }}"
+    return page(title, '<main id="chart"></main>', {"charts": {"chart": {"light": spec, "dark": spec}}}, style)
+
+
+def page(title: str, body: str, data: dict[str, Any], style: str) -> str:
+    """The whole file. `data` is what page.js reads: charts by the id of the element that holds them, points, axes."""
+    spec = next(iter(data["charts"].values()))["light"]
+    scripts = [vega(version(spec)), (_HERE / "page.js").read_text(encoding="utf-8")]
     allowed = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
     policy = f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:"
-    paper = spec["config"]["background"]
     parts = [
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{html.escape(title)}</title>",
-        f"<style>body {{ margin: 0; background: {paper}; }} #chart {{ overflow-x: auto; }}</style>",
-        '</head>\n<body>\n<main id="chart"></main>',
-        f'<script type="application/json" id="spec">{embedded(spec)}</script>',
+        f"<style>{style}</style>\n</head>\n<body>\n{body}",
+        f'<script type="application/json" id="data">{embedded(data)}</script>',
         *(f"<script>{script}</script>" for script in scripts),
         "</body>\n</html>\n",
     ]

@@ -47,14 +47,18 @@ def rows(
     measured: Accelerator | None = None,
     levels: Sequence[Level] = (),
     after: Analysis | None = None,
+    plane: Plane | None = None,
     look: Look = STANDARD,
 ) -> Datasets:
-    """Every dataset of the chart, by name. The figures are the analyses' own, summed over devices as theirs are."""
+    """Every dataset of the chart, by name. The figures are the analyses' own, summed over devices as theirs are.
+
+    plane       corners to keep, for a page on which dots move while axes stay; see plane_of
+    """
     shown = [*analyses, *([after] if after is not None else [])]
     several = len(shown) > 1
     roofs = _all_roofs(shown, measured)
     dots = _phase_dots(shown)
-    plane = _plane(roofs, levels, dots, look)
+    plane = plane or _plane(roofs, levels, dots, look)
     listed = _machines(shown) if several else _operators(analyses[0], look)
     data: Datasets = {
         "corners": plane.corners,
@@ -68,6 +72,11 @@ def rows(
         "moves": [] if after is None else _moves(plane, dots, gains(analyses[0], after)),
     }
     return data | _labels(plane, data, look)
+
+
+def plane_of(*analyses: Analysis, look: Look = STANDARD) -> Plane:
+    """Corners that hold the phases of all these analyses."""
+    return _plane(_all_roofs(analyses, None), (), _phase_dots(analyses), look)
 
 
 def gains(before: Analysis, after: Analysis) -> dict[str, float]:

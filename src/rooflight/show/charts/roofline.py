@@ -35,7 +35,7 @@ _MACHINES = (
     Column("decode", "decode", 0.83, right=True),
     Column("prefill", "prefill", 1.0, right=True),
 )
-_READ = (
+READ = (
     "Diamonds: a phase at its roofline time; the ring below is what a well-run engine gets, with its interval. "
     "Circles: operators, larger the more of the time they take, numbered as in the table. Both axes are logarithmic."
 )
@@ -76,7 +76,7 @@ def roofline(
         look,
         title=_title(analyses, after),
         subtitle=_subtitle(analyses, landmarks),
-        notes=(_READ_SEVERAL if several else _READ, source(analyses)),
+        notes=(_READ_SEVERAL if several else READ, source(analyses)),
         beside=beside,
     )
 

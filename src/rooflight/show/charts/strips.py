@@ -22,7 +22,7 @@ def strip_width(look: Look) -> int:
 
 def ends(values: Sequence[float], look: Look) -> Rows:
     """An invisible point that keeps room for the text behind the longest bar."""
-    return [{"x": max([*values, 0.0]) * (_ROOM + 0.25 * look.narrow)}]
+    return [{"row": 0, "x": max([*values, 0.0]) * (_ROOM + 0.25 * look.narrow)}]
 
 
 def axis_x(title: str, field: str = "x", unit: str = "", percent: bool = False) -> Any:
@@ -43,7 +43,8 @@ def strips(look: Look, count: int, x: Any, layers: Sequence[Any], *, ends_of: st
     """The layers on strips: their names, then they."""
     alt = altair()
     width = "container" if look.width is None else strip_width(look)
-    room = alt.Chart(alt.NamedData(ends_of)).mark_point(opacity=0).encode(x)
+    rows = alt.Y("row:O", axis=None, scale=alt.Scale(domain=[*range(count)], paddingInner=0, paddingOuter=0))
+    room = alt.Chart(alt.NamedData(ends_of)).mark_point(opacity=0).encode(x, rows)
     return alt.layer(room, *layers).properties(width=width, height=STRIP * count)
 
 

@@ -57,10 +57,15 @@ DARK = Palette(
 
 
 class Look(msgspec.Struct, frozen=True):
-    """The size and mode of a chart. width is the whole picture's, in px; None: it fills what holds it (a page)."""
+    """The size and mode of a chart.
+
+    width       of the whole picture, in px; None: it fills what holds it (a page)
+    room        px that labels are placed for on a page
+    """
 
     width: int | None = 800
     dark: bool = False
+    room: int = 800
 
     @property
     def palette(self) -> Palette:
@@ -69,8 +74,8 @@ class Look(msgspec.Struct, frozen=True):
 
     @property
     def outer(self) -> int:
-        """The width that labels are placed for; on a page the usual one."""
-        return 800 if self.width is None else min(max(self.width, NARROWEST), WIDEST)
+        """The width that labels are placed for."""
+        return min(max(self.room if self.width is None else self.width, NARROWEST), WIDEST)
 
     @property
     def plot_width(self) -> int:

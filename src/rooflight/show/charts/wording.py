@@ -58,12 +58,17 @@ def step_words(phases: Mapping[str, Phase]) -> str:
 
 
 def source(analyses: Sequence[Analysis]) -> str:
+    """What was asked, and where the figures are from."""
+    load = analyses[0].workload
+    return (
+        f"Batch {load['batch']:,}, {load['isl']:,} tokens in, {load['osl']:,} out, decode at {load['context']:,} of "
+        f"context. {rated(analyses)}"
+    )
+
+
+def rated(analyses: Sequence[Analysis]) -> str:
     """Where the figures are from."""
     from rooflight import __version__
 
-    load = analyses[0].workload
     cards = dict.fromkeys(f"{a.accelerator.id} (confidence {a.accelerator.confidence})" for a in analyses)
-    return (
-        f"Batch {load['batch']:,}, {load['isl']:,} tokens in, {load['osl']:,} out, decode at {load['context']:,} of "
-        f"context. Datasheet rates, dense: {', '.join(cards)}. rooflight {__version__}."
-    )
+    return f"Datasheet rates, dense: {', '.join(cards)}. rooflight {__version__}."
