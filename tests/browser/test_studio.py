@@ -258,7 +258,7 @@ def test_before_and_after_are_joined_by_arrows(studio_page):
     studio_page.settled()
 
     gain = decode(batch=16).time_s.ceiling / decode(batch=16, weights="fp8").time_s.ceiling
-    assert f"{gain:.3g} × as fast" in page.inner_text("#figures .gain")
+    assert f"{gain:.3g} ×" in page.inner_text("#figures .gain")
     assert {row["name"] for row in studio_page.rows("moves")} == {"prefill", "decode"}
     assert "was.w=auto" in page.evaluate("location.search")
     page.click("#let-go")

@@ -21,7 +21,7 @@ from rooflight.units import round_significant, scaled, whole
 _ABOUT = {
     "linear": "a matrix product: weights are read once however many tokens there are, arithmetic grows with them",
     "experts": "the routed experts' product: only experts that some token chose are read",
-    "attention": "attention: every sequence reads its own keys and values, so a larger batch shares nothing",
+    "attention": "the products with keys and values: every sequence reads its own, so a larger batch shares nothing",
     "recurrent": "a recurrent layer: its state is read and written once a step",
     "elementwise": "no product, only traffic: what good engines fuse into its neighbours",
     "collective": "an exchange between the devices",

@@ -25,8 +25,8 @@ EXPORT_WIDTH = 1000
 SMALL_HEIGHT = 380
 # Charts along the batch, and what they measure.
 MEASURES = {"batch": "tokens_per_s", "users": "tokens_per_s_per_user"}
-# A curve is drawn at every second octave step: no picture of this size shows more.
-_THINNED = 2
+# A curve is drawn at every fourth step, half octaves: no picture of this size shows more.
+_THINNED = 4
 
 
 class PageLook(Look, frozen=True):
@@ -118,14 +118,18 @@ def drawn(
         found = {"roofline": rows(*analyses, landmarks=known, look=place.roofline)}
     else:
         found = {"roofline": rows(before, after=focus, look=place.roofline)}
-    told = Lines("batch", tuple(_line(one, marks) for one in answers), 0)
-    for kind, measure in MEASURES.items():
-        along = panel(told, measure, place.small)
-        found[kind] = {f"{name}_{measure}": some for name, some in along.items()}
-        found[kind]["here"] = [{"x": focus.workload["batch"]}]
     found["traffic"] = traffic.rows(focus, place.small)
     found["memory"] = memory.rows(focus, place.small)
     return found
+
+
+def along_batch(answers: Sequence[Card], marks: Landmarks | None, look: PageLook) -> dict[str, Datasets]:
+    """The rows of the charts along the batch, but for the mark at the question's own."""
+    told = Lines("batch", tuple(_line(one, marks) for one in answers), 0)
+    return {
+        kind: {f"{name}_{measure}": some for name, some in panel(told, measure, look).items()}
+        for kind, measure in MEASURES.items()
+    }
 
 
 def _line(card: Card, marks: Landmarks | None) -> Any:
@@ -137,12 +141,14 @@ def _line(card: Card, marks: Landmarks | None) -> Any:
 
 
 def _points(curve: Curve) -> list[Any]:
-    """Rates from times: tokens over seconds, as the sweep's own rows have them."""
+    """Rates from times: tokens over seconds, as the sweep's own rows have them. The last that fits is among them."""
     found = []
+    kept = {*range(0, len(curve.batch), _THINNED), sum(curve.fits) - 1}
     columns = (curve.batch, curve.bound, curve.ceiling_s, curve.roofline_s, curve.expected_s, curve.low_s, curve.high_s)
-    for count, bound, *times in list(zip(*columns, strict=True))[::_THINNED]:
-        ceiling, roofline_, expected, low, high = times
-        ordered = (ceiling, roofline_, expected, high, low)
+    for place, (count, bound, ceiling, at_roofline, expected, low, high) in enumerate(zip(*columns, strict=True)):
+        if place not in kept:
+            continue
+        ordered = (ceiling, at_roofline, expected, high, low)
         every = OpenSpan(*(None if one is None else count / one for one in ordered))
         each = OpenSpan(*(None if one is None else 1 / one for one in ordered))
         found.append(_Point(count, bound, every, each))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -44,4 +44,9 @@ def key_without_batch(question: Question, place: int) -> str:
     """What everything but the batch says about cards[place]: a digest, so that a pasted config costs no memory."""
     parts = question.model_dump(exclude={"batch", "before", "cards", "focus", "bandwidth_times", "peak_times"})
     rates = (question.bandwidth_times, question.peak_times) if place == question.shown else (1.0, 1.0)
-    return hashlib.sha256(msgspec.json.encode([question.cards[place], rates, parts])).hexdigest()
+    return digest([question.cards[place], rates, parts])
+
+
+def digest(parts: Any) -> str:
+    """A short name for plain values."""
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:32]

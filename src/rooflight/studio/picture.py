@@ -10,23 +10,26 @@ from rooflight.errors import RooflightError
 from rooflight.serve.analyze import analyze
 from rooflight.serve.landmarks import landmarks
 from rooflight.serve.scenario import Scenario
+from rooflight.show.charts.place import Datasets
 from rooflight.spec.analysis import Analysis
 from rooflight.spec.sweep import Landmarks
 from rooflight.studio import commands, problems
 from rooflight.studio.curve import Curve, curve
-from rooflight.studio.drawings import Card, Place, drawn, exported
-from rooflight.studio.kept import Kept, key_without_batch
+from rooflight.studio.drawings import Card, Place, along_batch, drawn, exported
+from rooflight.studio.kept import Kept, digest, key_without_batch
 from rooflight.studio.question import Question, cards_of, model_of, scenario_of
 from rooflight.studio.state import query_of
 
 _curves: Kept[Curve] = Kept(256)
 _landmarks: Kept[Landmarks] = Kept(512)
+_panels: Kept[dict[str, Datasets]] = Kept(64)
 
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
     """answer: the sentence of the card in focus, cards[shown]. datasets: rows by chart, then by dataset.
 
     landmarks are null where they are not known yet: /api/landmarks finds them, and the next picture has them.
+    along is a digest: where it is that of the picture before, the charts along the batch differ in `here` alone.
     """
 
     answer: str
@@ -36,6 +39,7 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     before: Analysis | None
     landmarks: Landmarks | None
     datasets: dict[str, dict[str, list[dict[str, Any]]]]
+    along: str
     commands: dict[str, str]
 
 
@@ -51,6 +55,8 @@ def picture(question: Question, place: Place) -> Picture:
         shown = analyze(focused(question), serving=False)
     before = _before(question)
     marks = _landmarks.get(key_without_batch(question, question.shown))
+    key = _along_key(question, cards, marks, place)
+    along = _panels.get_or_make(key, lambda: along_batch(answers, marks, place.small))
     return Picture(
         answer=shown.answer,
         query=query_of(question),
@@ -58,12 +64,24 @@ def picture(question: Question, place: Place) -> Picture:
         cards=cards,
         before=before,
         landmarks=marks,
-        datasets=drawn(answers, shown, before, marks, place),
+        datasets=drawn(answers, shown, before, marks, place) | _marked(along, question.batch),
+        along=key,
         commands={
             "rooflight": commands.rooflight(question, shown.model.id),
             "vllm": commands.vllm(question, shown.model.id),
         },
     )
+
+
+def _along_key(question: Question, cards: list[Card], marks: Landmarks | None, place: Place) -> str:
+    """What the charts along the batch depend on."""
+    parts = [key_without_batch(question, number) for number, card in enumerate(cards) if card.analysis is not None]
+    return digest([*parts, msgspec.to_builtins(marks), place.small.wide, place.small.dark])
+
+
+def _marked(along: dict[str, Datasets], batch: int) -> dict[str, Datasets]:
+    """With the mark at the question's batch."""
+    return {kind: {**rows, "here": [{"x": batch}]} for kind, rows in along.items()}
 
 
 def export(question: Question, dark: bool, form: str) -> bytes:

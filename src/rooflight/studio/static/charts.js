@@ -25,16 +25,19 @@ async function make(kind, datasets, several, onPick) {
 }
 
 // Draws rows into a chart; makes the view first where there is none for this width, scheme and number of cards.
-export async function draw(kind, datasets, words, several, onPick) {
+// With the tag of the last time, only the mark at the question's own batch is new.
+export async function draw(kind, datasets, { words, several, tag, onPick }) {
   let one = views.get(kind);
   if (!one || one.width !== widthOf(kind) || one.dark !== isDark() || one.several !== several) {
     const fresh = await make(kind, datasets, several, onPick);
     one?.finalize();
     views.set(kind, (one = fresh));
   }
-  for (const name of one.names) {
+  const known = tag && one.tag === tag;
+  for (const name of known ? ["here"] : one.names) {
     if (name in datasets) one.view.data(name, datasets[name]);
   }
+  one.tag = tag;
   await one.view.runAsync();
   const place = byId(`chart-${kind}`).querySelector(".view");
   place.setAttribute("role", "img");

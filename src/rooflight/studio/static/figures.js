@@ -40,7 +40,7 @@ const troubled = (card) => element("tr", {}, element("th", { scope: "row" }, car
 function gains(before, after) {
   if (!before.phases || !after.phases) return null;
   const gain = (phase) => before.phases[phase].time_s.ceiling / after.phases[phase].time_s.ceiling;
-  const words = (value) => (Math.abs(value - 1) < 0.005 ? "as fast" : `${plain(value)} × as fast`);
+  const words = (value) => (Math.abs(value - 1) < 0.005 ? "the same" : `${plain(value)} ×`);
   const room = after.memory.max_batch / Math.max(before.memory.max_batch, 1);
   const cells = [words(gain("decode")), null, null, null, words(gain("prefill")), null, `${plain(room)} ×`];
   return element("tr", { class: "gain" }, element("th", { scope: "row" }, "gain"), ...cells.map((text, place) => cell(HEAD[place + 1], text ?? "", null, text ? "" : "blank")));

@@ -96,11 +96,12 @@ async function show(found, asked) {
   operators.show(analysis, asked);
   const words = chartWords(found, analysis);
   const several = found.cards.filter((card) => card.analysis).length > 1;
-  for (const [kind, rows] of Object.entries(found.datasets)) {
+  await Promise.all(Object.entries(found.datasets).map(async ([kind, rows]) => {
     byId(`${kind}-words`).textContent = words[kind];
-    const view = await draw(kind, rows, words[kind], several && kind in { batch: 0, users: 0 }, pickDot);
+    const along = kind === "batch" || kind === "users";
+    const view = await draw(kind, rows, { words: words[kind], several: several && along, tag: along && found.along, onPick: pickDot });
     if (kind === "roofline") handles.place(view, analysis, asked);
-  }
+  }));
   for (const [name, text] of Object.entries(found.commands)) byId(`command-${name}`).textContent = text;
   const said = [...analysis.warnings, ...analysis.assumptions];
   fill(byId("assumptions"), ...said.map((text) => element("li", {}, text)));
