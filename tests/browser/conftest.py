@@ -78,7 +78,7 @@ class Server:
             self.process = None
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server():
     served = Server()
     served.start()
@@ -86,7 +86,7 @@ def server():
     served.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
     from playwright.sync_api import sync_playwright
 

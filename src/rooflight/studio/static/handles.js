@@ -11,8 +11,8 @@ const bounded = (times) => Number(Math.min(MOST, Math.max(LEAST, times)).toPreci
 export class RoofHandles {
   constructor(change) {
     this.change = change;
-    this.bind(byId("drag-bandwidth"), "bandwidth_times", (x, y) => y / x / this.bandwidth);
-    this.bind(byId("drag-peak"), "peak_times", (x, y) => y / this.peak);
+    this.bind(byId("drag-bandwidth"), "bandwidth_times", (x, y) => y / x);
+    this.bind(byId("drag-peak"), "peak_times", (_, y) => y);
   }
 
   // Rates of one device of the card as built, times the devices: what the chart's axes are in.
@@ -26,8 +26,6 @@ export class RoofHandles {
     this.say(card, peak);
     if (!usable) return;
     this.view = view;
-    this.bandwidth = (card.memory_bytes_per_s * card.count) / question.bandwidth_times;
-    this.peak = (peak * card.count) / question.peak_times;
     this.put(peak * card.count, card.memory_bytes_per_s * card.count);
   }
 
@@ -65,18 +63,28 @@ export class RoofHandles {
     }
   }
 
-  bind(handle, field, timesAt) {
+  set(field, times) {
+    this.times = { ...this.times, [field]: bounded(times) };
+    this.change({ [field]: this.times[field] });
+  }
+
+  // `roofAt` is what a point of the plot says of the roof: its bandwidth, or its peak.
+  bind(handle, field, roofAt) {
+    // The axes move with the roof, so a drag is measured on those it began on.
+    let drag;
+    const ratio = (event) => {
+      const frame = byId("chart-roofline").querySelector("svg").getBoundingClientRect();
+      const [left, top] = drag.corner;
+      return roofAt(drag.x.invert(event.clientX - frame.left - left), drag.y.invert(event.clientY - frame.top - top));
+    };
     handle.addEventListener("pointerdown", (event) => {
       handle.setPointerCapture(event.pointerId);
       handle.classList.add("dragged");
+      drag = { x: this.view.scale("x").copy(), y: this.view.scale("y").copy(), corner: this.corner(), times: this.times[field] };
+      drag.start = ratio(event);
     });
     handle.addEventListener("pointermove", (event) => {
-      if (!handle.hasPointerCapture(event.pointerId)) return;
-      const frame = byId("chart-roofline").querySelector("svg").getBoundingClientRect();
-      const [left, top] = this.corner();
-      const x = this.view.scale("x").invert(event.clientX - frame.left - left);
-      const y = this.view.scale("y").invert(event.clientY - frame.top - top);
-      this.change({ [field]: bounded(timesAt(x, y)) });
+      if (handle.hasPointerCapture(event.pointerId)) this.set(field, (drag.times * ratio(event)) / drag.start);
     });
     const drop = () => handle.classList.remove("dragged");
     handle.addEventListener("pointerup", drop);
@@ -84,8 +92,8 @@ export class RoofHandles {
     handle.addEventListener("keydown", (event) => {
       const up = ["ArrowUp", "ArrowRight", "PageUp"].includes(event.key);
       const down = ["ArrowDown", "ArrowLeft", "PageDown"].includes(event.key);
-      if (event.key === "Home") this.change({ [field]: 1 });
-      else if (up || down) this.change({ [field]: bounded(this.times[field] * (up ? KEY_STEP : 1 / KEY_STEP)) });
+      if (event.key === "Home") this.set(field, 1);
+      else if (up || down) this.set(field, this.times[field] * (up ? KEY_STEP : 1 / KEY_STEP));
       else return;
       event.preventDefault();
     });
