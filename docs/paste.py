@@ -3,10 +3,11 @@
     python docs/paste.py            write the pages
     python docs/paste.py --check    fail, with a diff, where a page differs from what the tool says
 
-Two markers stand on lines of their own; what is between a marker and `<!-- end -->` is ours to write:
+Three markers stand on lines of their own; what is between a marker and `<!-- end -->` is ours to write:
 
     <!-- run: rooflight analyze llama-3.1-8b --on h100 head=12 -->     a command; head=12 keeps 12 lines
     <!-- list: accelerators -->                                        one of the lists below (LISTS)
+    <!-- picture: roofline.svg rooflight analyze llama-3.1-8b --on h100 -->     a chart in docs/images, and its command
 
 Blocks fenced as `pycon` are sessions: their statements are run, and what they print is written below them.
 Run from anywhere; rooflight is the one of this Python.
@@ -23,14 +24,16 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+IMAGES = ROOT / "docs" / "images"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 MARKED = re.compile(
-    r"^<!-- (?P<kind>run|list): (?P<what>.+?)(?: head=(?P<head>\d+))? -->\n(?P<body>.*?)^<!-- end -->$",
+    r"^<!-- (?P<kind>run|list|picture): (?P<what>.+?)(?: head=(?P<head>\d+))? -->\n(?P<body>.*?)^<!-- end -->$",
     re.MULTILINE | re.DOTALL,
 )
 SESSION = re.compile(r"^```pycon\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -57,6 +60,34 @@ def run(command: str, head: int | None) -> str:
     if done.returncode:
         lines.append(f"(exit status {done.returncode})")
     return "\n".join(["", "```text", f"$ {command}", *lines, "```", "", ""])
+
+
+def picture(what: str, page: Path, check: bool) -> str:
+    """The command, and the picture it draws, written to docs/images; with `check` only compared, by the texts in it."""
+    name, _, command = what.partition(" ")
+    path = IMAGES / name
+    with tempfile.TemporaryDirectory() as folder:
+        drawn = Path(folder) / name
+        words = [*command.split()[1:], "-o", str(drawn)]
+        done = subprocess.run(
+            [sys.executable, "-m", "rooflight", *words],
+            capture_output=True, text=True, cwd=ROOT, env={**os.environ, **ENVIRONMENT}, check=True,
+        )  # fmt: skip
+        new = drawn.read_text(encoding="utf-8")
+    old = path.read_text(encoding="utf-8") if path.is_file() else ""
+    if check and _texts(old) != _texts(new):
+        raise SystemExit(f"docs/images/{name} is stale: run `python docs/paste.py` to draw it anew")
+    if not check:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(new, encoding="utf-8")
+    answer = done.stdout.split("\n", 1)[0]
+    link = os.path.relpath(path, page.parent)
+    return f"\n```sh\n{command} -o {name}\n```\n\n![{answer}]({link})\n\n"
+
+
+def _texts(svg: str) -> list[str]:
+    """What an SVG says; where its letters stand may differ between versions of the renderer."""
+    return re.findall(r"<(?:text|tspan)[^>]*>([^<]+)<", svg)
 
 
 def session(body: str, names: dict[str, Any]) -> str:
@@ -192,13 +223,18 @@ LISTS: dict[str, Callable[[], str]] = {
 }
 
 
-def written(page: str) -> str:
+def written(page: str, path: Path, check: bool) -> str:
     """A page with every marked part and session made anew."""
     names: dict[str, Any] = {}
 
     def marked(match: re.Match[str]) -> str:
         head = int(match["head"]) if match["head"] else None
-        body = run(match["what"], head) if match["kind"] == "run" else f"\n{LISTS[match['what']]()}\n\n"
+        if match["kind"] == "run":
+            body = run(match["what"], head)
+        elif match["kind"] == "picture":
+            body = picture(match["what"], path, check)
+        else:
+            body = f"\n{LISTS[match['what']]()}\n\n"
         first = match[0].split("\n", 1)[0]
         return f"{first}\n{body}<!-- end -->"
 
@@ -216,7 +252,7 @@ def main() -> int:
     stale = False
     for path in PAGES:
         before = path.read_text(encoding="utf-8")
-        after = written(before)
+        after = written(before, path, check)
         if after == before:
             continue
         stale = True

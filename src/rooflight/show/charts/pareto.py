@@ -10,12 +10,12 @@ from rooflight.show.charts.export import altair
 from rooflight.show.charts.layers import ROUND, finished, hue, log_x, log_y, sized, words
 from rooflight.show.charts.place import Box, Datasets, Plane, Rows, around, placed
 from rooflight.show.charts.series import Lines, lines
-from rooflight.show.charts.theme import STANDARD, Look
+from rooflight.show.charts.theme import STANDARD, Look, text_width
 from rooflight.show.charts.wording import short
 
 _READ = (
-    "Each point is a batch, at the speed a well-run engine gets; up is more from each device, right is faster for each "
-    "user. Both axes are logarithmic."
+    "Each point is a batch, written beside some, at the speed a well-run engine gets: up is more from each device, "
+    "right is faster for each user. Both axes are logarithmic."
 )
 # Of a line, points whose batch is written beside them.
 _NAMED = 5
@@ -49,20 +49,20 @@ def rows(sweep: Sweep, *, ignore_capacity: bool = False, look: Look = STANDARD) 
 
 
 def _labels(plane: Plane, told: Lines, points: Rows, look: Look) -> Rows:
-    """The batch beside some points, the line's name at the last."""
+    """The batch beside some points, and the names of the lines."""
     taken: list[Box] = [around(plane.x(point["x"]), plane.y(point["y"]), 5, 0.6) for point in points]
     found: Rows = []
     for number, line in enumerate(told.lines, 1):
         own = [point for point in points if point["line"] == number]
-        if own and line.name:
-            label = placed(plane, own[0]["x"], own[0]["y"], line.name, size=look.size, taken=taken)
-            found.append({**label, "hue": str(number)})
         step = max(1, -(-len(own) // (_NAMED - 2 * look.narrow)))
         for point in own[::step]:
-            text = f"{told.axis.replace('_', ' ')} {point['at']:,}" if point is own[0] else f"{point['at']:,}"
-            found.append(
-                {**placed(plane, point["x"], point["y"], text, size=look.size - 1, taken=taken), "hue": str(number)}
-            )
+            label = placed(plane, point["x"], point["y"], f"{point['at']:,}", size=look.size - 1, taken=taken)
+            found.append({**label, "hue": str(number)})
+        if line.name:  # low and slow is always empty: the names stand there, one on the other
+            wide = text_width(line.name, look.size)
+            dy = (look.size + 5) * (number - len(told.lines)) - 12
+            corner = {"x": plane.left, "y": plane.bottom, "dx": wide / 2 + 8, "dy": dy}
+            found.append({**corner, "text": line.name, "hue": str(number)})
     return found
 
 

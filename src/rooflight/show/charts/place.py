@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from rooflight.show.charts.theme import LETTER
 
@@ -18,9 +17,6 @@ Datasets = dict[str, Rows]
 # Where a label may stand: which way from the point, the nearest first.
 _WAYS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))
 _GAPS = (3, 12, 24, 40)
-_CANDIDATES = tuple((gap, right, down) for gap in _GAPS for right, down in _WAYS)
-_RANKS = np.tile(np.arange(len(_WAYS)) / 10, len(_GAPS))
-Places = np.ndarray[Any, np.dtype[np.float64]]
 _BEYOND = 50  # px of a label outside the plot weigh so much more than px on another
 
 
@@ -80,8 +76,8 @@ def around(x: float, y: float, radius: float, weight: float = 1.0) -> Box:
 def along(plane: Plane, ends: Sequence[tuple[float, float]], weight: float = 0.4) -> list[Box]:
     """Small boxes along a line between two points of data, for labels to keep off it."""
     (x0, y0), (x1, y1) = ((plane.x(x), plane.y(y)) for x, y in ends)
-    steps = max(2, int(math.hypot(x1 - x0, y1 - y0) / 10))
-    return [around(x0 + (x1 - x0) * n / steps, y0 + (y1 - y0) * n / steps, 4, weight) for n in range(steps + 1)]
+    steps = max(2, int(math.hypot(x1 - x0, y1 - y0) / 14))
+    return [around(x0 + (x1 - x0) * n / steps, y0 + (y1 - y0) * n / steps, 5, weight) for n in range(steps + 1)]
 
 
 def placed(
@@ -91,39 +87,41 @@ def placed(
     lines = text.split("\n")
     wide, high = max(map(len, lines)) * size * LETTER + 4, len(lines) * (size + 2)
     at_x, at_y = plane.x(x), plane.y(y)
-    gap, right, down = np.array(_CANDIDATES).T
-    reach = radius + gap
-    dx = right * (reach * np.where(down, 0.75, 1) + wide / 2)
-    dy = down * (reach * np.where(right, 0.75, 1) + high / 2)
-    left, top = at_x + dx - wide / 2, at_y + dy - high / 2
-    out = _beyond(-left) + _beyond(left + wide - plane.width) + _beyond(-top) + _beyond(top + high - plane.height)
-    covered = _covered(_near(taken, at_x, at_y, wide + radius + _GAPS[-1]), left, top, wide, high)
-    best = int(np.argmin(covered + _BEYOND * out * high + gap + _RANKS))
-    at_left, at_top = float(left[best]), float(top[best])
-    taken.append(Box(at_left, at_top, at_left + wide, at_top + high))
-    return {"x": x, "y": y, "dx": round(float(dx[best]), 1), "dy": round(float(dy[best]), 1), "text": text}
+    far = wide + radius + _GAPS[-1]
+    near = [
+        (box.left, box.top, box.right, box.bottom, box.weight)
+        for box in taken
+        if box.right > at_x - far and box.left < at_x + far and box.bottom > at_y - far and box.top < at_y + far
+    ]
+    best = (math.inf, 0.0, 0.0)
+    for gap in _GAPS:
+        for rank, (right, down) in enumerate(_WAYS):
+            reach = radius + gap
+            dx = right * (reach * (0.75 if down else 1) + wide / 2)
+            dy = down * (reach * (0.75 if right else 1) + high / 2)
+            left, top = at_x + dx - wide / 2, at_y + dy - high / 2
+            out = max(0, -left) + max(0, left + wide - plane.width) + max(0, -top) + max(0, top + high - plane.height)
+            covered = _covered(left, top, left + wide, top + high, near) + _BEYOND * out * high
+            best = min(best, (covered + gap + rank / 10, dx, dy))
+            if not covered:
+                break
+        if best[0] < gap + 1:
+            break
+    _, dx, dy = best
+    taken.append(Box(at_x + dx - wide / 2, at_y + dy - high / 2, at_x + dx + wide / 2, at_y + dy + high / 2))
+    return {"x": x, "y": y, "dx": round(dx, 1), "dy": round(dy, 1), "text": text}
 
 
-def _near(taken: Sequence[Box], x: float, y: float, far: float) -> list[Box]:
-    """The boxes that a label of that point could meet."""
-    left, top, right, bottom = x - far, y - far, x + far, y + far
-    return [box for box in taken if box.left < right and box.right > left and box.top < bottom and box.bottom > top]
-
-
-def _beyond(px: Places) -> Places:
-    """How far something reaches over an edge."""
-    return np.maximum(px, 0.0)
-
-
-def _covered(near: Sequence[Box], left: Places, top: Places, wide: float, high: float) -> Places:
-    """What each candidate place would cover: square px by their weight, all candidates at once."""
-    if not near:
-        return np.zeros_like(left)
-    sides = np.array([(box.left, box.top, box.right, box.bottom, box.weight) for box in near]).T[:, np.newaxis, :]
-    across = np.minimum(left[:, np.newaxis] + wide, sides[2]) - np.maximum(left[:, np.newaxis], sides[0])
-    along_ = np.minimum(top[:, np.newaxis] + high, sides[3]) - np.maximum(top[:, np.newaxis], sides[1])
-    square: Places = (_beyond(across) * _beyond(along_) * sides[4]).sum(axis=1)
-    return square
+def _covered(left: float, top: float, right: float, bottom: float, near: Sequence[tuple[float, ...]]) -> float:
+    """Square px that a rectangle covers of others, each by its weight. Called often: no objects, no calls."""
+    found = 0.0
+    for other_left, other_top, other_right, other_bottom, weight in near:
+        wide = (right if right < other_right else other_right) - (left if left > other_left else other_left)
+        if wide > 0:
+            high = (bottom if bottom < other_bottom else other_bottom) - (top if top > other_top else other_top)
+            if high > 0:
+                found += wide * high * weight
+    return found
 
 
 def spread(places: Sequence[float], least: float) -> list[float]:

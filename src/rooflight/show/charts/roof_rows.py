@@ -10,20 +10,19 @@ import msgspec
 
 from rooflight.show import numbers
 from rooflight.show.analysis import split_operators
-from rooflight.show.charts.place import Box, Datasets, Plane, Rows, along, around, placed, ranges, spread
+from rooflight.show.charts import roof_labels
+from rooflight.show.charts.place import Datasets, Plane, Rows, spread
 from rooflight.show.charts.theme import STANDARD, Look, text_width
-from rooflight.show.charts.wording import times, variant, where
+from rooflight.show.charts.wording import MARKS, variant, where
 from rooflight.spec.accelerator import Accelerator
 from rooflight.spec.analysis import Analysis, OperatorBlock, Phase
 from rooflight.spec.sweep import Landmarks
 
-MARKS = {"prefill": "P", "decode": "D", "verify": "V", "mixed": "M"}
 # Of a phase's FLOP; formats below it have no roof of their own.
 _LEAST_SHARE = 0.01
 _MOST_LISTED = 6
 _LONGEST_NAME = 17  # letters, where the picture is narrow
 _SHORT_OF = 13  # px from the tip of an arrow to the middle of the dot it points at
-_TOGETHER = 9  # px between dots whose numbers stand together
 
 
 class Level(msgspec.Struct, frozen=True):
@@ -71,7 +70,7 @@ def rows(
         "links": _links(plane, shown, dots),
         "moves": [] if after is None else _moves(plane, dots, gains(analyses[0], after)),
     }
-    return data | _labels(plane, data, look)
+    return data | roof_labels.labels(plane, data, look)
 
 
 def plane_of(*analyses: Analysis, look: Look = STANDARD) -> Plane:
@@ -192,36 +191,59 @@ def _roof_lines(plane: Plane, roofs: Sequence[_Roof], levels: Sequence[Level], l
         lines += [{**tag, "x": x, "y": y, "rate": roof.bytes_per_s} for x, y in ends]
         if not roof.hue:
             memory = "memory" if roof.kind == "datasheet" else "measured memory"
-            names.append(_slope_name(plane, roof.bytes_per_s, highest, memory, len(names), look))
+            names.append(
+                _slope_name(plane, roof.bytes_per_s, highest, memory, len(names), look, below=_lower(roof, roofs[0]))
+            )
         for form, peak in roof.peaks.items():
             tag = {"kind": roof.kind, "hue": roof.hue or "compute", "roof": f"{roof.name} {form}"}
             lines += [{**tag, "x": x, "y": peak, "rate": peak} for x in (peak / roof.bytes_per_s, plane.right)]
             if not roof.hue:
-                said = "" if roof.kind == "datasheet" else ", measured"
-                text = f"{form} {numbers.amount(peak, 'FLOP/s')}{said}"
-                names.append(
-                    {"x": peak / roof.bytes_per_s, "y": peak, "dx": -8, "dy": 0, "text": text, "hue": tag["hue"]}
-                )
+                names.append(_flat_name(plane, roof, form, peak, below=_lower(roof, roofs[0])))
     for level in levels:
         highest = max(max(roof.peaks.values()) for roof in roofs)
         tag = {"kind": "level", "hue": "memory", "roof": level.name}
         ends = [(plane.left, plane.left * level.bytes_per_s), (highest / level.bytes_per_s, highest)]
         lines += [{**tag, "x": x, "y": y, "rate": level.bytes_per_s} for x, y in ends]
         names.append(_slope_name(plane, level.bytes_per_s, highest, level.name, len(names), look))
-    heights = [plane.y(name["y"]) + name["dy"] for name in names]
-    for name, height in zip(names, spread(heights, look.size + 4), strict=True):
+    upper = [name for name in names if name.get("dy", 1) <= 0]
+    heights = [plane.y(name["y"]) + name["dy"] for name in upper]
+    for name, height in zip(upper, spread(heights, look.size + 4), strict=True):
         name["dy"] = round(height - plane.y(name["y"]), 1)
     return {"roofs": lines, "roof_names": names}
 
 
-def _slope_name(plane: Plane, bytes_per_s: float, peak: float, name: str, place: int, look: Look) -> dict[str, Any]:
-    """A label that ends at the slope, on its upper side, where nothing can be."""
+def _lower(roof: _Roof, first: _Roof) -> bool:
+    """Whether a measured roof lies under the datasheet's, whose lines would cross names on its upper side."""
+    return roof.kind == "measured" and roof.bytes_per_s < first.bytes_per_s
+
+
+def _flat_name(plane: Plane, roof: _Roof, form: str, peak: float, *, below: bool) -> dict[str, Any]:
+    """A label that ends where the flat begins, where nothing can be; one without dx is placed later."""
+    said = "" if roof.kind == "datasheet" else ", measured"
+    text = f"{form} {numbers.amount(peak, 'FLOP/s')}{said}"
+    if below:  # clear of the dots, whose places are not known yet: roof_labels finds it a place
+        return {"x": math.sqrt(plane.right * peak / roof.bytes_per_s), "y": peak, "text": text, "hue": "compute"}
+    place = {"x": peak / roof.bytes_per_s, "dx": -8, "dy": 0}
+    return {**place, "y": peak, "text": text, "hue": roof.hue or "compute"}
+
+
+def _slope_name(
+    plane: Plane, bytes_per_s: float, peak: float, name: str, place: int, look: Look, below: bool = False
+) -> dict[str, Any]:
+    """A label that ends at the slope, on its upper side, where nothing can be; or begins there, on its lower side."""
     text = f"{name} {numbers.amount(bytes_per_s, 'B/s')}"
     left = plane.x(plane.bottom / bytes_per_s) if plane.bottom / bytes_per_s > plane.left else 0
     right = plane.x(peak / bytes_per_s)
     x = plane.at_x(max(left + (0.72 - 0.16 * place) * (right - left), text_width(text, look.size) + 14))
     y = x * bytes_per_s
-    return {"x": x, "y": y, "dx": -10, "dy": -4, "text": text, "hue": "memory"}
+    return {
+        "x": x,
+        "y": y,
+        "dx": text_width(text, look.size) + 12 if below else -10,
+        "dy": 6 if below else -4,
+        "text": text,
+        "hue": "memory",
+    }
 
 
 def _ridges(plane: Plane, analyses: Sequence[Analysis], landmarks: Sequence[Landmarks], look: Look) -> Datasets:
@@ -328,69 +350,3 @@ def _operator(op: OperatorBlock, phase: str, number: int, look: Look) -> dict[st
         "time": numbers.seconds(op.time_s),
         "intensity": numbers.plain(op.intensity_flop_per_byte) if op.flop else "no FLOP",
     }
-
-
-def _labels(plane: Plane, data: Datasets, look: Look) -> Datasets:
-    """Places for what the dots are called, clear of dots, roofs and each other."""
-    taken: list[Box] = []
-    for ends in _pairs(data["roofs"]):
-        taken += along(plane, ends)
-    for dot in (*data["phases"], *data["expected"]):
-        taken.append(around(plane.x(dot["x"]), plane.y(dot["y"]), 9, 3))
-    for dot in data["operators"]:
-        taken.append(around(plane.x(dot["x"]), plane.y(dot["y"]), math.sqrt((30 + 870 * dot["share"]) / math.pi), 2))
-    for row in (*data["roof_names"], *data["zone_names"], *data["ridge_names"]):
-        taken.append(_fixed(plane, row, look, right=row in data["roof_names"], left=row in data["ridge_names"]))
-    names: Datasets = {"phase_names": [], "operator_names": [], "move_names": [], "link_names": []}
-    for dot in data["phases"]:
-        if not dot["several"]:
-            text, ink = (dot["name"] if look.narrow else f"{dot['name']} {dot['time']}"), "ink"
-        else:
-            text, ink = f"{MARKS[dot['name']]}{dot['analysis'] + 1}", dot["hue"]
-        label = placed(plane, dot["x"], dot["y"], text, size=look.size + 0.6, taken=taken, radius=9)
-        names["phase_names"].append({**label, "hue": ink})
-    for x, y, text, radius in _clusters(plane, data["operators"]):
-        names["operator_names"].append(placed(plane, x, y, text, size=look.size - 1, taken=taken, radius=radius))
-    for move in data["moves"]:
-        x, y = math.sqrt(move["x"] * move["x2"]), math.sqrt(move["y"] * move["y2"])
-        names["move_names"].append(placed(plane, x, y, times(move["gain"]), size=look.size, taken=taken))
-    for line in data["links"]:
-        named = placed(
-            plane, math.sqrt(line["x"] * line["x2"]), line["y"], f"link, {line['name']}", size=look.size, taken=taken
-        )
-        names["link_names"].append({**named, "hue": "link"})
-    return names
-
-
-def _pairs(lines: Rows) -> list[list[tuple[float, float]]]:
-    return [[(row["x"], row["y"]) for row in lines[n : n + 2]] for n in range(0, len(lines), 2)]
-
-
-def _fixed(plane: Plane, row: dict[str, Any], look: Look, *, right: bool, left: bool) -> Box:
-    """The box of a label whose place is given."""
-    wide, high = text_width(row["text"], look.size), (row["text"].count("\n") + 1) * (look.size + 2)
-    x, y = plane.x(row["x"]) + row["dx"], plane.y(row["y"]) + row["dy"]
-    start = x - wide if right else x if left else x - wide / 2
-    top = y - look.size / 2 - 1
-    return Box(start, top, start + wide, top + high, 2)
-
-
-def _clusters(plane: Plane, dots: Rows) -> list[tuple[float, float, str, float]]:
-    """Dots that stand on each other share a label: D1-4."""
-    groups: list[Rows] = []
-    for dot in dots:
-        near = next((group for group in groups if _close(plane, group[0], dot)), None)
-        if near is None:
-            groups.append([dot])
-        else:
-            near.append(dot)
-    return [
-        (group[0]["x"], group[0]["y"], MARKS[group[0]["phase"]] + ranges([dot["number"] for dot in group]),
-         math.sqrt((30 + 870 * max(dot["share"] for dot in group)) / math.pi))
-        for group in groups
-    ]  # fmt: skip
-
-
-def _close(plane: Plane, one: dict[str, Any], other: dict[str, Any]) -> bool:
-    across, down = plane.x(one["x"]) - plane.x(other["x"]), plane.y(one["y"]) - plane.y(other["y"])
-    return one["phase"] == other["phase"] and math.hypot(across, down) < _TOGETHER

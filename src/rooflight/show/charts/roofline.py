@@ -147,7 +147,10 @@ def _title(analyses: Sequence[Analysis], after: Analysis | None) -> str:
     if not phases:
         return first.answer
     if after is not None and after.phases:
-        gains = [f"{name} {times(gain)} the tok/s" for name, gain in roof_rows.gains(first, after).items()]
+        gained = roof_rows.gains(first, after).items()
+        gains = [
+            f"{name} {'unchanged' if times(gain) == times(1) else f'{times(gain)} the tok/s'}" for name, gain in gained
+        ]
         return f"{setting(first)} to {setting(after)}: {', '.join(gains)}"
     return f"{deployed(first)}: {step_words(phases)}"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -47,11 +46,12 @@ def lines(sweep: Sweep, *, ignore_capacity: bool = False) -> Lines:
     grid = {name: _thinned(values, MOST_POINTS if name == axis else MOST_LINES) for name, values in sweep.grid.items()}
     drawn = Sweep(sweep.scenarios[:MOST_LINES], grid, sweep.phase, sweep.axes)
     others = [name for name in sweep.axes if name != axis]
-    groups = groupby(sorted(rows(drawn, ignore_capacity=ignore_capacity), key=lambda row: _key(row, others)),
-                     key=lambda row: _key(row, others))  # fmt: skip
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows(drawn, ignore_capacity=ignore_capacity):
+        groups.setdefault(tuple(getattr(row, name) for name in others), []).append(row)
     marks = drawn.landmarks()
     found = []
-    for _, some in groups:
+    for some in groups.values():
         points = tuple(sorted(some, key=lambda row: getattr(row, axis)))
         found.append(Line(_name(points[0], others), points, _landmarks(marks, points[0])))
     total = sweep.points // len(sweep.grid.get(axis, [0]))
@@ -65,10 +65,6 @@ def _thinned(values: np.ndarray[Any, Any], most: int) -> np.ndarray[Any, Any]:
         np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(int))
     ]
     return kept
-
-
-def _key(row: Row, others: Sequence[str]) -> tuple[Any, ...]:
-    return tuple(getattr(row, name) for name in others)
 
 
 def _name(row: Row, others: Sequence[str]) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from rooflight.spec.analysis import Analysis, Phase
 from rooflight.units import round_significant
 
+# Letters of the phases, as in the terminal's drawing.
+MARKS = {"prefill": "P", "decode": "D", "verify": "V", "mixed": "M"}
 BOUND_WORDS = {
     "compute": "compute-bound",
     "memory": "memory-bound",

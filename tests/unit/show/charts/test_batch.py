@@ -24,7 +24,7 @@ def one():
 
 @pytest.fixture(scope="module")
 def three():
-    cards = ["4xh100-sxm", "4xh200-sxm", "4xmi300x"]
+    cards = ["4xmi300x", "4xh100-sxm", "4xh200-sxm"]
     return rooflight.sweep("llama-3.1-70b", cards, {"batch": DOUBLING[:10]}, weights="fp8")
 
 
@@ -50,9 +50,10 @@ def test_zones_turn_at_the_landmarks(one):
 
 
 def test_a_line_a_deployment(three):
+    """In the order they were asked for."""
     told = lines(three)
-    assert [line.name for line in told.lines] == ["4 x h100-sxm", "4 x h200-sxm", "4 x mi300x"]
-    assert [line.landmarks.accelerator for line in told.lines] == ["h100-sxm", "h200-sxm", "mi300x"]
+    assert [line.name for line in told.lines] == ["4 x mi300x", "4 x h100-sxm", "4 x h200-sxm"]
+    assert [line.landmarks.accelerator for line in told.lines] == ["mi300x", "h100-sxm", "h200-sxm"]
 
 
 def test_large_sweeps_are_thinned_not_computed():
