@@ -283,7 +283,8 @@ def test_a_tooltip_stays_where_it_was_clicked(studio_page):
         const [left, top] = view.origin();
         const frame = document.querySelector("#chart-roofline svg").getBoundingClientRect();
         const pad = view.padding();
-        return [frame.left + left + pad.left + view.scale("x")(dot.x), frame.top + top + pad.top + view.scale("y")(dot.y)];
+        const [x, y] = [view.scale("x")(dot.x), view.scale("y")(dot.y)];
+        return [frame.left + left + pad.left + x, frame.top + top + pad.top + y];
     }""")
     page.mouse.move(*place)
     page.wait_for_selector(".tip:not([hidden])")

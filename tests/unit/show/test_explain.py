@@ -1,4 +1,4 @@
-"""An operator's arithmetic as it is written out: every line's terms make its value, and the values are the analysis'."""
+"""An operator's arithmetic as written out: every line's terms make its value, and the values are the analysis' own."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ QUESTIONS = [
     ({}, LLAMA, "h100-sxm", {}),
     ({"batch": 64, "weights": "fp8", "kv_cache": "fp8", "isl": 4000, "osl": 100}, LLAMA, "h100-sxm",
      {"batch": 64, "weights": "fp8", "kv_cache": "fp8", "isl": 4000, "osl": 100}),
-    ({"model": "deepseek-ai/DeepSeek-V3", "cards": ["h200-sxm"], "tp": 8, "context": 100_000}, "deepseek-ai/DeepSeek-V3",
-     "8xh200-sxm", {"context": 100_000}),
+    ({"model": "deepseek-ai/DeepSeek-V3", "cards": ["h200-sxm"], "tp": 8, "context": 100_000},
+     "deepseek-ai/DeepSeek-V3", "8xh200-sxm", {"context": 100_000}),
     ({"model": "llama-3.1-70b"}, "llama-3.1-70b", "h100-sxm", {}),
     ({"model": "llama-3.1-70b", "ignore_capacity": True, "attention": "naive"}, "llama-3.1-70b", "h100-sxm",
      {"ignore_capacity": True, "attention": "naive"}),
@@ -121,7 +121,7 @@ def test_a_pasted_config_is_read_in_memory(studio):
     }  # fmt: skip
     block = studio.post("/api/analyze", {"config": config}).json()["model"]
 
-    # embedding and head 2 x 1000 x 64; a layer: q 64 x 64, k and v 2 x 64 x 32, o 64 x 64, MLP 3 x 64 x 128, norms 2 x 64
+    # embedding and head 2 x 1000 x 64; a layer: q and o 2 x 64 x 64, k and v 2 x 64 x 32, MLP 3 x 64 x 128, norms 2 x 64
     assert block["parameters"] == 2 * 64_000 + 2 * (2 * 4096 + 2 * 2048 + 3 * 8192 + 128) + 64
     assert block["id"] == "your config.json"
 
@@ -210,3 +210,38 @@ def test_choices_and_presets(studio):
     assert "h100-sxm" in [card["id"] for card in choices["accelerators"]]
     assert choices["version"] == rooflight.__version__
     assert len(presets) == 6
+
+
+def test_the_charts_along_the_batch_are_the_library_sweep(studio):
+    """Tokens a second are the batch over the step's seconds; `along` stays while only the batch changes."""
+    first, second = (studio.post("/api/picture", {"batch": batch}).json() for batch in (3, 500))
+    points = first["datasets"]["batch"]["points_tokens_per_s"]
+    columns = rooflight.sweep(LLAMA, "h100-sxm", {"batch": [int(point["x"]) for point in points]}).columns()
+
+    assert [point["ceiling"] for point in points] == pytest.approx(columns["tokens_per_s"].tolist())
+    assert [point["expected"] for point in points] == pytest.approx((columns["batch"] / columns["expected_s"]).tolist())
+    assert columns["fits"].all()
+    assert first["along"] == second["along"]
+    assert [one["datasets"]["batch"]["here"] for one in (first, second)] == [[{"x": 3}], [{"x": 500}]]
+    assert second["cards"][0]["analysis"]["bound"] == "capacity"
+
+
+@pytest.mark.parametrize("kind", ["roofline", "batch", "users", "traffic", "memory"])
+@pytest.mark.parametrize("several", [False, True])
+def test_a_document_names_datasets_that_a_picture_fills(studio, kind, several):
+    body = {"cards": ["h100-sxm", "h200-sxm"]} if several else {}
+    document = studio.get("/api/chart", params={"kind": kind, "several": several, "width": 400}).json()
+    rows = studio.post("/api/picture", body).json()["datasets"][kind]
+
+    assert set(document["datasets"]) - {"once"} <= set(rows)
+    assert not [name for name in document["datasets"] if name != "once" and document["datasets"][name]]
+
+
+def test_bytes_and_memory_are_the_analysis_own(studio):
+    picture = studio.post("/api/picture", {"batch": 8}).json()
+    answer = rooflight.analyze(LLAMA, "h100-sxm", batch=8)
+    moved = {(row["phase"], row["part"]): row["bytes"] for row in picture["datasets"]["traffic"]["parts"]}
+    held = {row["part"]: row["bytes"] for row in picture["datasets"]["memory"]["parts"]}
+
+    assert moved["decode", "kv_read"] == answer.phases["decode"].bytes.kv_read
+    assert held["weights_bytes"] == answer.memory.weights_bytes

@@ -100,7 +100,8 @@ def raw(app, length: bytes) -> int:
     scope = {
         "type": "http", "method": "POST", "path": "/api/picture", "raw_path": b"/api/picture", "query_string": b"",
         "headers": [(b"host", b"127.0.0.1"), (b"content-length", length), (b"content-type", b"application/json")],
-        "scheme": "http", "server": ("127.0.0.1", 1), "client": ("127.0.0.1", 2), "http_version": "1.1", "root_path": "",
+        "scheme": "http", "server": ("127.0.0.1", 1), "client": ("127.0.0.1", 2), "http_version": "1.1",
+        "root_path": "",
     }  # fmt: skip
     asyncio.run(app(scope, receive, send))
     return started[0]["status"]

@@ -70,17 +70,17 @@ export class RoofHandles {
 
   // `roofAt` is what a point of the plot says of the roof: its bandwidth, or its peak.
   bind(handle, field, roofAt) {
-    // The axes move with the roof, so a drag is measured on those it began on.
+    // Axes, and words above the chart, move with the roof: a drag is measured on the plot as it began.
     let drag;
     const ratio = (event) => {
-      const frame = byId("chart-roofline").querySelector("svg").getBoundingClientRect();
-      const [left, top] = drag.corner;
-      return roofAt(drag.x.invert(event.clientX - frame.left - left), drag.y.invert(event.clientY - frame.top - top));
+      return roofAt(drag.x.invert(event.clientX - drag.left), drag.y.invert(event.clientY - drag.top));
     };
     handle.addEventListener("pointerdown", (event) => {
       handle.setPointerCapture(event.pointerId);
       handle.classList.add("dragged");
-      drag = { x: this.view.scale("x").copy(), y: this.view.scale("y").copy(), corner: this.corner(), times: this.times[field] };
+      const frame = byId("chart-roofline").querySelector("svg").getBoundingClientRect();
+      const [left, top] = this.corner();
+      drag = { x: this.view.scale("x").copy(), y: this.view.scale("y").copy(), left: frame.left + left, top: frame.top + top, times: this.times[field] };
       drag.start = ratio(event);
     });
     handle.addEventListener("pointermove", (event) => {
