@@ -122,7 +122,8 @@ class Page:
         return self.page.evaluate(script, name)
 
     def dot(self, phase: str) -> dict:
-        return next(row for row in self.rows("phases") if row["name"] == phase)
+        """A phase's dot; where a state before is drawn too, the one of now."""
+        return [row for row in self.rows("phases") if row["name"] == phase][-1]
 
     def set(self, field: str, value: object) -> None:
         self.page.fill(f"#{field}", str(value))

@@ -56,7 +56,8 @@ class Question(BaseModel):
     config      a model's config.json, in place of `model`
     cards       accelerators to compare; the picture's operators are those of cards[focus]
     bandwidth_times, peak_times     what if cards[focus] had so many times its memory bandwidth and peaks
-    before      what was different before: the first card as it was then is drawn beside
+    before      what was different before: the card in focus as it was then is drawn beside; left out, a single card
+                with other rates is drawn beside itself as built
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -84,9 +85,11 @@ class Question(BaseModel):
         return min(self.focus, len(self.cards) - 1)
 
     def as_before(self) -> Question | None:
-        """The question as it was; None where nothing was different."""
+        """The question as it was, or of one card as it is built; None where nothing was different."""
         if self.before is None:
-            return None
+            built = {"bandwidth_times": 1.0, "peak_times": 1.0}
+            altered = (self.bandwidth_times, self.peak_times) != (1, 1) and len(self.cards) == 1
+            return self.model_copy(update=built) if altered else None
         changed = self.before.model_dump(exclude_none=True)
         if "model" in changed:
             changed["config"] = None
@@ -137,6 +140,7 @@ def what_if(card: Accelerator, bandwidth_times: float, peak_times: float) -> Acc
     said = f"what if: {card.id} with {bandwidth_times:g} times its memory bandwidth and {peak_times:g} times its peaks"
     return msgspec.structs.replace(
         card,
+        id=f"{card.id} (what if)",
         memory_bytes_per_s=None if card.memory_bytes_per_s is None else card.memory_bytes_per_s * bandwidth_times,
         peak_flop_per_s={name: peak * peak_times for name, peak in card.peak_flop_per_s.items()},
         fast_flop_per_s={name: peak * peak_times for name, peak in card.fast_flop_per_s.items()},

@@ -95,6 +95,14 @@ def test_a_what_if_changes_the_card_in_focus_alone(studio):
     assert any(line.startswith("what if: h100-sxm with 2 times") for line in other["assumptions"])
 
 
+def test_a_single_card_with_other_rates_is_drawn_beside_itself_as_built(studio):
+    picture = studio.post("/api/picture", {"bandwidth_times": 2}).json()
+
+    assert picture["before"]["phases"] == plain(rooflight.analyze(LLAMA, "h100-sxm").to_dict())["phases"]
+    assert picture["cards"][0]["analysis"]["accelerator"]["id"] == "h100-sxm (what if)"
+    assert "decode" in [row["name"] for row in picture["datasets"]["roofline"]["moves"]]
+
+
 def test_before_is_the_question_with_its_changes(studio):
     body = {"weights": "fp8", "batch": 16, "context": 9, "before": {"weights": "auto", "batch": 2, "context": -1}}
     before = studio.post("/api/picture", body).json()["before"]
@@ -121,7 +129,7 @@ def test_a_pasted_config_is_read_in_memory(studio):
     }  # fmt: skip
     block = studio.post("/api/analyze", {"config": config}).json()["model"]
 
-    # embedding and head 2 x 1000 x 64; a layer: q and o 2 x 64 x 64, k and v 2 x 64 x 32, MLP 3 x 64 x 128, norms 2 x 64
+    # embedding and head 2 x 1000 x 64; a layer: q and o 2 x 64 x 64, k and v 2 x 64 x 32, MLP 3 x 64 x 128, two norms
     assert block["parameters"] == 2 * 64_000 + 2 * (2 * 4096 + 2 * 2048 + 3 * 8192 + 128) + 64
     assert block["id"] == "your config.json"
 

@@ -46,13 +46,13 @@ function gains(before, after) {
   return element("tr", { class: "gain" }, element("th", { scope: "row" }, "gain"), ...cells.map((text, place) => cell(HEAD[place + 1], text ?? "", null, text ? "" : "blank")));
 }
 
-export function showFigures(picture) {
+export function showFigures(picture, question) {
   const several = picture.cards.length > 1;
   const lines = picture.cards.map((card, place) => (card.analysis
     ? row(deployed(card.analysis), card.analysis, several ? place + 1 : 0, several && place === picture.shown)
     : troubled(card)));
   const now = picture.cards[picture.shown].analysis;
-  if (picture.before) lines.push(row(`before${difference(picture.before, now)}`, picture.before, 0, false), gains(picture.before, now));
+  if (picture.before) lines.push(row(question.before ? `before${difference(picture.before, now)}` : "as built", picture.before, 0, false), gains(picture.before, now));
   fill(byId("figures"),
     element("caption", {}, "At the ceiling: the shortest times physics allows. Below: what a well-run engine gets."),
     element("thead", {}, element("tr", {}, ...HEAD.map((text) => element("th", { scope: "col" }, text)))),

@@ -92,7 +92,7 @@ async function unanswered() {
 async function show(found, asked) {
   const analysis = found.cards[found.shown].analysis;
   byId("answer").textContent = found.answer;
-  showFigures(found);
+  showFigures(found, asked);
   operators.show(analysis, asked);
   const words = chartWords(found, analysis);
   const several = found.cards.filter((card) => card.analysis).length > 1;
