@@ -11,11 +11,12 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi.templating import Jinja2Templates
+from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.staticfiles import StaticFiles
 
 from rooflight import __version__
-from rooflight.errors import MissingFact, RooflightError
+from rooflight.errors import BadInput, MissingFact, RooflightError
 from rooflight.show.charts.export import version as version_of
 from rooflight.show.charts.page import vega
 from rooflight.studio import api, drawings, problems
@@ -43,6 +44,7 @@ def make_app(host: str = "127.0.0.1") -> FastAPI:
     app.add_middleware(SecurityHeaders)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(RooflightError, _refused)
+    app.add_exception_handler(HTTPException, _not_served)
     app.include_router(api.router)
     app.get("/", include_in_schema=False)(_page)
     app.get("/vega.js", include_in_schema=False)(_vega)
@@ -59,6 +61,13 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RooflightError)  # as above
     status = 424 if isinstance(error, MissingFact) else 422
     return JSONResponse({"problems": [problems.of_error(error)]}, status_code=status)
+
+
+async def _not_served(_: Request, error: Exception) -> JSONResponse:
+    """No such route or method, or a body that cannot be read at all."""
+    assert isinstance(error, HTTPException)  # as above
+    problem = problems.of_error(BadInput(str(error.detail), where="request"))
+    return JSONResponse({"problems": [problem]}, status_code=error.status_code, headers=error.headers)
 
 
 _templates = Jinja2Templates(directory=_HERE / "templates")

@@ -16,7 +16,7 @@ from rooflight.spec.sweep import Landmarks
 from rooflight.studio import commands, problems
 from rooflight.studio.curve import Curve, curve
 from rooflight.studio.drawings import Card, Place, along_batch, drawn, exported
-from rooflight.studio.kept import Kept, digest, key_without_batch
+from rooflight.studio.kept import Kept, digest
 from rooflight.studio.question import Question, cards_of, model_of, scenario_of
 from rooflight.studio.state import query_of
 
@@ -143,3 +143,10 @@ def _before(question: Question) -> Analysis | None:
     if isinstance(sc, RooflightError):
         raise sc
     return analyze(sc, serving=False)
+
+
+def key_without_batch(question: Question, place: int) -> str:
+    """What everything but the batch says about cards[place]: a digest, so that a pasted config costs no memory."""
+    parts = question.model_dump(exclude={"batch", "before", "cards", "focus", "bandwidth_times", "peak_times"})
+    rates = (question.bandwidth_times, question.peak_times) if place == question.shown else (1.0, 1.0)
+    return digest([question.cards[place], rates, parts])

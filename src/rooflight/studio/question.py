@@ -19,6 +19,7 @@ from rooflight.spec.accelerator import Accelerator
 from rooflight.spec.deployment import Deployment
 from rooflight.spec.model import Model
 from rooflight.spec.workload import Workload
+from rooflight.studio.kept import Kept, digest
 
 MOST_CARDS = 4
 MOST_BATCH = 1 << 16
@@ -98,12 +99,16 @@ class Question(BaseModel):
         return self.model_copy(update={**changed, "before": None, "cards": [self.cards[self.shown]], "focus": 0})
 
 
+_pasted: Kept[Model] = Kept(32)
+
+
 def model_of(question: Question) -> Model:
     """The model asked about. Raises BadInput and its kinds, each with the field it belongs to."""
     if question.config is None:
         return _model(question.model)
+    config = question.config
     try:
-        return model_from_dict(question.config, id=_name_in(question.config), origin=PASTED)
+        return _pasted.get_or_make(digest(config), lambda: model_from_dict(config, id=_name_in(config), origin=PASTED))
     except BadInput as error:
         error.where = error.where if error.where and error.where.startswith(PASTED) else PASTED
         raise

@@ -193,6 +193,21 @@ def test_what_is_no_json_is_refused(studio):
     assert "JSON" in answer.json()["problems"][0]["what"]
 
 
+@pytest.mark.parametrize(
+    "body", ["[" * 100_000, '{"batch": ' + "9" * 5000 + "}", '{"config": {"a": ' + "[" * 900 + "]" * 900 + "}}"]
+)
+def test_a_hostile_body_is_refused_in_the_same_shape(studio, body):
+    answer = studio.request("POST", "/api/picture", content=body, headers={"content-type": "application/json"})
+
+    assert answer.status_code in (400, 422)
+    assert answer.json()["problems"][0]["what"]
+
+
+def test_a_route_that_is_none_is_said(studio):
+    assert studio.get("/api/nothing").json()["problems"][0]["what"] == "Not Found"
+    assert studio.get("/api/analyze").status_code == 405
+
+
 def test_exports_are_the_figures_and_the_picture(studio):
     question = {"batch": 4}
     whole = plain(rooflight.analyze(LLAMA, "h100-sxm", batch=4).to_dict())
