@@ -98,6 +98,24 @@ def test_cards_are_compared(studio_page):
     assert page.locator("#figures tbody tr").count() == 2
 
 
+def test_a_card_nobody_knows_is_said_beside_the_field_and_can_be_replaced(studio_page):
+    page = studio_page.open()
+    page.fill("#add-card", "h1000")
+    page.click("#add")
+    studio_page.settled()
+    assert "no accelerator" in page.inner_text("#cards-error")
+    assert page.inner_text("#answer") == rooflight.analyze(LLAMA, "h100-sxm").answer
+
+    studio_page.open("?c=h1000")
+    assert "no accelerator" in page.inner_text("#cards-error")
+    page.fill("#add-card", "h200-sxm")
+    page.keyboard.press("Enter")
+    studio_page.settled()
+    assert page.inner_text("#answer") == rooflight.analyze(LLAMA, "h200-sxm").answer
+    assert page.inner_text("#cards-error") == ""
+    studio_page.troubles[:] = [one for one in studio_page.troubles if "422" not in one]
+
+
 def test_an_operator_explains_itself(studio_page):
     page = studio_page.open("?b=32")
     page.click("[data-operator='qkv']")

@@ -70,8 +70,9 @@ function bindCards(change) {
     const name = byId("add-card").value.trim();
     if (!name) return fieldError("cards", "a card's name, such as h200-sxm");
     if (current.length >= MOST_CARDS) return fieldError("cards", `no more than ${MOST_CARDS} cards at once`);
+    const unknown = current.length === 1 && byId("add-card").hasAttribute("aria-invalid");
     byId("add-card").value = "";
-    return change({ cards: [...current, name] });
+    return change({ cards: unknown ? [name] : [...current, name] });
   };
   byId("add").addEventListener("click", add);
   byId("add-card").addEventListener("keydown", (event) => {

@@ -58,6 +58,8 @@ async function once(asked) {
     picture = found;
     answered();
     await show(found, asked);
+    const troubles = found.cards.filter((card) => card.problem).map((card) => card.problem);
+    if (troubles.length) showProblems(troubles);
     document.documentElement.dataset.drawn = String((drawn += 1));
     if (!found.landmarks && !dirty) await findLandmarks(asked);
   } catch (error) {
