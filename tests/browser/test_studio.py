@@ -254,6 +254,7 @@ def test_the_roof_is_dragged_by_mouse_and_by_keyboard(studio_page):
     studio_page.settled()
     assert float(page.input_value("#bandwidth_times")) == pytest.approx(2 ** (1 / 8), rel=0.01)
 
+    page.locator("#drag-bandwidth").scroll_into_view_if_needed()
     box = page.locator("#drag-bandwidth").bounding_box()
     page.mouse.move(box["x"] + 11, box["y"] + 11)
     page.mouse.down()
