@@ -54,8 +54,8 @@ def analyze(sc: Scenario, *, serving: bool = True) -> Analysis:
         prefill = phases.prefill(sc)
         decode = phases.decode(sc)
         shown = {
-            "prefill": phase_block(sc, prefill, expected_prefill(sc, engine)),
-            "decode": phase_block(sc, decode, expected_decode(sc, engine)),
+            "prefill": phase_block(sc, prefill, expected_prefill(sc, engine, prefill)),
+            "decode": phase_block(sc, decode, expected_decode(sc, engine, decode)),
         }
         steady = served_block(sc, engine) if held.fits and serving else None
         if sc.workload.draft_tokens:

@@ -103,17 +103,21 @@ def eager_s(sc: Scenario) -> Number:
     return steps.total(ops).launches * sc.accelerator.assumed.launch_eager_s * EAGER_OVER_FLOOR
 
 
-def expected_decode(sc: Scenario, engine: Engine) -> Expected:
-    """One decode step of all sequences, nobody being prefilled beside it."""
+def expected_decode(sc: Scenario, engine: Engine, phase: PhaseTime | None = None) -> Expected:
+    """One decode step of all sequences, nobody being prefilled beside it; `phase` is that step, if it is at hand."""
     share = share_out(sc.workload.batch, sc.layout)
-    part = decode_parts(sc, sequences=share.sequences, context=context_tokens(sc.workload))
+    part = _known_parts(sc, phase)
+    if part is None:
+        part = decode_parts(sc, sequences=share.sequences, context=context_tokens(sc.workload))
     return expected(sc, engine, part, sequences=share.sequences)
 
 
-def expected_prefill(sc: Scenario, engine: Engine) -> Expected:
-    """The prefill of prefill_batch prompts, nobody decoding beside it."""
+def expected_prefill(sc: Scenario, engine: Engine, phase: PhaseTime | None = None) -> Expected:
+    """The prefill of prefill_batch prompts, nobody decoding beside it; `phase` is it, if it is at hand."""
     share = share_out(sc.workload.prefill_batch, sc.layout)
-    part = prefill_parts(sc, prompts=share.sequences)
+    part = _known_parts(sc, phase)
+    if part is None:
+        part = prefill_parts(sc, prompts=share.sequences)
     stages = sc.layout.pp
     plain = expected(sc, engine, part, sequences=share.sequences, fill=(share.passes + stages - 1) / stages)
     seconds = plain.seconds * engine.prefill_share
@@ -125,9 +129,19 @@ def expected_prefill(sc: Scenario, engine: Engine) -> Expected:
 
 def expected_step(sc: Scenario, engine: Engine, phase: PhaseTime) -> Expected:
     """A verify or mixed step, with the interval of a decode step."""
-    ops = tuple(row.operator for row in phase.time.operators)
-    part = parts(ops, setting(sc, steps.total(ops).moved_bytes))
+    part = _parts_of(sc, phase)
     return expected(sc, engine, part, sequences=share_out(sc.workload.batch, sc.layout).sequences)
+
+
+def _parts_of(sc: Scenario, phase: PhaseTime) -> Parts:
+    """The parts of a step whose operators are known."""
+    ops = tuple(row.operator for row in phase.time.operators)
+    return parts(ops, setting(sc, phase.time.work.moved_bytes))
+
+
+def _known_parts(sc: Scenario, phase: PhaseTime | None) -> Parts | None:
+    """The same; None where replicas share experts, since an expected step takes all of them as busy."""
+    return None if phase is None or sc.layout.dp > 1 else _parts_of(sc, phase)
 
 
 def expected_request(sc: Scenario, engine: Engine) -> Expected:

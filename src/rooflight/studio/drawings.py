@@ -25,8 +25,8 @@ EXPORT_WIDTH = 1000
 SMALL_HEIGHT = 380
 # Charts along the batch, and what they measure.
 MEASURES = {"batch": "tokens_per_s", "users": "tokens_per_s_per_user"}
-# A curve is drawn at every fourth step, half octaves: no picture of this size shows more.
-_THINNED = 4
+# A curve is drawn at every fourth step, half octaves, and several at whole ones: no picture of this size shows more.
+_THINNED, _THINNED_MORE = 4, 8
 
 
 class PageLook(Look, frozen=True):
@@ -125,25 +125,26 @@ def drawn(
 
 def along_batch(answers: Sequence[Card], marks: Landmarks | None, look: PageLook) -> dict[str, Datasets]:
     """The rows of the charts along the batch, but for the mark at the question's own."""
-    told = Lines("batch", tuple(_line(one, marks) for one in answers), 0)
+    step = _THINNED if len(answers) == 1 else _THINNED_MORE
+    told = Lines("batch", tuple(_line(one, marks, step) for one in answers), 0)
     return {
         kind: {f"{name}_{measure}": some for name, some in panel(told, measure, look).items()}
         for kind, measure in MEASURES.items()
     }
 
 
-def _line(card: Card, marks: Landmarks | None) -> Any:
+def _line(card: Card, marks: Landmarks | None, step: int) -> Any:
     assert card.analysis is not None
     assert card.curve is not None
     one = card.analysis.accelerator
     name = one.id if one.count == 1 else f"{one.count} x {one.id}"
-    return Line(name, tuple(_points(card.curve)), marks or _unknown(card.analysis))
+    return Line(name, tuple(_points(card.curve, step)), marks or _unknown(card.analysis))
 
 
-def _points(curve: Curve) -> list[Any]:
+def _points(curve: Curve, step: int) -> list[Any]:
     """Rates from times: tokens over seconds, as the sweep's own rows have them. The last that fits is among them."""
     found = []
-    kept = {*range(0, len(curve.batch), _THINNED), sum(curve.fits) - 1}
+    kept = {*range(0, len(curve.batch), step), sum(curve.fits) - 1}
     columns = (curve.batch, curve.bound, curve.ceiling_s, curve.roofline_s, curve.expected_s, curve.low_s, curve.high_s)
     for place, (count, bound, ceiling, at_roofline, expected, low, high) in enumerate(zip(*columns, strict=True)):
         if place not in kept:
