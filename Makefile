@@ -5,13 +5,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types docs bench replay clean
+.PHONY: help demo browser test check lint types docs bench bench-studio replay clean
 
 help:
 	@echo "make demo    set up, then name the ceilings of a model on a card"
 	@echo "make test    set up, then run every test this machine can"
 	@echo "make check   lint, types, docs"
-	@echo "make bench   the speed figures, on one core"
+	@echo "make bench   the speed figures, on one core; make bench-studio those of the web page"
 	@echo "make replay  rewrite the replay dump after an intended change of a formula"
 
 $(STAMP)-demo: pyproject.toml
@@ -28,7 +28,12 @@ demo: $(STAMP)-demo
 	@echo
 	$(BIN)/rooflight sweep llama-3.1-70b --on 4xh100-sxm --batch 1:512:x2
 
-test: $(STAMP)-dev
+# The browser tests need Chromium. Continuous integration leaves no test out, so there it is fetched.
+browser:
+	@if [ "$$CI" = true ] && [ -z "$$(command -v chromium chromium-browser google-chrome)" ]; then \
+	  $$(command -v sudo) apt-get -q update && $$(command -v sudo) apt-get -q install --yes chromium; fi
+
+test: $(STAMP)-dev browser
 	$(BIN)/coverage run -m pytest -ra
 	$(BIN)/coverage report
 
@@ -47,6 +52,9 @@ check: lint types docs
 
 bench: $(STAMP)-dev
 	$(BIN)/pytest bench --benchmark-only -q
+
+bench-studio: $(STAMP)-dev
+	$(BIN)/python bench/studio.py
 
 replay: $(STAMP)-dev
 	$(BIN)/python tests/replay/write.py

@@ -13,10 +13,11 @@ import pytest
 
 SRC = Path(__file__).resolve().parents[1] / "src" / "rooflight"
 FILES = sorted(SRC.rglob("*.py"))
-# A module imports only from rooms of a lower rank, and from its own. `library` is the Python front door.
+# A module imports only from rooms of a lower rank, and from its own. `library` is the Python front door; of the two
+# outermost rooms, the command line starts the studio and never the other way round.
 RANK = {
     "units": 0, "errors": 0, "numeric": 0, "spec": 1, "catalog": 2, "work": 2, "measure": 2, "ingest": 2,
-    "roofline": 3, "serve": 4, "advise": 5, "diagnose": 5, "library": 5.5, "show": 6, "studio": 7, "cli": 7,
+    "roofline": 3, "serve": 4, "advise": 5, "diagnose": 5, "library": 5.5, "show": 6, "studio": 7, "cli": 8,
 }  # fmt: skip
 
 
@@ -123,6 +124,8 @@ def modules_after(code: str) -> set[str]:
 
 
 HEAVY = {
+    "uvicorn",
+    "jinja2",
     "numpy",
     "rich",
     "click",

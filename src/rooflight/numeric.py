@@ -65,10 +65,9 @@ def index_of_largest(values: tuple[Number, ...]) -> Number:
         return max(range(len(values)), key=lambda i: (values[i], -i))
     import numpy as np
 
-    best = np.asarray(values[0])
-    index = np.zeros(np.broadcast_shapes(*(np.shape(v) for v in values)), dtype=np.int8)
+    best = values[0]
+    index: Number = np.int8(0)
     for position, value in enumerate(values[1:], start=1):
-        larger = value > best
+        index = np.where(value > best, np.int8(position), index)
         best = np.maximum(best, value)
-        index = np.where(larger, np.int8(position), index)
     return index

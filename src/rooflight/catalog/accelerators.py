@@ -39,6 +39,17 @@ def load(name: str) -> tuple[Accelerator, int]:
     return _by_name(rest), count
 
 
+def catalogued(name: str) -> Accelerator:
+    """The accelerator of a catalog entry, by id or another spelling of it; no file is opened by that name.
+
+    For names that come from strangers. Raises UnknownName.
+    """
+    dashed = _dashed(name)
+    if dashed in ids():
+        return _shipped(dashed)
+    return _by_other_name(name, dashed)
+
+
 def ids() -> tuple[str, ...]:
     """The id of every accelerator in the catalog, sorted."""
     return tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
@@ -69,8 +80,12 @@ def _split_count(name: str) -> tuple[int, str]:
     return int(digits), rest.strip()
 
 
+def _dashed(name: str) -> str:
+    return re.sub(r"[\s_-]+", "-", name.strip().lower()).strip("-")
+
+
 def _by_name(name: str) -> Accelerator:
-    dashed = re.sub(r"[\s_-]+", "-", name.strip().lower()).strip("-")
+    dashed = _dashed(name)
     if not dashed:
         raise BadInput("no accelerator was named", want="an id such as h100-sxm, or a TOML file", try_this=_LIST)
     if dashed == "this":

@@ -45,6 +45,17 @@ def load(name_or_path: str | Path) -> Model:
     raise unknown_model(name)
 
 
+def catalogued(name: str) -> Model:
+    """The Model of a catalog entry, by id, alias or short name; a path or a hub id is never followed.
+
+    For names that come from strangers. Raises UnknownName.
+    """
+    matches = _index().get(_plain(name), ())
+    if len(matches) != 1:
+        raise _several(name, matches) if matches else unknown_model(name[:100])
+    return _asked_as(_shipped(matches[0]), name.strip())
+
+
 def ids() -> tuple[str, ...]:
     """The id of every model in the catalog, sorted."""
     return tuple(sorted((_heading(file)[0] for file in _files()), key=str.lower))
@@ -96,13 +107,17 @@ def entry_file(name: str) -> str | None:
         return stem
     matches = _index().get(_plain(name), ())
     if len(matches) > 1:
-        raise UnknownName(
-            f"{name!r} could be more than one model",
-            got=name,
-            want="one of them by its full id",
-            try_this=", ".join(_spelled(stem) for stem in matches),
-        )
+        raise _several(name, matches)
     return matches[0] if matches else None
+
+
+def _several(name: str, stems: tuple[str, ...]) -> UnknownName:
+    return UnknownName(
+        f"{name!r} could be more than one model",
+        got=name,
+        want="one of them by its full id",
+        try_this=", ".join(_spelled(stem) for stem in stems),
+    )
 
 
 @functools.lru_cache(maxsize=1)

@@ -13,7 +13,7 @@ import click
 
 from rooflight import __version__
 
-COMMANDS = ("analyze", "sweep", "compare", "moves", "check", "models", "accelerators")
+COMMANDS = ("analyze", "sweep", "compare", "moves", "check", "studio", "models", "accelerators")
 PROGRAM = "rooflight"
 COMPLETE_VARIABLE = "_ROOFLIGHT_COMPLETE"
 USAGE = 2  # no command given: the help is shown

@@ -41,27 +41,30 @@ from rooflight.work import count
 from rooflight.work.storage import element_bytes
 
 
-def analyze(sc: Scenario) -> Analysis:
-    """The analysis of one operating point; phases and request are None where the model does not fit."""
+def analyze(sc: Scenario, *, serving: bool = True) -> Analysis:
+    """The analysis of one operating point; phases and request are None where the model does not fit.
+
+    serving     False leaves out what many steps make together (request, served): two thirds of the time it takes
+    """
     held = memory(sc)
     shown: dict[str, Phase] | None = None
-    request = serving = None
+    request = steady = None
     if held.fits or sc.deployment.ignore_capacity:
         engine = engine_named(sc.deployment.engine, sc.accelerator.family)
         prefill = phases.prefill(sc)
         decode = phases.decode(sc)
         shown = {
-            "prefill": phase_block(sc, prefill, expected_prefill(sc, engine)),
-            "decode": phase_block(sc, decode, expected_decode(sc, engine)),
+            "prefill": phase_block(sc, prefill, expected_prefill(sc, engine, prefill)),
+            "decode": phase_block(sc, decode, expected_decode(sc, engine, decode)),
         }
-        serving = served_block(sc, engine) if held.fits else None
+        steady = served_block(sc, engine) if held.fits and serving else None
         if sc.workload.draft_tokens:
             verify = phases.verify(sc)
             shown["verify"] = phase_block(sc, verify, expected_step(sc, engine, verify))
         if sc.workload.chunk_tokens:
             mixed = phases.mixed(sc)
             shown["mixed"] = phase_block(sc, mixed, expected_step(sc, engine, mixed))
-        request = _request(sc, shown["prefill"].time_s, engine)
+        request = _request(sc, shown["prefill"].time_s, engine) if serving else None
     accelerator = accelerator_block(sc)
     return Analysis(
         answer=answer(sc, shown, held),
@@ -74,7 +77,7 @@ def analyze(sc: Scenario) -> Analysis:
         warnings=sc.warnings,
         phases=shown,
         request=request,
-        served=serving,
+        served=steady,
         memory=held,
     )
 

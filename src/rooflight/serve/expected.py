@@ -128,26 +128,42 @@ def eager_s(sc: Scenario) -> Number:
 
 
 def expected_decode(
-    sc: Scenario, engine: Engine, *, batch: Number | None = None, context: Number | None = None
+    sc: Scenario,
+    engine: Engine,
+    phase: PhaseTime | None = None,
+    *,
+    batch: Number | None = None,
+    context: Number | None = None,
 ) -> Expected:
-    """One decode step of all sequences, nobody being prefilled beside it; of the workload, or of another batch."""
+    """One decode step of all sequences, nobody being prefilled beside it; of the workload, or of another batch.
+
+    phase   that very step, if it is at hand
+    """
     share = share_out(sc.workload.batch if batch is None else batch, sc.layout)
     context = context_tokens(sc.workload) if context is None else context
-    part = decode_parts(sc, sequences=share.sequences, context=context)
+    part = _known_parts(sc, phase)
+    if part is None:
+        part = decode_parts(sc, sequences=share.sequences, context=context)
     return expected(sc, engine, part, sequences=share.sequences)
 
 
 def expected_prefill(
     sc: Scenario,
     engine: Engine,
+    phase: PhaseTime | None = None,
     *,
     isl: Number | None = None,
     prompts: Number | None = None,
     cached_prefix: Number | None = None,
 ) -> Expected:
-    """The prefill of prefill_batch prompts, nobody decoding beside it; of the workload's, or of others."""
+    """The prefill of prefill_batch prompts, nobody decoding beside it; of the workload's, or of others.
+
+    phase   that very prefill, if it is at hand
+    """
     share = share_out(sc.workload.prefill_batch if prompts is None else prompts, sc.layout)
-    part = prefill_parts(sc, prompts=share.sequences, isl=isl, cached_prefix=cached_prefix)
+    part = _known_parts(sc, phase)
+    if part is None:
+        part = prefill_parts(sc, prompts=share.sequences, isl=isl, cached_prefix=cached_prefix)
     stages = sc.layout.pp
     plain = expected(sc, engine, part, sequences=share.sequences, fill=(share.passes + stages - 1) / stages)
     seconds = plain.seconds * engine.prefill_share
@@ -159,9 +175,19 @@ def expected_prefill(
 
 def expected_step(sc: Scenario, engine: Engine, phase: PhaseTime) -> Expected:
     """A verify or mixed step, with the interval of a decode step."""
-    ops = tuple(row.operator for row in phase.time.operators)
-    part = parts(ops, setting(sc, steps.total(ops).moved_bytes))
+    part = _parts_of(sc, phase)
     return expected(sc, engine, part, sequences=share_out(sc.workload.batch, sc.layout).sequences)
+
+
+def _parts_of(sc: Scenario, phase: PhaseTime) -> Parts:
+    """The parts of a step whose operators are known."""
+    ops = tuple(row.operator for row in phase.time.operators)
+    return parts(ops, setting(sc, phase.time.work.moved_bytes))
+
+
+def _known_parts(sc: Scenario, phase: PhaseTime | None) -> Parts | None:
+    """The same; None where replicas share experts, since an expected step takes all of them as busy."""
+    return None if phase is None or sc.layout.dp > 1 else _parts_of(sc, phase)
 
 
 def expected_request(sc: Scenario, engine: Engine) -> Expected:

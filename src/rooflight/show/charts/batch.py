@@ -36,11 +36,12 @@ def rows(
     told = lines(sweep, ignore_capacity=ignore_capacity)
     found: Datasets = {"here": []}
     for measure in measures:
-        found |= {f"{name}_{measure}": some for name, some in _panel(told, measure, look).items()}
+        found |= {f"{name}_{measure}": some for name, some in panel(told, measure, look).items()}
     return found
 
 
-def _panel(told: Lines, measure: str, look: Look) -> Datasets:
+def panel(told: Lines, measure: str, look: Look) -> Datasets:
+    """The datasets of one measure."""
     several = len(told.lines) > 1
     points: Rows = []
     for number, line in enumerate(told.lines, 1):

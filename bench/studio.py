@@ -1,0 +1,183 @@
+"""The studio's speed figures: `make bench-studio`. Three parts, each by name: server, page, clients.
+
+server      from a question to the answer's bytes, in this process: one model on four cards with the whole batch sweep
+page        from a slider's key to the new picture, in a real Chromium with the server beside it
+clients     50 at once moving sliders for 30 s: errors, latencies, and the server's memory at the start and the end
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+FOUR = ["h100-sxm", "h200-sxm", "mi300x", "b200"]
+MODELS = ("meta-llama/Meta-Llama-3.1-70B", "deepseek-ai/DeepSeek-V3")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", "--no-first-run"]  # fmt: skip
+CLIENTS, SECONDS = 50, 30
+
+
+def told(name: str, seconds: list[float]) -> None:
+    """Median, 95 and 99 hundredths, and the largest, in ms."""
+    cuts = statistics.quantiles(seconds, n=100)
+    shown = (cuts[49], cuts[94], cuts[98], max(seconds))
+    print(f"{name:<72}" + "".join(f"{1000 * one:9.1f}" for one in shown) + f"{len(seconds):7}")
+
+
+def heading(title: str) -> None:
+    """Above a table."""
+    print(f"\n{title + ', ms':<72}" + "".join(f"{one:>9}" for one in ("median", "p95", "p99", "max")) + f"{'n':>7}")
+
+
+def server() -> None:
+    """The application alone: parsing, answering and encoding, without the network."""
+    from rooflight.studio.app import make_app
+
+    app = make_app()
+    heading("server, whole request")
+    for model in MODELS:
+        for cards in (FOUR[:1], FOUR):
+            for field, values in (("batch", range(1, 301)), ("context", range(1000, 31_000, 100))):
+                body = {"model": model, "cards": cards, "tp": 8}
+                seconds = asyncio.run(_requests(app, [{**body, field: value} for value in values]))
+                told(f"{model.split('/')[1]}, {len(cards)} card{'s' * (len(cards) > 1)}, moving {field}", seconds)
+
+
+async def _requests(app: Any, bodies: list[dict[str, object]]) -> list[float]:
+    import httpx
+
+    seconds: list[float] = []
+
+    async def timed(scope: Any, receive: Any, send: Any) -> None:
+        started = time.perf_counter()
+        await app(scope, receive, send)
+        seconds.append(time.perf_counter() - started)
+
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=timed), base_url="http://127.0.0.1") as client:
+        for body in [*bodies[:20], *bodies]:
+            answer = await client.post("/api/picture?width=900", json=body)
+            answer.raise_for_status()
+    return seconds[20:]  # the first ones warm up
+
+
+@contextlib.contextmanager
+def running() -> Iterator[tuple[str, int]]:
+    """A studio process: its address and its id."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    process = subprocess.Popen([sys.executable, "-m", "rooflight", "studio", "--no-open", "--port", str(port)],
+                               stdout=subprocess.DEVNULL)  # fmt: skip
+    url = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(100):
+            with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5):
+                break
+            time.sleep(0.1)
+        yield url, process.pid
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+def page() -> None:
+    """From a key on a slider to the next frame after the chart's rows have changed."""
+    from playwright.sync_api import sync_playwright
+
+    heading("page, from a slider's step to the new picture on screen")
+    with running() as (url, _), sync_playwright() as tools:
+        browser = tools.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        for name, query in (("1 card", ""), ("4 cards", f"c={','.join(FOUR)}&tp=8")):
+            for slider, start in (("batch", "b=1"), ("context", "ctx=64")):
+                page.goto(f"{url}/?m={MODELS[0]}&tp=8&{query}&{start}")
+                page.wait_for_selector("html[data-ready]")
+                seconds = [value / 1000 for value in page.evaluate(_STEPS, slider)]
+                told(f"{MODELS[0].split('/')[1]}, {name}, moving {slider}", seconds[5:])
+        browser.close()
+
+
+_STEPS = """async (field) => {
+  const slider = document.getElementById(`${field}-slider`);
+  const idle = () => document.documentElement.dataset.busy === "false";
+  const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+  const spent = [];
+  for (let step = 0; step < 65; step += 1) {
+    const before = document.documentElement.dataset.drawn;
+    const started = performance.now();
+    slider.value = Number(slider.value) + 1;
+    slider.dispatchEvent(new Event("input"));
+    while (document.documentElement.dataset.drawn === before) await frame();
+    spent.push(performance.now() - started);
+    while (!idle()) await frame();
+  }
+  return spent;
+}"""
+
+
+def clients() -> None:
+    """Closed loop: each client asks again as soon as it is answered, as a page with a moving slider does."""
+    heading(f"{CLIENTS} clients for {SECONDS} s, each with its own model, cards and moving sliders")
+    with running() as (url, process):
+        memory = [resident_mib(process)]
+        seconds, failures = asyncio.run(_crowd(url, lambda: memory.append(resident_mib(process))))
+        told("every request", seconds)
+        print(f"requests a second: {len(seconds) / SECONDS:.0f}; failures: {failures}; resident memory, MiB: "
+              f"{memory[0]:.0f} at the start, {', '.join(f'{one:.0f}' for one in memory[1:])} each 10 s")  # fmt: skip
+
+
+async def _crowd(url: str, look: Callable[[], None]) -> tuple[list[float], int]:
+    import httpx
+
+    seconds: list[float] = []
+    failures = 0
+    end = time.monotonic() + SECONDS
+
+    async def one(number: int, client: httpx.AsyncClient) -> None:
+        nonlocal failures
+        step = 0
+        while time.monotonic() < end:
+            step += 1
+            body = {"model": MODELS[number % 2], "cards": FOUR[: 1 + number % 4], "tp": 8, "batch": 1 + step % 300,
+                    "context": 1000 + 100 * number + 50 * (step % 40)}  # fmt: skip
+            started = time.perf_counter()
+            answer = await client.post("/api/picture?width=900", json=body)
+            seconds.append(time.perf_counter() - started)
+            failures += answer.status_code != 200
+
+    async def watch() -> None:
+        for _ in range(3):
+            await asyncio.sleep(SECONDS / 3)
+            look()
+
+    limits = httpx.Limits(max_connections=CLIENTS)
+    async with httpx.AsyncClient(base_url=url, timeout=60, limits=limits) as client:
+        await asyncio.gather(watch(), *(one(number, client) for number in range(CLIENTS)))
+    return seconds, failures
+
+
+def resident_mib(process: int) -> float:
+    """Resident memory of a process."""
+    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    return pages * 4096 / 2**20
+
+
+PARTS = {"server": server, "page": page, "clients": clients}
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="server, page, clients; all if none is named")
+    for part in parser.parse_args().parts or PARTS:
+        PARTS[part]()

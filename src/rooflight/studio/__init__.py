@@ -1,0 +1,11 @@
+"""The studio: a web page over the library, and the API it is made of. Loopback by default; nothing is fetched.
+
+app         the FastAPI application and how it is served
+api         its routes: a question in, the library's answer out
+question    what may be asked, with bounds; names looked up in the catalog only
+picture     everything one picture of the page needs, in one answer
+state       a question as a short query string, and back
+presets     questions to start from, as data
+commands    the same question as a command line
+explain     why an operator lands where it does, the arithmetic written out
+"""

@@ -1,0 +1,140 @@
+"""The routes under /api. A question in, the library's answer out; nothing is stored between requests."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from io import StringIO
+from typing import Annotated, Any, Literal
+
+import msgspec
+from fastapi import APIRouter, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response
+
+from rooflight import __version__
+from rooflight.catalog import accelerators, models
+from rooflight.serve.analyze import analyze
+from rooflight.serve.scenario import CACHE_FORMATS
+from rooflight.show.analysis import rows as csv_rows
+from rooflight.show.data import write_csv
+from rooflight.show.explain import explain
+from rooflight.spec.formats import FORMATS
+from rooflight.studio import drawings, problems
+from rooflight.studio import picture as pictures
+from rooflight.studio.presets import PRESETS
+from rooflight.studio.question import Name, Question
+from rooflight.studio.state import LONGEST, query_of, read_query
+
+_REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"model": problems.Problems, "description": "The body is no JSON."},
+    413: {"model": problems.Problems, "description": "The body is too large."},
+    422: {"model": problems.Problems, "description": "The question is malformed: a value, a name, a config."},
+    424: {"model": problems.Problems, "description": "A number the answer needs is published nowhere we know."},
+}
+router = APIRouter(prefix="/api")
+
+
+class Json(Response):
+    """An answer of the library, encoded by msgspec."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        return msgspec.json.encode(content)
+
+
+@router.get("/choices", response_class=Json)
+async def choices() -> Json:
+    """What can be asked for: models and accelerators of the catalog, number formats, and the version."""
+    return Json(_choices())
+
+
+@functools.cache
+def _choices() -> dict[str, Any]:
+    cards = accelerators.all_accelerators()
+    return {
+        "version": __version__,
+        "models": list(models.ids()),
+        "accelerators": [
+            {"id": one.id, "name": one.name, "vendor": one.vendor, "confidence": one.confidence} for one in cards
+        ],
+        "weights": [{"id": form.id, "words": form.words} for form in FORMATS.values()],
+        "kv_cache": list(CACHE_FORMATS),
+    }
+
+
+@router.get("/presets", response_class=Json)
+async def presets() -> Json:
+    """The questions to start from: name, state as a query string, what to look at."""
+    return Json(PRESETS)
+
+
+@router.get("/question", response_class=Json, responses=_REFUSALS)
+async def question_of(request: Request, q: Annotated[str, Query(max_length=LONGEST)] = "") -> Json:  # noqa: ARG001
+    """The question that a query string (in `q`, escaped) stands for, and what of it could not be read."""
+    question, said = read_query(q)
+    return Json({"question": question.model_dump(), "query": query_of(question), "said": said})
+
+
+@router.post("/analyze", response_class=Json, responses=_REFUSALS)
+async def analyze_(question: Question) -> Json:
+    """`rooflight.analyze` of the card in focus: the document rooflight.analysis/1."""
+    return Json(analyze(pictures.focused(question)))
+
+
+@router.post("/landmarks", response_class=Json, responses=_REFUSALS)
+async def landmarks_(question: Question) -> Json:
+    """The batches at which decode on the card in focus meets the ridge, the knee and the end of memory."""
+    return Json(pictures.landmarks_of(question))
+
+
+@router.post("/explain", response_class=Json, responses=_REFUSALS)
+async def explain_(
+    question: Question,
+    operator: Annotated[Name, Query()],
+    phase: Annotated[Literal["prefill", "decode"], Query()] = "decode",
+) -> Json:
+    """Why an operator of the card in focus lands where it does, the arithmetic written out with its numbers."""
+    return Json(explain(pictures.focused(question), phase, operator))
+
+
+Width = Annotated[int, Query(ge=280, le=2400, description="px of the place a chart fills")]
+Kind = Literal["roofline", "batch", "users", "traffic", "memory"]
+
+
+@router.get("/chart", response_class=Json, responses=_REFUSALS)
+async def chart(kind: Kind, width: Width = 800, several: bool = False, dark: bool = False) -> Json:
+    """A chart's Vega-Lite document without rows; /api/picture gives them by dataset. `several`: for several cards."""
+    look = drawings.page_look(width, dark, small=kind != "roofline")
+    return Json(drawings.template(kind, several and kind in drawings.MEASURES, look))
+
+
+@router.post("/picture", response_class=Json, responses=_REFUSALS)
+async def picture(question: Question, width: Width = 800, small: Width = 560, dark: bool = False) -> Json:
+    """All that the page shows for a question: the answer, every card's phases, the charts' rows, command lines.
+
+    Labels are placed for a roofline `width` px wide and charts `small` px wide below it.
+    """
+    place = drawings.Place(drawings.page_look(width, dark), drawings.page_look(small, dark, small=True))
+    return Json(pictures.picture(question, place))
+
+
+_MEDIA = {"svg": "image/svg+xml", "png": "image/png", "csv": "text/csv; charset=utf-8", "json": "application/json"}
+# Drawing a file takes tenths of a second: a few at a time, beside the loop that answers sliders.
+_drawing = asyncio.Semaphore(2)
+
+
+@router.post("/export", responses=_REFUSALS)
+async def export(question: Question, form: Literal["svg", "png", "csv", "json"], dark: bool = False) -> Response:
+    """A file to keep: the roofline as SVG or PNG; the figures of the card in focus as CSV or JSON."""
+    if form == "json":
+        written = msgspec.json.format(msgspec.json.encode(analyze(pictures.focused(question))))
+        return Response(written, media_type=_MEDIA[form])
+    if form == "csv":
+        text = StringIO()
+        write_csv(csv_rows(analyze(pictures.focused(question))), text)
+        return Response(text.getvalue(), media_type=_MEDIA[form])
+    async with _drawing:
+        drawn = await run_in_threadpool(pictures.export, question, dark, form)
+    return Response(drawn, media_type=_MEDIA[form])

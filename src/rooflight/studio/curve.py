@@ -1,0 +1,67 @@
+"""Decode steps of one card over the whole range of batches, as columns: the same numbers as `rooflight.sweep`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from rooflight.catalog.calibration import engine_named
+from rooflight.serve import phases
+from rooflight.serve.expected import expected_step, ordered
+from rooflight.serve.memory import room
+from rooflight.serve.scenario import Scenario
+from rooflight.spec.steptime import BOUNDS
+
+LARGEST_DRAWN = 4096
+# Drawn batches an octave: close enough for a smooth line.
+_STEPS_AN_OCTAVE = 8
+
+
+class Curve(msgspec.Struct, frozen=True, kw_only=True):
+    """Decode steps of many batches, as columns. Times are null where the batch does not fit (unless asked anyway)."""
+
+    batch: list[int]
+    fits: list[bool]
+    bound: list[str]
+    ceiling_s: list[float | None]
+    roofline_s: list[float | None]
+    expected_s: list[float | None]
+    low_s: list[float | None]
+    high_s: list[float | None]
+    intensity_flop_per_byte: list[float]
+    flop: list[float]
+
+
+_STEPS = range(_STEPS_AN_OCTAVE * (LARGEST_DRAWN.bit_length() - 1) + 1)
+BATCHES = tuple(sorted({round(2 ** (step / _STEPS_AN_OCTAVE)) for step in _STEPS}))
+
+
+def curve(sc: Scenario) -> Curve:
+    """Decode over the batch: one array expression a formula, the same numbers as `rooflight.sweep`."""
+    load = msgspec.structs.replace(sc.workload, batch=np.asarray(BATCHES, dtype=np.float64))
+    many = msgspec.structs.replace(sc, workload=load)
+    engine = engine_named(sc.deployment.engine, sc.accelerator.family)
+    decode = phases.decode(many)
+    time = decode.time
+    expected, low, high = ordered(time.ceiling_s, time.roofline_s, expected_step(many, engine, decode))
+    fits = room(many).fits(load.batch, load.prefill_batch)
+    shown = (fits | sc.deployment.ignore_capacity).tolist()
+
+    def listed(values: Any) -> list[float | None]:
+        spread = np.broadcast_to(values, fits.shape).tolist()
+        return [value if kept else None for value, kept in zip(spread, shown, strict=True)]
+
+    return Curve(
+        batch=list(BATCHES),
+        fits=fits.tolist(),
+        bound=[BOUNDS[one] if kept else "capacity" for one, kept in zip(time.bound.tolist(), shown, strict=True)],
+        ceiling_s=listed(time.ceiling_s),
+        roofline_s=listed(time.roofline_s),
+        expected_s=listed(expected),
+        low_s=listed(low),
+        high_s=listed(high),
+        intensity_flop_per_byte=(decode.work.flop / decode.work.moved_bytes).tolist(),
+        flop=decode.work.flop.tolist(),
+    )

@@ -1,0 +1,53 @@
+"""What is wrong with a request, in one shape: the library's own errors, and values out of bounds; by field."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel
+
+from rooflight.errors import RooflightError, printable
+from rooflight.studio.question import PASTED
+
+# Option named by an error -> field of a question.
+_FIELD_OF = {
+    "--weights": "weights", "--kv-cache": "kv_cache", "--tp": "tp", "--batch": "batch", "--isl": "isl", "--osl": "osl",
+    "--context": "context", "--attention": "attention", "--on": "cards", "model": "model", "cards": "cards",
+}  # fmt: skip
+
+
+class Problems(BaseModel):
+    """The body of every refusal: what is wrong, where, got, want, try; and the field of the page it belongs to."""
+
+    problems: list[dict[str, str | None]]
+
+
+def of_error(error: RooflightError, field: str | None = None) -> dict[str, str | None]:
+    """A problem from an error of the library; `field` where the caller knows better than the error's own place."""
+    where = error.where or ""
+    if field is None and where.startswith(PASTED):
+        field = "config"
+    if field is None:
+        field = next((_FIELD_OF[option] for option in where.split(", ") if option in _FIELD_OF), None)
+    return {**error.to_dict(), "field": field}
+
+
+def of_validation(errors: Sequence[Any]) -> list[dict[str, str | None]]:
+    """Problems from values that are out of bounds or of another kind; what was sent is shown shortened."""
+    return [_of_value(one) for one in errors[:8]]
+
+
+def _of_value(one: Any) -> dict[str, str | None]:
+    place = [str(part) for part in one["loc"] if part not in ("body", "query")]
+    seen = one.get("input")
+    shown = None if isinstance(seen, dict | list) else printable(str(seen))[:60]
+    return {
+        "error": "BadInput",
+        "what": f"{place[0].replace('_', ' ') if place else 'the request'}: {one['msg']}",
+        "where": ".".join(place)[:80] or "body",
+        "got": shown,
+        "want": None,
+        "try": None,
+        "field": place[0] if place else None,
+    }

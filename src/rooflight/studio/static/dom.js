@@ -1,0 +1,42 @@
+// Building elements. Text is only ever set as text, never parsed as HTML.
+
+export const byId = (id) => document.getElementById(id);
+
+export function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value != null) made.setAttribute(name, value);
+  }
+  made.append(...children.filter((child) => child != null));
+  return made;
+}
+
+export function fill(target, ...children) {
+  target.replaceChildren(...children.filter((child) => child != null));
+}
+
+let toastTimer;
+export function toast(text) {
+  const place = byId("toast");
+  place.textContent = text;
+  place.classList.add("shown");
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(() => place.classList.remove("shown"), 2500);
+}
+
+export async function copy(text, said) {
+  try {
+    await navigator.clipboard.writeText(text);
+    toast(said);
+  } catch {
+    toast("The browser does not let this page copy; select the text instead.");
+  }
+}
+
+export function download(name, blob) {
+  const link = element("a", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}

@@ -1,0 +1,74 @@
+// The table of figures: a line a card, and one for the state before.
+
+import { byId, element, fill } from "./dom.js";
+import { amount, count, plain, seconds } from "./format.js";
+
+const HEAD = ["card", "decode step", "tok/s, all", "tok/s, each", "decode is", "prefill", "prefill is", "at most fit"];
+
+const bound = (name) => element("span", { class: "bound", "data-bound": name }, name === "capacity" ? "does not fit" : `${name}-bound`);
+
+function cell(label, main, small, kind = "") {
+  return element("td", { "data-label": label, class: kind }, main ?? "", small ? element("small", {}, small) : null);
+}
+
+function interval(span, write) {
+  if (span?.expected == null) return null;
+  return `expected ${write(span.expected)}`;
+}
+
+function row(name, analysis, hue, focus) {
+  const title = element("th", { scope: "row" }, hue ? element("span", { class: "swatch", "data-hue": hue, "aria-hidden": "true" }) : null, name);
+  const most = cell(HEAD[7], count(analysis.memory.max_batch), "sequences");
+  if (!analysis.phases) {
+    const used = analysis.memory;
+    const needs = `needs ${amount(used.weights_bytes + used.kv_bytes + used.reserve_bytes - used.withheld_bytes, "B")}`;
+    return element("tr", { class: focus ? "focus" : "" }, title, element("td", { colspan: 6, "data-label": "memory" }, bound("capacity"), element("small", {}, needs)), most);
+  }
+  const { decode, prefill } = analysis.phases;
+  return element("tr", { class: focus ? "focus" : "" }, title,
+    cell(HEAD[1], seconds(decode.time_s.ceiling), interval(decode.time_s, seconds)),
+    cell(HEAD[2], plain(decode.tokens_per_s.ceiling), interval(decode.tokens_per_s, plain)),
+    cell(HEAD[3], plain(decode.tokens_per_s_per_user.ceiling), interval(decode.tokens_per_s_per_user, plain)),
+    cell(HEAD[4], bound(decode.bound), `${plain(decode.intensity_flop_per_byte)} / ${plain(decode.ridge_flop_per_byte)} FLOP/byte`),
+    cell(HEAD[5], seconds(prefill.time_s.ceiling), interval(prefill.time_s, seconds)),
+    cell(HEAD[6], bound(prefill.bound), `${plain(prefill.intensity_flop_per_byte)} / ${plain(prefill.ridge_flop_per_byte)} FLOP/byte`),
+    most);
+}
+
+const troubled = (card) => element("tr", {}, element("th", { scope: "row" }, card.on), element("td", { colspan: 7, class: "trouble" }, card.problem.what));
+
+function gains(before, after) {
+  if (!before.phases || !after.phases) return null;
+  const gain = (phase) => before.phases[phase].time_s.ceiling / after.phases[phase].time_s.ceiling;
+  const words = (value) => (Math.abs(value - 1) < 0.005 ? "the same" : `${plain(value)} ×`);
+  const room = after.memory.max_batch / Math.max(before.memory.max_batch, 1);
+  const cells = [words(gain("decode")), null, null, null, words(gain("prefill")), null, `${plain(room)} ×`];
+  return element("tr", { class: "gain" }, element("th", { scope: "row" }, "gain"), ...cells.map((text, place) => cell(HEAD[place + 1], text ?? "", null, text ? "" : "blank")));
+}
+
+export function showFigures(picture, question) {
+  const several = picture.cards.length > 1;
+  const lines = picture.cards.map((card, place) => (card.analysis
+    ? row(deployed(card.analysis), card.analysis, several ? place + 1 : 0, several && place === picture.shown)
+    : troubled(card)));
+  const now = picture.cards[picture.shown].analysis;
+  if (picture.before) lines.push(row(question.before ? `before${difference(picture.before, now)}` : "as built", picture.before, 0, false), gains(picture.before, now));
+  fill(byId("figures"),
+    element("caption", {}, "At the ceiling: the shortest times physics allows. Below: what a well-run engine gets."),
+    element("thead", {}, element("tr", {}, ...HEAD.map((text) => element("th", { scope: "col" }, text)))),
+    element("tbody", {}, ...lines.filter(Boolean)));
+}
+
+const deployed = (analysis) => (analysis.accelerator.count === 1 ? analysis.accelerator.id : `${analysis.accelerator.count} × ${analysis.accelerator.id}`);
+
+function difference(before, now) {
+  const said = [];
+  if (before.model.id !== now.model.id) said.push(before.model.id.split("/").pop());
+  for (const part of ["weights", "kv_cache", "attention"]) {
+    if (before.deployment[part] !== now.deployment[part]) said.push(before.deployment[part]);
+  }
+  for (const part of ["batch", "isl", "osl"]) {
+    if (before.workload[part] !== now.workload[part]) said.push(`${part} ${count(before.workload[part])}`);
+  }
+  return said.length ? `: ${said.join(", ")}` : "";
+}
