@@ -17,6 +17,7 @@ from rooflight.errors import BadInput
 
 if TYPE_CHECKING:
     from rooflight.show.blocks import Block
+    from rooflight.show.charts.chart import Chart
     from rooflight.show.data import Rows
 
 
@@ -104,7 +105,12 @@ def command(
     def json(stream: TextIO) -> None:
         write_json(comparison, stream)
 
-    emit(output, Answer(lambda: comparison.answer, blocks, rows, json))
+    def chart() -> Chart:
+        from rooflight.show.charts.crossing import crossing
+
+        return crossing(comparison)
+
+    emit(output, Answer(lambda: comparison.answer, blocks, rows, json, chart if comparison.curves else None))
     return 0 if comparison.answered else 1
 
 

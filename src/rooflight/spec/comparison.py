@@ -8,6 +8,7 @@ import msgspec
 
 from rooflight.spec.analysis import Span
 from rooflight.spec.mix import Mix
+from rooflight.spec.shown import Shown
 
 SCHEMA = "rooflight.comparison/1"
 # What may be asked for, and in words what is the most of it.
@@ -184,7 +185,7 @@ class Curves(msgspec.Struct, frozen=True, kw_only=True):
     curves: tuple[Curve, ...]
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+class Comparison(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """What `rooflight.compare` returns. `to_dict()` is the documented JSON."""
 
     schema: str = SCHEMA

@@ -17,11 +17,12 @@ KINDS = {
     "Sweep": ("batch", "pareto"),
     "Report": ("verdicts",),
     "Moves": ("gains",),
+    "Comparison": ("crossing",),
 }
 
 
 def chart(value: Any, kind: str | None = None, *, width: int | None = 800, dark: bool = False, **options: Any) -> Chart:
-    """The chart of an answer: of an Analysis, a Sweep, a Report or Moves (KINDS says which there are).
+    """The chart of an answer: of an Analysis, a Sweep, a Report, Moves or a Comparison (KINDS says which there are).
 
     kind        left out: the value's usual one; of what does not fit its memory
     width       of the picture in px; None: it fills what holds it, and leaves title and tables to the page
