@@ -20,7 +20,7 @@ $(STAMP)-demo: pyproject.toml
 	@touch $@
 
 $(STAMP)-dev: requirements-dev.txt $(STAMP)-demo
-	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable . --requirement requirements-dev.txt
 	@touch $@
 
 demo: $(STAMP)-demo

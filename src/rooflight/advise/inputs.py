@@ -14,6 +14,10 @@ from rooflight.errors import BadInput, RooflightError
 from rooflight.spec.accelerator import Accelerator
 from rooflight.spec.workload import Workload
 
+# Dollars an hour of one accelerator; anything else is a slip.
+LEAST_USD = 0.00001
+MOST_USD = 1_000_000
+
 
 def axes_of(fields: Mapping[str, Any]) -> tuple[dict[str, list[Any]], dict[str, Any]]:
     """(fields with several values, fields with one). Raises BadInput for an empty list."""
@@ -115,4 +119,4 @@ def _dollars(price: Any) -> float | None:
         value = math.nan if isinstance(price, bool) else float(price)
     except (TypeError, ValueError):
         return None
-    return value if math.isfinite(value) and value > 0 else None
+    return value if LEAST_USD <= value <= MOST_USD else None

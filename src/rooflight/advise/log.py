@@ -86,7 +86,10 @@ class Rows:
                 self.refuse(line, f"{what} length {_told(cell)} is no number of tokens from {least} to 2^40")
                 return
             numbers.append(number)
-        if numbers[2] >= numbers[0]:
+        if numbers[2] > numbers[0]:
+            self.refuse(line, f"cached length {_told(cached)} is no part of its input, {_told(isl)} tokens")
+            return
+        if numbers[2] == numbers[0]:
             self.shortened += 1
         self.isl.append(numbers[0])
         self.osl.append(numbers[1])
@@ -270,7 +273,7 @@ def _objects(file: io.BufferedReader) -> Iterator[tuple[int, Any]]:
         if line:
             try:
                 yield number, msgspec.json.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 yield number, line.decode("utf-8", "replace")
 
 

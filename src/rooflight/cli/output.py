@@ -137,7 +137,8 @@ def _drawn(output: Output, answer: Answer) -> bytes:
     if answer.chart is None:
         raise BadInput(
             "this command has no chart", where="--output", got=output.file,
-            want=f"a file ending in {', '.join(_ENDINGS)}", try_this="analyze, sweep and check draw charts",
+            want=f"a file ending in {', '.join(_ENDINGS)}",
+            try_this="analyze, sweep, compare, moves and check draw charts",
         )  # fmt: skip
     if output.format == "html" and answer.page is not None:
         return answer.page().encode()

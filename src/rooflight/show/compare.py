@@ -146,7 +146,7 @@ def _both(ratio: Ratio | None) -> str:
 
 
 def _memory_table(compared: Iterable[Compared]) -> Table:
-    heads = ("on", "weights", "usable", "largest\nbatch", "fits", "prefill\nbound", "decode\nbound")
+    heads = ("on", "weights", "memory", "largest\nbatch", "fits", "prefill\nbound", "decode\nbound")
     lines = []
     for one in compared:
         held = one.memory

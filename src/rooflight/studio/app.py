@@ -54,6 +54,9 @@ def make_app(host: str = "127.0.0.1") -> FastAPI:
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # the handler is registered for this kind
+    if any(one["type"] == "json_invalid" for one in error.errors()):
+        problem = problems.of_error(BadInput("the body is no JSON", where="body", want="a question as a JSON object"))
+        return JSONResponse({"problems": [problem]}, status_code=400)
     return JSONResponse({"problems": problems.of_validation(error.errors())}, status_code=422)
 
 

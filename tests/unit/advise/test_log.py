@@ -65,12 +65,13 @@ def test_the_surest_name_wins(written):
 
 
 def test_named_columns(written):
-    path = written("a,b,c\n10,2,4\n10,2,\n10,2,99\n")
-    assert lengths(read_log(path, ["a", "b"])) == [(10, 2, 0)] * 3
+    path = written("a,b,c\n10,2,4\n10,2,\n10,2,10\n10,2,99\n")
+    assert lengths(read_log(path, ["a", "b"])) == [(10, 2, 0)] * 4
     log = read_log(path, ["a", "b", "c"])
     # a blank cache is none; one as long as the prompt leaves its last token to run
     assert lengths(log) == [(10, 2, 4), (10, 2, 0), (10, 2, 9)]
-    assert "1 prompts are cached whole" in log.notes[0]
+    assert "cached length '99' is no part of its input" in log.notes[0]
+    assert "1 prompts are cached whole" in log.notes[1]
 
 
 @pytest.mark.parametrize("columns", [["a"], ["a", "a"], ["a", "b", "c", "d"], ["", "b"], []])

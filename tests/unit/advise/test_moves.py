@@ -239,3 +239,29 @@ def test_fusion_changes_what_is_expected_and_no_ceiling():
     one = named(moves(asked(isl=4096), "ttft"), "element-wise kernels fused")
     assert one.gains["prefill"].ceiling == pytest.approx(1)
     assert 1.02 < one.gains["prefill"].expected < 1.5
+
+
+@pytest.mark.parametrize("load", [{"batch": 50, "isl": 8000, "osl": 32}, {"batch": 16, "isl": 1024, "osl": 1}])
+def test_chunks_ride_on_no_more_decode_steps_than_there_are(load):
+    """A request brings (osl - 1) / batch steps; its arithmetic, prefill and decode, cannot take less than it takes."""
+    one = named(moves(asked(**load)), "chunked prefill")
+    before = moves(asked(**load)).before
+    compute = before.prefill.terms_s["compute"] + (load["osl"] - 1) / load["batch"] * before.decode.terms_s["compute"]
+    assert one.after.tokens_per_s.ceiling <= load["osl"] / compute * 1.001
+
+
+def test_the_sentence_names_all_that_is_combined_and_only_what_gains():
+    found = moves(asked(batch=32))
+    assert all(title in found.answer for title in found.combined.titles)
+    alone = moves(asked(batch=8), "latency")  # speculation is best, and is combined with nothing
+    assert "together" not in alone.answer
+
+
+def test_a_batch_that_does_not_fit_is_made_smaller():
+    one = named(moves(asked(batch=1_000_000)), "batch 1,000,000 to")
+    assert one.verdict == "helps"
+
+
+def test_what_never_pays_is_said_so():
+    told = {one.name: one.words for one in moves(asked(batch=32), asked=Asked(acceptance=0)).stories}
+    assert "does not pay at any batch" in told["speculative decoding always pays"]

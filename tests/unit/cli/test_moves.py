@@ -13,7 +13,7 @@ def test_it_starts_with_the_best_move(ask):
     result = ask("moves", "8b", "--on", "h100-sxm", "--batch", "8")
     assert result.exit_code == 0
     first = " ".join(result.stdout.split("\n\n")[0].split())
-    assert "improves output tokens a second and accelerator" in first
+    assert "improves output tokens per second per accelerator" in first
     for heading in ("On the same machine:", "Another machine:", "Do nothing for it:", "Often believed"):
         assert heading in result.stdout
 
@@ -59,7 +59,7 @@ def test_prices_and_cards_are_taken_from_the_line(ask):
         (("--hit-rate", "-1"), "hit-rate is out of range"),
         (("--speculate", "0"), "speculate is out of range"),
         (("--draft-share", "2"), "draft-share is out of range"),
-        (("--price", "h100-sxm=0"), "a price is more than nothing"),
+        (("--price", "h100-sxm=0"), "no accelerator has such a price"),
         (("--cards", "nothing"), "nothing"),
         ((), "no accelerator was named"),
     ],

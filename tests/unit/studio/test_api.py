@@ -189,7 +189,7 @@ def a_card_without_a_link() -> str:
 def test_what_is_no_json_is_refused(studio):
     answer = studio.request("POST", "/api/picture", content=b"{", headers={"content-type": "application/json"})
 
-    assert answer.status_code == 422
+    assert answer.status_code == 400
     assert "JSON" in answer.json()["problems"][0]["what"]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from rooflight.advise.inputs import LEAST_USD, MOST_USD
 from rooflight.errors import BadInput, RooflightError
 from rooflight.serve.scenario import Scenario
 from rooflight.spec.accelerator import Accelerator
@@ -39,10 +40,11 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         _within("--draft-share", self.draft_share, 0, 1, "a share of a decode step")
         _within("--hit-rate", self.hit_rate, 0, 1, "a share")
         for card, usd in self.usd_per_hour.items():
-            if not 0 < usd < float("inf"):
+            if not LEAST_USD <= usd <= MOST_USD:
                 raise BadInput(
-                    "a price is more than nothing", where="--price", got=f"{card}={usd}", want="dollars an hour"
-                )
+                    "no accelerator has such a price", where="--price", got=f"{card}={usd:g}",
+                    want=f"{LEAST_USD:g} to {MOST_USD:g} dollars an hour",
+                )  # fmt: skip
 
     def price(self, sc: Scenario) -> float | None:
         """Dollars an hour of the scenario's accelerator, None where none was given."""

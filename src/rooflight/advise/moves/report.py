@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rooflight.advise.moves.combine import best_settings, combined
-from rooflight.advise.moves.judge import judged, settled, wanted
+from rooflight.advise.moves.judge import NOTHING, judged, settled, wanted
 from rooflight.advise.moves.option import Asked
 from rooflight.advise.moves.outcome import outcome
 from rooflight.advise.moves.stories import stories
@@ -11,11 +11,11 @@ from rooflight.errors import BadInput
 from rooflight.serve.answer import does_not_fit, where
 from rooflight.serve.memory import memory
 from rooflight.serve.scenario import Scenario
-from rooflight.spec.moves import OBJECTIVES, Combined, Dot, Left, Move, Moves, Outcome
+from rooflight.spec.moves import OBJECTIVES, Combined, Dot, Gain, Left, Move, Moves, Outcome
 from rooflight.units import round_significant, scaled
 
 _WORDS = {
-    "throughput": "output tokens a second and accelerator",
+    "throughput": "output tokens per second per accelerator",
     "latency": "a request's time",
     "ttft": "the time to first token",
     "cost": "the cost of a token",
@@ -73,10 +73,17 @@ def _answer(sc: Scenario, before: Outcome | None, objective: str, found: list[Mo
     best = helps[0]
     gain = wanted(best.gains or {}, objective)
     said = f"{sc.model.id} on {where(sc)}: {best.title} improves {what} {round_significant(gain.expected)}x"
-    if together is None:
-        return f"{said}."
-    whole = wanted(together.gains, objective)
-    return f"{said}; with {' and '.join(together.titles[1:])} it is {round_significant(whole.expected)}x."
+    whole = None if together is None else wanted(together.gains, objective)
+    if together is None or whole is None or whole.expected < gain.expected * (1 + NOTHING):
+        return f"{said}{_slower(best.gains or {})}."
+    more = f"together, {', '.join(together.titles)} make it {round_significant(whole.expected)}x"
+    return f"{said}; {more}{_slower(together.gains)}."
+
+
+def _slower(found: dict[str, Gain]) -> str:
+    """What a request pays for the gain, where it pays."""
+    request = found["request"].expected
+    return "" if request > 1 - NOTHING else f", with each request taking {round_significant(1 / request)} times as long"
 
 
 def _left(before: Outcome | None) -> tuple[Left, ...]:

@@ -11,6 +11,7 @@ from rooflight.advise.moves.outcome import assembled, dot, each, outcome, scaled
 from rooflight.catalog.calibration import engine_named
 from rooflight.serve import phases
 from rooflight.serve.expected import expected_step
+from rooflight.serve.formulas import decode_steps
 from rooflight.serve.memory import device_sequence_bytes
 from rooflight.serve.scenario import Scenario
 from rooflight.spec.moves import Outcome
@@ -115,7 +116,11 @@ def _chunked(sc: Scenario, asked: Asked) -> Outcome:
     mixed = dot(sc, phase.time, expected_step(sc, engine_named(sc.deployment.engine, sc.accelerator.family), phase))
     load = sc.workload
     steps = (load.isl - load.cached_prefix) / load.chunk_tokens
-    beside = each(lambda name: max(getattr(mixed.time_s, name) - getattr(plain.decode.time_s, name), 0.0) * steps)
+    # A request brings (osl - 1) / batch decode steps; chunks beyond those have nobody's decode to run beside.
+    carried = min(steps, decode_steps(load.osl) / load.batch)
+    beside = each(
+        lambda name: max(steps * getattr(mixed.time_s, name) - carried * getattr(plain.decode.time_s, name), 0.0)
+    )
     return assembled(
         sc, prefill=scaled_dot(mixed, steps), decode=plain.decode, max_batch=plain.max_batch, fits=plain.fits,
         usd_per_hour=asked.price(sc), stall=beside,

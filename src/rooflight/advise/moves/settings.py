@@ -35,6 +35,13 @@ _CACHES = {
 def batch(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Twice, four times, and as many sequences as memory holds."""
     now, most = sc.workload.batch, memory(sc).max_batch
+    if 1 <= most < now:
+        yield option(
+            f"batch {now:,} to {most:,}, all that memory holds", "leaves the others waiting for their turn",
+            "fewer sequences at once", partial(changed, sc, batch=most),
+        )  # fmt: skip
+    if most < now:
+        return
     sizes = {now * 2: "", now * 4: "", most: ", all that memory holds"}
     for size, words in sorted(sizes.items()):
         if size > now:

@@ -131,11 +131,13 @@ def small(sc: Scenario, before: Outcome, asked: Asked) -> str | None:
 @story("a profile of one prompt shows what to optimise")
 def prefill_profiled(sc: Scenario, before: Outcome, asked: Asked) -> str | None:
     """Prefill and decode bound by different things, decode most of the time."""
-    share = before.prefill.time_s.expected / before.request_s.expected
+    load = sc.workload
+    decoding = (load.osl - 1) * before.decode.time_s.expected / load.batch
+    share = 1 - decoding * before.tokens_per_s.expected / load.osl
     if before.prefill.bound == before.decode.bound or share > 0.3:
         return None
     return (
-        f"prefill is {before.prefill.bound}-bound and {share:.0%} of a request's time; the rest is decode, which is "
+        f"prefill is {before.prefill.bound}-bound and {share:.0%} of the machine's time; the rest is decode, which is "
         f"{before.decode.bound}-bound: what helps the one does little for the other"
     )
 
@@ -210,6 +212,11 @@ def speculation(sc: Scenario, before: Outcome, asked: Asked) -> str | None:
     last = pays_up_to(sc, asked)
     if last is None or sc.workload.batch * 4 < last:
         return None
+    if last == 0:
+        return (
+            f"with {asked.draft_tokens} tokens drafted and {asked.acceptance:.0%} accepted it does not pay at any "
+            "batch: too few are accepted for what drafting and verifying take"
+        )
     return (
         f"with {asked.draft_tokens} tokens drafted and {asked.acceptance:.0%} accepted it pays up to about batch "
         f"{last:,}; this is batch {sc.workload.batch:,}, where verifying {asked.draft_tokens + 1} positions "

@@ -26,7 +26,8 @@ def rows(moves: Moves, look: Look = STANDARD) -> Datasets:
     for number, (one, expected, ceiling) in enumerate(_evaluated(moves)):
         bars.append({
             "row": number, "name": one.title, "x": 0.0, "x2": expected, "end": max(expected, ceiling),
-            "text": times(expected), "hue": one.after.decode.bound if one.after else "capacity",
+            "text": f"{times(expected)}, at the ceiling {times(ceiling)}",
+            "hue": one.after.decode.bound if one.after else "capacity",
         })  # fmt: skip
         tops.append({"row": number, "x": ceiling, "hue": "ink"})
     return {"bars": bars, "ceilings": tops, "ends": ends([row["end"] for row in bars], look)}
