@@ -12,7 +12,7 @@ from rooflight.cli import options, ranges
 from rooflight.cli.app import HELP_NAMES, Command
 from rooflight.cli.options import Option
 from rooflight.cli.output import Answer, Output, emit, output_options
-from rooflight.cli.values import Choice, Value, amount, whole
+from rooflight.cli.values import Choice, Value, prices, whole
 from rooflight.errors import BadInput
 
 if TYPE_CHECKING:
@@ -117,23 +117,6 @@ def command(
 def _single(value: Any) -> Any:
     """An option that may have several values, as the library takes it."""
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
-
-
-def prices(texts: Sequence[str]) -> dict[str, float]:
-    """`h100-sxm=2.50`, several with commas between. Raises BadInput."""
-    found: dict[str, float] = {}
-    for text in (part for given in texts for part in given.split(",")):
-        card, equals, price = text.rpartition("=")
-        if not equals or not card.strip():
-            raise BadInput(
-                f"{text[:60]!r} is no price", where="--price", got=text[:60], want="CARD=USD_PER_HOUR",
-                try_this="--price h100-sxm=2.50",
-            )  # fmt: skip
-        card = card.strip()
-        if card in found:
-            raise BadInput(f"{card} has two prices", where="--price", got=", ".join(texts), want="one")
-        found[card] = amount(price.strip().removeprefix("$"), f"--price {card}")
-    return found
 
 
 def _check_files(log: str | None, output: Output) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from rooflight.cli import complete, options
+from rooflight.cli import complete, options, values
 from rooflight.cli.app import HELP_NAMES, Command
 from rooflight.cli.output import Answer, Output, emit, output_options
 from rooflight.cli.values import Amount, Choice, Names, Share, Whole
@@ -28,7 +28,7 @@ _GRANTED = ("acceptance", "draft_share", "hit_rate", "speculative_tokens")
               default="throughput", help="throughput (an accelerator), latency, ttft, cost. [throughput]")  # fmt: skip
 @click.option("--cards", type=Names(), metavar="CARD,...", shell_complete=complete.accelerators,
               help="Other accelerators to try, beside the next ones up.")  # fmt: skip
-@click.option("--price", "prices", multiple=True, metavar="CARD=USD",
+@click.option("--price", multiple=True, metavar="CARD=USD",
               help="Dollars an hour of one accelerator: h100-sxm=2.5. May be repeated.")  # fmt: skip
 @click.option("--speculate", "speculative_tokens", type=Whole(), metavar="WHOLE",
               help="Tokens that the speculative move drafts a step. [4]")  # fmt: skip
@@ -41,7 +41,7 @@ _GRANTED = ("acceptance", "draft_share", "hit_rate", "speculative_tokens")
               help="Picture of -o FILE.svg, .png, .html: gains, or roofline with arrows. [gains]")  # fmt: skip
 @output_options
 def command(
-    model: str, on: str | None, objective: str, cards: tuple[str, ...] | None, prices: tuple[str, ...], kind: str,
+    model: str, on: str | None, objective: str, cards: tuple[str, ...] | None, price: tuple[str, ...], kind: str,
     output: Output, **given: Any,
 ) -> int:  # fmt: skip
     """What each change would gain in prefill, in decode and in all, and why some gain nothing.
@@ -59,7 +59,7 @@ def command(
 
     granted = {name: given[name] for name in _GRANTED if given[name] is not None}
     found = moves(
-        model, options.require_on(on), objective=objective, cards=cards or (), prices=_prices(prices), **granted,
+        model, options.require_on(on), objective=objective, cards=cards or (), prices=values.prices(price), **granted,
         **options.fields(given),
     )  # fmt: skip
 
@@ -98,19 +98,3 @@ def _arrows(sc: Scenario, objective: str) -> tuple[Analysis, Analysis | None]:
 
     after = improved(sc, objective)
     return analyze(sc), None if after is None else analyze(after)
-
-
-def _prices(given: tuple[str, ...]) -> dict[str, float]:
-    """CARD=USD as numbers by card; raises BadInput."""
-    from rooflight.cli.values import amount
-    from rooflight.errors import BadInput
-
-    found = {}
-    for text in given:
-        card, mark, value = text.partition("=")
-        if not mark or not card.strip():
-            raise BadInput(
-                "a price names its accelerator", where="--price", got=text, want="CARD=USD an hour, as h100-sxm=2.5"
-            )
-        found[card.strip()] = amount(value, "--price")
-    return found

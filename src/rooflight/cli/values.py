@@ -87,6 +87,23 @@ def amount(text: str, where: str) -> float:
     return number
 
 
+def prices(texts: Sequence[str]) -> dict[str, float]:
+    """`h100-sxm=2.50`, several with commas between. Raises BadInput."""
+    found: dict[str, float] = {}
+    for text in (part for given in texts for part in given.split(",")):
+        card, equals, price = text.rpartition("=")
+        if not equals or not card.strip():
+            raise BadInput(
+                f"{text[:60]!r} is no price", where="--price", got=text[:60], want="CARD=USD_PER_HOUR",
+                try_this="--price h100-sxm=2.50",
+            )  # fmt: skip
+        card = card.strip()
+        if card in found:
+            raise BadInput(f"{card} has two prices", where="--price", got=", ".join(texts), want="one")
+        found[card] = amount(price.strip().removeprefix("$"), f"--price {card}")
+    return found
+
+
 def one_of(text: str, allowed: tuple[str, ...], where: str) -> str:
     """One of a few words; raises UnknownName with the near ones."""
     word = text.strip().lower()

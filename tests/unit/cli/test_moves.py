@@ -51,7 +51,7 @@ def test_prices_and_cards_are_taken_from_the_line(ask):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--price", "2.5"), "a price names its accelerator"),
+        (("--price", "2.5"), "is no price"),
         (("--price", "h100-sxm=cheap"), "is no amount"),
         (("--price", "h1000=1"), "h1000"),
         (("--for", "speed"), "is not one of throughput, latency, ttft, cost"),
