@@ -9,7 +9,7 @@ import msgspec
 
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
-from rooflight.spec.moves import Combined, Dot, Gain, Move, Moves, Outcome
+from rooflight.spec.moves import GAIN_OF, Combined, Dot, Gain, Move, Moves, Outcome
 from rooflight.units import round_significant, scaled
 
 _HEADINGS = {
@@ -19,7 +19,6 @@ _HEADINGS = {
 }
 # Moves of a kind that text shows; CSV and JSON have all.
 _TEXT_MOVES = 6
-_OBJECTIVE = {"throughput": "throughput", "latency": "request", "ttft": "prefill", "cost": "throughput"}
 _GAINS = ("throughput", "request", "prefill", "decode", "cost")
 _DOES = {
     "nothing": "Do nothing for it:",
@@ -87,9 +86,8 @@ def _rate(one: Outcome) -> str:
 
 def _helping(title: str, moves: Sequence[Move], objective: str) -> list[Block]:
     shown = moves[:_TEXT_MOVES]
-    first = (
-        "cost" if objective == "cost" and any("cost" in (one.gains or {}) for one in shown) else _OBJECTIVE[objective]
-    )
+    asked = GAIN_OF[objective]
+    first = asked if any(asked in (one.gains or {}) for one in shown) else "throughput"
     others = [name for name in _GAINS if name != first and any(name in (one.gains or {}) for one in shown)]
     more = f" (the best {len(shown)} of {len(moves)})" if len(moves) > len(shown) else ""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 
 from rooflight.advise.moves import kernels, machines, models, serving, settings  # noqa: F401 - they register their moves
-from rooflight.advise.moves.change import changed
 from rooflight.advise.moves.option import KINDS, Asked, Kind, Option
 from rooflight.advise.moves.outcome import outcome
 from rooflight.errors import RooflightError
@@ -54,7 +53,6 @@ def judged(sc: Scenario, before: Outcome | None, objective: str, asked: Asked) -
 
 
 def _move(kind: Kind, option: Option, before: Outcome | None, objective: str, asked: Asked, sc: Scenario) -> Move:
-
     def verdict(name: str, why: str, after: Outcome | None = None, found: dict[str, Gain] | None = None) -> Move:
         return Move(
             kind=kind.name, of=kind.of, title=option.title, verdict=name, because=why, cost=option.cost, gains=found,
@@ -135,8 +133,3 @@ def _differ(one: float, other: float) -> bool:
 
 def _from_to(one: float, other: float) -> str:
     return f"{scaled(one, 's')} to {scaled(other, 's')}"
-
-
-def settled(sc: Scenario) -> Scenario:
-    """The scenario with a definite layout."""
-    return changed(sc)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from rooflight.advise.moves.change import changed
 from rooflight.advise.moves.combine import best_settings, combined
-from rooflight.advise.moves.judge import NOTHING, judged, settled, wanted
+from rooflight.advise.moves.judge import NOTHING, judged, wanted
 from rooflight.advise.moves.option import Asked
 from rooflight.advise.moves.outcome import outcome
 from rooflight.advise.moves.stories import stories
@@ -32,7 +33,7 @@ def moves(sc: Scenario, objective: str = "throughput", asked: Asked | None = Non
             want="one of " + ", ".join(OBJECTIVES),
         )
     asked = asked or Asked()
-    sc = settled(sc)
+    sc = changed(sc)  # a definite layout
     held = memory(sc)
     before = outcome(sc, asked.price(sc)) if held.fits or sc.deployment.ignore_capacity else None
     found = judged(sc, before, objective, asked)
@@ -54,7 +55,7 @@ def moves(sc: Scenario, objective: str = "throughput", asked: Asked | None = Non
 
 def improved(sc: Scenario, objective: str = "throughput") -> Scenario | None:
     """The scenario with the best settings of the same machine; None where it does not fit or nothing helps."""
-    sc = settled(sc)
+    sc = changed(sc)  # a definite layout
     if not memory(sc).fits:
         return None
     after, titles, _ = best_settings(sc, outcome(sc), objective, Asked())

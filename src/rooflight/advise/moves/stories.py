@@ -14,10 +14,10 @@ from rooflight.roofline.rates import ridges
 from rooflight.serve import phases
 from rooflight.serve.expected import expected_decode
 from rooflight.serve.scenario import Scenario, context_tokens
-from rooflight.spec.formats import FORMATS, Format
 from rooflight.spec.moves import Outcome, Story
 from rooflight.units import round_significant, scaled
 from rooflight.work import count, formulas
+from rooflight.work.storage import element_bytes
 
 Teller = Callable[[Scenario, Outcome, Asked], str | None]
 TELLERS: dict[str, Teller] = {}
@@ -75,7 +75,7 @@ def weight_only(sc: Scenario, before: Outcome, asked: Asked) -> str | None:
     routed = any(layer.experts is not None for layer in sc.model.layers)
     if ridge is None or routed or (form is not None and form.activations is not None):
         return None
-    bits = _bits(FORMATS["int4-g128"] if form is None else form)
+    bits = 8 * element_bytes("int4-g128" if form is None else form.id)
     turn = crossover_batch(ridge_flop_per_byte=ridge, bits=bits)
     if sc.workload.batch <= turn:
         return None
@@ -84,12 +84,6 @@ def weight_only(sc: Scenario, before: Outcome, asked: Asked) -> str | None:
         f"{sc.accelerator.id} (its ridge x bits / 16): at batch {sc.workload.batch:,} the linear layers wait for "
         "arithmetic, which a weight-only format leaves as it is, and unpacking costs on top"
     )
-
-
-def _bits(form: Format) -> float:
-    """Of one weight, its share of scale and zero point included."""
-    shared = (form.scale_bits + form.zero_bits) / form.block_inputs if form.block_inputs else 0
-    return form.bits + shared
 
 
 @story("tensor parallelism divides the time")
