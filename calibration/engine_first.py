@@ -27,10 +27,11 @@ from rooflight.work.layout import share_out
 FIELDS = ("first_wait", "first_queue", "first_host_s")
 # Two prefills are waited for (one's own, half of the one under way, ...), a tenth of one for each sequence, 50 ms.
 _START = np.log([1.5, 0.1, 0.05])
-# How far, on the logarithm, an engine may be from everyone's before it costs as much as a row that is off by a fifth.
+# How far, on the logarithm, an engine may be from everyone's before it costs as much as a row that is off by a tenth.
 _APART = 0.2
 _PULL = 10
-_NEAR = 0.2
+# Errors of up to a tenth count as their square, larger ones less.
+_NEAR = 0.1
 
 # Numbers in the order of FIELDS by engine; "" is everyone's.
 Waits = dict[str, np.ndarray]

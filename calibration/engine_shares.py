@@ -3,8 +3,8 @@
 Least squares on the logarithm, robust against rows that contradict the rest; many rows of one (source, model,
 accelerator) weigh less each. Engines that were seen with two or three models each are fitted together: an engine's host
 is its own, while its shares of the kernels, which all engines take from much the same libraries, stay near everyone's.
-Fitted apart, the engines of the served runs describe their own models better (dense 5.1 % against 5.8 %, routed experts
-8 % against 18 %, medians) and models left out far worse (15 % against 6 %, 104 % against 19 %).
+Fitted apart, the engines of the served runs describe dense models they know a little better (5.1 % against 5.7 %,
+medians), routed experts no better (8 % against 7 %), and models left out far worse (14 % and 97 % against 7 %).
 """
 
 from __future__ import annotations

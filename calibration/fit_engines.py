@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from engine_evenness import try_all
 from engine_first import fit_first
 from engine_intervals import interval, unseen_card, widen
 from engine_judge import fifths, left_out
@@ -203,7 +204,7 @@ def main() -> None:
         print(f"{' '.join(group.key):34} {group.entry['error']}")
     today = datetime.date.today().isoformat()
     write_toml(ROOT / "src/rooflight/catalog/calibration/engines.toml", [group.entry for group in judged], today)
-    write_report(ROOT / "docs/accuracy.md", judged, first, today)
+    write_report(ROOT / "docs/accuracy.md", judged, first, try_all(data, SERVED), today)
 
 
 if __name__ == "__main__":

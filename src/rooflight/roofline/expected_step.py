@@ -20,16 +20,14 @@ COMPUTE_UNITS = 128
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """What expected times of operators depend on beside the operator: machine, fits, cache, spread of experts.
+    """What expected times of operators depend on beside the operator: machine, fits, cache, devices of experts.
 
     cached      share of the bytes that lie in the last-level cache from the step before
-    skew        what real routers add to chance in the load of the busiest device, as a share of the mean
     """
 
     rates: Rates
     calibration: Calibration
     cached: Number = 0.0
-    skew: float = 0.0
     expert_devices: int = 1
 
     @property
@@ -142,15 +140,18 @@ def _gemm_s(op: Operator, shape: Gemm, at: Setting) -> Number:
 
 
 def _experts_s(op: Operator, shape: Gemm, at: Setting) -> Number:
+    """As real routers choose, some experts more often than others: fewer are touched, one device has more to do."""
     fit = fit_of(shape.stored, op.compute, at.calibration.gemm)
-    imbalance = expected.load_imbalance(rows=shape.tokens * at.expert_devices, devices=at.expert_devices, skew=at.skew)
+    touched = expected.likely_experts(held=shape.held, chance=shape.chance, rows=shape.tokens)
+    untouched_bytes = op.work.weight_bytes * (1 - touched / shape.matrices)
+    busiest = expected.load_imbalance(rows=shape.tokens, held=shape.held, devices=at.expert_devices)
     return expected.expert_gemm_s(
         rows=shape.tokens,
-        touched=shape.matrices,
-        imbalance=imbalance,
+        touched=touched,
+        imbalance=busiest,
         inputs=shape.inputs,
         flop=op.work.flop,
-        moved_bytes=op.work.moved_bytes,
+        moved_bytes=op.work.moved_bytes - untouched_bytes,
         quantised_bytes=shape.quantised_bytes,
         cached=at.cached,
         flop_per_s=at.rates.peak(op.compute),

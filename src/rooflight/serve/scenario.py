@@ -275,7 +275,8 @@ def _assumed_model(model: Model) -> list[str]:
     if any(layer.experts is not None for layer in model.layers):
         said.append(
             "experts: uniform, independent routing, so a step touches E (1 - (1 - k/E)^tokens) of them; "
-            "the ceiling allows for routing so alike that it is half as many"
+            "the ceiling allows for routing so alike that it is half as many; what is expected, for some experts being "
+            "chosen far more often than others, as in benchmarks"
         )
     if any(isinstance(layer.mixer, Recurrent) for layer in model.layers):
         said.append("recurrent state read and written once a step")

@@ -64,6 +64,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 class Gemm(msgspec.Struct, frozen=True, kw_only=True):
     """A matrix product: tokens rows of `inputs` each, by each of `matrices` like matrices (experts), one kernel.
 
+    held, chance        experts on the device, and the share of tokens that choose a given one, on the mean
     stored              storage format of the matrices
     quantised_bytes     activations read wide and written narrow before it, by a kernel of its own; 0 where none is
     """
@@ -72,6 +73,8 @@ class Gemm(msgspec.Struct, frozen=True, kw_only=True):
     inputs: Number
     outputs: Number
     matrices: Number = 1
+    held: Number = 1
+    chance: float = 1.0
     stored: str = "bf16"
     quantised_bytes: Number = 0
 

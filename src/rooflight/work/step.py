@@ -173,8 +173,9 @@ def _inner_norm_row(layer: Layer, tokens: Number, cut: int, numbers: Numbers) ->
 
 
 def _linear_row(
-    linear: Linear, tokens: Number, kind: str, count: int, cut: int, numbers: Numbers, *, matrices: Number = 1
-) -> Row:
+    linear: Linear, tokens: Number, kind: str, count: int, cut: int, numbers: Numbers, *,
+    matrices: Number = 1, held: Number = 1, chance: float = 1.0,
+) -> Row:  # fmt: skip
     form = stored_format(linear, numbers.weights)
     inputs, outputs, share = local_sizes(linear, cut)
     work = formulas.gemm(
@@ -196,6 +197,8 @@ def _linear_row(
             inputs=inputs / linear.groups,
             outputs=outputs,
             matrices=matrices,
+            held=held,
+            chance=chance,
             stored=form.id,
             quantised_bytes=quantised_bytes(tokens * inputs, form, numbers),
         ),
@@ -248,6 +251,7 @@ def _experts(
     touched = formulas.touched_experts(**routing) / layout.ep
     sure = formulas.least_touched_experts(**routing) / layout.ep
     rows = pool_tokens * experts.chosen / layout.ep
+    spread = {"matrices": touched, "held": experts.count / layout.ep, "chance": experts.chosen / experts.count}
     for position, linear in enumerate(experts.linears):
         named = (
             linear
@@ -256,7 +260,7 @@ def _experts(
         )
         if linear.name.endswith("down") and position:
             yield _activation_row(experts.linears[position - 1], named, rows, kind, count, layout.expert_cut, numbers)
-        key, _, op = _linear_row(named, rows, kind, count, layout.expert_cut, numbers, matrices=touched)
+        key, _, op = _linear_row(named, rows, kind, count, layout.expert_cut, numbers, **spread)
         one = op.work.weight_bytes
         read = msgspec.structs.replace(op.work, weight_bytes=one * touched, avoidable_bytes=one * (touched - sure))
         op = msgspec.structs.replace(op, kind="experts", work=read)

@@ -13,6 +13,7 @@ import pytest
 from rooflight.catalog.calibration import calibration, families
 from rooflight.roofline import expected
 from rooflight.spec.calibration import DecodeFit, ElementwiseFit, EngineFactors, GemmFit, LinkFit, PrefillFit
+from rooflight.work.formulas import least_touched_experts, touched_experts
 
 # The fits of round numbers that Check lines call `example`.
 EXAMPLES: dict[str, Any] = {
@@ -253,12 +254,44 @@ def test_experts_with_few_rows_pay_for_sixteen():
     assert skewed > full
 
 
-def test_imbalance_shrinks_with_rows_and_is_bounded():
-    values = [expected.load_imbalance(rows=rows, devices=8, skew=0.1) for rows in (8, 800, 80_000)]
+def test_imbalance_shrinks_with_rows_and_with_experts_and_is_bounded():
+    by_rows = [expected.load_imbalance(rows=rows, held=16, devices=8) for rows in (1, 100, 10_000)]
+    by_experts = [expected.load_imbalance(rows=1e9, held=held, devices=8) for held in (1, 16, 256)]
 
-    assert values == sorted(values, reverse=True)
-    assert 1.1 < values[-1] < values[0] <= 8
-    assert expected.load_imbalance(rows=10, devices=1, skew=0.1) == 1
+    for values in (by_rows, by_experts):
+        assert values == sorted(values, reverse=True)
+        assert 1.1 < values[-1] < values[0] <= 8
+    assert expected.load_imbalance(rows=1, held=1, devices=2) <= 2
+    assert expected.load_imbalance(rows=10, held=128, devices=1) == 1
+
+
+@pytest.mark.parametrize(("experts", "chosen"), [(8, 2), (128, 8), (256, 8), (512, 10), (4, 4)])
+def test_uneven_experts_are_touched_by_one_token_as_chosen_and_by_many_less_than_even_ones(experts, chosen):
+    tokens = np.array([1, 2, 8, 64, 1024, 1e6])
+    likely = expected.likely_experts(held=experts, chance=chosen / experts, rows=tokens * chosen)
+    even = touched_experts(experts=experts, chosen=chosen, tokens=tokens)
+
+    assert likely[0] == pytest.approx(chosen)
+    assert (np.diff(likely) >= 0).all()
+    assert (likely <= even * (1 + 1e-9)).all()
+    assert (likely * (1 + 1e-9) >= least_touched_experts(experts=experts, chosen=chosen, tokens=tokens)).all()
+    split = expected.likely_experts(held=experts / 4, chance=chosen / experts, rows=tokens * chosen / 4)
+    assert split * 4 == pytest.approx(likely)
+
+
+def test_experts_that_are_all_alike_are_touched_as_by_chance(monkeypatch):
+    monkeypatch.setattr(expected, "EVENNESS", 1e7)
+    tokens = np.array([1, 8, 64])
+
+    likely = expected.likely_experts(held=128, chance=1 / 16, rows=tokens * 8)
+
+    assert likely == pytest.approx(touched_experts(experts=128, chosen=8, tokens=tokens), rel=1e-5)
+    assert expected.load_imbalance(rows=1e12, held=16, devices=8) == pytest.approx(1, abs=1e-3)
+
+
+def test_experts_are_as_uneven_as_is_plausible():
+    """Between a sixteenth of the experts doing half of the work and a fifth of them (an exponential spread)."""
+    assert 0.2 <= expected.EVENNESS <= 1
 
 
 def test_an_engines_factors_apply_and_never_lift_an_efficiency_above_one():
