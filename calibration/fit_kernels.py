@@ -31,7 +31,7 @@ from rows import FAMILIES, SYSTEMS, Rows  # noqa: E402
 
 from rooflight.spec.calibration import ElementwiseFit, Error, LinkFit  # noqa: E402
 
-DATE = "2026-11-27"
+DATE = "2026-11-28"
 SOURCE = "aiconfigurator-core 0.12.0 (Apache-2.0 package), kernel tables; graph-timed, clocks at maximum"
 TARGET = Path(__file__).parents[1] / "src" / "rooflight" / "catalog" / "calibration"
 TEST_ROWS = 20_000

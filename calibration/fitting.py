@@ -43,19 +43,21 @@ KINDS = {
     "decode": Kind(
         formula=expected.decode_attention_s, struct=DecodeFit, cache_steepness=8.0,
         start={
-            "floor_s": 8e-6, "ramp_s": 4e-6, "ramp_tokens": 1000, "memory_efficiency": 0.85, "cache_speedup": 4,
-            "item_s": 3e-6, "group_share": 0.02, "compute_efficiency": 0.3, "sharpness": 2,
+            "floor_s": 8e-6, "floor_dims": 0.1, "ramp_s": 4e-6, "ramp_tokens": 1000, "memory_efficiency": 0.85,
+            "cache_speedup": 4, "item_s": 3e-6, "group_share": 0.02, "compute_efficiency": 0.3, "sharpness": 2,
         },
-        factors={"floor": ("floor_s",), "efficiency": ("memory_efficiency",), "item": ("item_s",)},
+        factors={"floor": ("floor_s",), "dims": ("floor_dims",), "efficiency": ("memory_efficiency",),
+                 "item": ("item_s",)},
     ),
     "prefill": Kind(
         formula=expected.prefill_attention_s, struct=PrefillFit, cache_steepness=4.0,
         start={
-            "floor_s": 1e-5, "memory_efficiency": 0.7, "cache_speedup": 2, "compute_efficiency": 0.7,
-            "softmax_dims": 30, "masked_keys": 60, "item_s": 2e-6, "unpacked": 0.3, "wave_share": 0.3,
-            "throttle": 0.1, "sharpness": 2,
+            "floor_s": 1e-5, "memory_efficiency": 0.7, "cache_speedup": 2, "store_efficiency": 0.5,
+            "compute_efficiency": 0.7, "softmax_dims": 30, "masked_keys": 60, "item_s": 2e-6, "unpacked": 0.3,
+            "wave_share": 0.3, "throttle": 0.1, "sharpness": 2,
         },
-        factors={"floor": ("floor_s",), "efficiency": ("compute_efficiency",), "item": ("item_s",)},
+        factors={"floor": ("floor_s",), "store": ("/store_efficiency",), "efficiency": ("compute_efficiency",),
+                 "item": ("item_s",)},
     ),
 }  # fmt: skip
 

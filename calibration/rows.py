@@ -38,6 +38,7 @@ NOT_WELL_RUN = {
     "wide_head": "attention with head_dim 512: no tuned kernel in most engines, up to 3 times slower",
     "wide_group": "TensorRT-LLM decode with over 32 query heads a kv head: falls back to one read a query head",
     "unskipped": "vLLM decode through FlashAttention 2 with a window on L40S: walks the whole context",
+    "no_fp8_heads": "TensorRT-LLM FP8 prefill on L40S with heads of other than 128: no kernel multiplies them in FP8",
     "unsplit": "TensorRT-LLM decode with an FP8 cache on L40S: does not split contexts, up to 17 times slower",
 }
 
@@ -141,7 +142,9 @@ def _decode(table: pd.DataFrame, kv: str) -> Rows:
 def prefill_rows(data: Path) -> list[Rows]:
     """Causal attention over prompts, by format of the products and of the cache."""
     table = _read(data, "attention_context")
-    table = table[~table["kernel_source"].str.contains("triton") & (table["isl"] >= 16) & (table["head_dim"] < 512)]
+    bad = table["kernel_source"].str.contains("triton") | (table["isl"] < 16) | (table["head_dim"] >= 512)
+    bad |= (table["system"] == "l40s") & (table["dtype"] == "fp8") & (table["head_dim"] != 128)
+    table = table[~bad]
     return [_prefill(part, *key) for key, part in table.groupby(["dtype", "kv_dtype"])]
 
 
@@ -156,6 +159,7 @@ def _prefill(table: pd.DataFrame, dtype: str, kv: str) -> Rows:
     cache = rates.pop("cache_bytes")
     elem = 1.0 if dtype == "fp8" else 2.0
     given = {
+        "stored_bytes": 2 * batch * new * kv_heads * dim * (1.0 if kv == "fp8" else 2.0),
         "sequences": batch, "kv_heads": kv_heads, "group": heads / kv_heads, "new": new, "keys": pairs / new,
         "head_dim": dim, "flop": 4 * batch * heads * dim * pairs,
         "moved_bytes": batch * new * dim * (heads * (elem + 2) + 2 * kv_heads * elem), **rates,

@@ -127,6 +127,14 @@ def gemm_s(
     return fit.floor_s + quantise + joined_s(memory + ramp, compute, sharpness=fit.sharpness)
 
 
+def decode_floor_s(*, head_dim: Number, fit: DecodeFit) -> Number:
+    """The smallest time of attention in decode, of which a share grows with the head.
+
+    = floor x (1 + floor_dims x (head_dim / 128 - 1)). Check: head_dim 256, fit example -> 6e-06.
+    """
+    return fit.floor_s * (1 + fit.floor_dims * (head_dim / 128 - 1))
+
+
 def decode_attention_s(
     *,
     sequences: Number,
@@ -164,7 +172,8 @@ def decode_attention_s(
     )
     compute = flop * maximum(group, LEAST_ROWS) / group / (flop_per_s * fit.compute_efficiency)
     ramp = fit.ramp_s * context / (context + fit.ramp_tokens)
-    return fit.floor_s + ramp + joined_s(memory, items, compute, sharpness=fit.sharpness)
+    floor = decode_floor_s(head_dim=head_dim, fit=fit)
+    return floor + ramp + joined_s(memory, items, compute, sharpness=fit.sharpness)
 
 
 def prefill_attention_s(
@@ -177,21 +186,23 @@ def prefill_attention_s(
     head_dim: Number,
     flop: Number,
     moved_bytes: Number,
+    stored_bytes: Number,
     cached: Number,
     flop_per_s: Number,
     memory_bytes_per_s: Number,
     compute_units: Number,
     fit: PrefillFit,
 ) -> Number:
-    """Expected seconds of causal attention over prompts: floor + p-norm(memory, compute + tiles).
+    """Expected seconds of causal attention over prompts: floor + store + p-norm(memory, compute + tiles).
 
+    store   = keys and values (stored_bytes, as the cache keeps them) read and written, over bandwidth x its efficiency
     tiles   = each tile of 128 rows (queries x the group of heads that share keys), after the first of a compute
               unit, costs item_s, in proportion to (1 + head_dim / 128) / 2; short prompts have group^unpacked at least
     compute = flop as the mask leaves it x (1 + masked_keys / keys), for tiles the mask cuts, + a share of one wave
               of tiles (the tail), all x (1 + softmax_dims / head_dim), at the peak x efficiency
 
     Holds for: fused kernels; `keys` a query sees on the mean: prefix + (new + 1)/2, or about the window.
-    Check: sequences 20, kv_heads 10, group 1, new 128, keys 500, head_dim 128, flop 1e9, moved_bytes 3e6, cached 0, flop_per_s 1e15, memory_bytes_per_s 3e12, compute_units 100, fit example -> 9.75e-06.
+    Check: sequences 20, kv_heads 10, group 1, new 128, keys 500, head_dim 128, flop 1e9, moved_bytes 3e6, stored_bytes 1.5e6, cached 0, flop_per_s 1e15, memory_bytes_per_s 3e12, compute_units 100, fit example -> 1.075e-05.
     """  # noqa: E501 - a Check line runs as it stands
     tiles = sequences * kv_heads * maximum(new * group / TILE_ROWS, group**fit.unpacked)
     per_tile = fit.item_s * (1 + head_dim / 128) / 2
@@ -210,7 +221,8 @@ def prefill_attention_s(
         throttle=fit.throttle,
     )
     worked = compute + per_tile * maximum(tiles / compute_units - 1, 0)
-    return fit.floor_s + joined_s(memory, worked, sharpness=fit.sharpness)
+    store = 2 * stored_bytes / (memory_bytes_per_s * fit.store_efficiency)
+    return fit.floor_s + store + joined_s(memory, worked, sharpness=fit.sharpness)
 
 
 def collective_rate_bytes_per_s(*, devices: Number, link_bytes_per_s: Number, fit: LinkFit) -> Number:
@@ -331,6 +343,10 @@ def for_engine(fit: AnyFit, engine: str | None) -> AnyFit:
         changes["quantise_efficiency"] = fit.quantise_efficiency / factors.quantise
     else:
         changes["item_s"] = fit.item_s * factors.item
+    if isinstance(fit, DecodeFit):
+        changes["floor_dims"] = min(1.0, fit.floor_dims * factors.dims)
+    if isinstance(fit, PrefillFit):
+        changes["store_efficiency"] = fit.store_efficiency / factors.store
     bounded = "memory_efficiency" if isinstance(fit, DecodeFit) else "compute_efficiency"
     changes[bounded] = min(1.0, getattr(fit, bounded) * factors.efficiency)
     return msgspec.structs.replace(fit, **changes)

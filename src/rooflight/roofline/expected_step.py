@@ -101,12 +101,15 @@ def operator_s(op: Operator, at: Setting) -> Number:
     return maximum(plain, op.work.flop / at.rates.peak(op.compute))
 
 
-def floor_s(op: Operator, at: Setting) -> float:
+def floor_s(op: Operator, at: Setting) -> Number:
     """The part of operator_s that does not depend on its size."""
     if isinstance(op.shape, Gemm):
         return fit_of(op.shape.stored, op.compute, at.calibration.gemm).floor_s
     if isinstance(op.shape, Scores):
-        return _scores_fit(op, op.shape, at).floor_s
+        fit = _scores_fit(op, op.shape, at)
+        if isinstance(fit, DecodeFit):
+            return expected.decode_floor_s(head_dim=op.shape.head_dim, fit=fit)
+        return fit.floor_s
     return at.calibration.elementwise.floor_s
 
 
@@ -177,7 +180,8 @@ def _attention_s(op: Operator, shape: Scores, at: Setting) -> Number:
     fit = _scores_fit(op, shape, at)
     if isinstance(fit, DecodeFit):
         return expected.decode_attention_s(context=shape.keys, fit=fit, **common)
-    return expected.prefill_attention_s(new=shape.new, keys=shape.keys, fit=fit, **common)
+    stored = op.work.kv_write_bytes
+    return expected.prefill_attention_s(new=shape.new, keys=shape.keys, stored_bytes=stored, fit=fit, **common)
 
 
 def _scores_fit(op: Operator, shape: Scores, at: Setting) -> DecodeFit | PrefillFit:

@@ -35,12 +35,16 @@ class EngineFactors(msgspec.Struct, frozen=True, kw_only=True):
     quantise    on the time of quantising activations
     efficiency  on the efficiency that bounds it: of compute for products and prefill, of memory for decode
     item        on the cost of a work item in attention
+    dims        on the part of decode's floor that grows with the head
+    store       on the time of writing keys and values to the cache
     """
 
     floor: Factor = 1.0
     quantise: Factor = 1.0
     efficiency: Factor = 1.0
     item: Factor = 1.0
+    dims: Factor = 1.0
+    store: Factor = 1.0
 
 
 class Error(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,7 +100,8 @@ class GemmFit(msgspec.Struct, frozen=True, kw_only=True):
 class DecodeFit(msgspec.Struct, frozen=True, kw_only=True):
     """Attention of one query token a sequence over its cache, in one format of the cache.
 
-    floor_s             the smallest time, the joining of split contexts included
+    floor_s             the smallest time by heads of 128, the joining of split contexts included
+    floor_dims          share of it that grows with the head's dimensions
     ramp_s, ramp_tokens what walking a long context adds, and the context at which half of it is reached
     memory_efficiency   of memory bandwidth, by a large cache
     cache_speedup       last-level cache bandwidth over memory bandwidth
@@ -107,6 +112,7 @@ class DecodeFit(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     floor_s: Floor
+    floor_dims: Annotated[float, Meta(ge=0, le=1)] = 0.0
     ramp_s: Annotated[float, Meta(ge=0, le=6e-5)]
     ramp_tokens: Annotated[float, Meta(ge=20, le=65536)]
     memory_efficiency: Efficiency
@@ -128,6 +134,8 @@ class PrefillFit(msgspec.Struct, frozen=True, kw_only=True):
     floor_s             the smallest time
     memory_efficiency   of memory bandwidth, by queries, keys, values and outputs
     cache_speedup       last-level cache bandwidth over memory bandwidth
+    store_efficiency    of memory bandwidth, by what writes new keys and values to the cache (above 1: it finds them in
+                        the last-level cache, or does so beside the products)
     compute_efficiency  of the datasheet peak, by wide heads and long prompts
     softmax_dims        what the softmax of one score costs, expressed in head dimensions
     masked_keys         keys a query computes in vain, because its tile is cut by the mask
@@ -141,6 +149,7 @@ class PrefillFit(msgspec.Struct, frozen=True, kw_only=True):
     floor_s: Floor
     memory_efficiency: Efficiency
     cache_speedup: Speedup = 1.0
+    store_efficiency: Annotated[float, Meta(ge=0.05, le=20)] = 1.0
     compute_efficiency: Efficiency
     softmax_dims: Annotated[float, Meta(ge=0, le=256)]
     masked_keys: Annotated[float, Meta(ge=0, le=256)]

@@ -7,6 +7,7 @@ import itertools
 import re
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -26,10 +27,11 @@ EXAMPLES: dict[str, Any] = {
     ),
     # floor 5 us; half the ramp, 1 us; memory 2 us; a second item of 1 us x 1 x (1 + 16/8), 3 us: 11 us
     "decode_attention_s": DecodeFit(
-        floor_s=5e-6, ramp_s=2e-6, ramp_tokens=1000, memory_efficiency=0.5, item_s=1e-6, group_share=1 / 8,
-        compute_efficiency=0.5, sharpness=1, low=0.8, high=1.25,
+        floor_s=5e-6, floor_dims=0.2, ramp_s=2e-6, ramp_tokens=1000, memory_efficiency=0.5, item_s=1e-6,
+        group_share=1 / 8, compute_efficiency=0.5, sharpness=1, low=0.8, high=1.25,
     ),
-    # floor 2 us; memory 2 us; a second tile, 2 us; 1e9 flop x 1.25 (mask) x 1.5 (softmax) at half of 1e15/s, 3.75 us
+    # floor 2 us; 1.5e6 bytes read and written, 1 us; memory 2 us; a second tile, 2 us;
+    # 1e9 flop x 1.25 (mask) x 1.5 (softmax) at half of 1e15/s, 3.75 us
     "prefill_attention_s": PrefillFit(
         floor_s=2e-6, memory_efficiency=0.5, compute_efficiency=0.5, softmax_dims=64, masked_keys=125, item_s=2e-6,
         unpacked=0.0, wave_share=0.0, throttle=0.0, sharpness=1, low=0.8, high=1.25,
@@ -42,6 +44,7 @@ EXAMPLES: dict[str, Any] = {
     ),
 }  # fmt: skip
 EXAMPLES["expert_gemm_s"] = EXAMPLES["gemm_s"]
+EXAMPLES["decode_floor_s"] = EXAMPLES["decode_attention_s"]
 for _name in ("collective_rate_bytes_per_s", "all_reduce_s", "exchange_s"):
     EXAMPLES[_name] = EXAMPLES["collective"]
 CHECK = re.compile(r"Check: (.+?)\.(?= |$)")
@@ -110,8 +113,9 @@ def prefill_given(sequences, new, device, **changes):
     keys = (new + 1) / 2
     return {
         "sequences": sequences, "kv_heads": 8, "group": 4, "new": new, "keys": keys, "head_dim": 128,
-        "flop": 4.0 * sequences * 32 * 128 * new * keys, "moved_bytes": 2.0 * sequences * new * 128 * 80, "cached": 0.0,
-        "flop_per_s": flop_per_s, "memory_bytes_per_s": bytes_per_s, "compute_units": units,
+        "flop": 4.0 * sequences * 32 * 128 * new * keys, "moved_bytes": 2.0 * sequences * new * 128 * 80,
+        "stored_bytes": 4.0 * sequences * new * 128 * 8, "cached": 0.0, "flop_per_s": flop_per_s,
+        "memory_bytes_per_s": bytes_per_s, "compute_units": units,
     } | changes  # fmt: skip
 
 
@@ -305,6 +309,29 @@ def test_an_engines_factors_apply_and_never_lift_an_efficiency_above_one():
     assert (slow.floor_s, slow.quantise_floor_s, slow.quantise_efficiency) == pytest.approx((6e-6, 2e-6, 0.25))
     assert slow.compute_efficiency == 1
     assert expected.for_engine(fit, "unheard-of") is fit
+
+
+def test_an_engines_factors_on_attention_apply():
+    factors = {"slow": EngineFactors(floor=2, item=3, dims=1.5, store=4, efficiency=0.5)}
+    decode = msgspec.structs.replace(EXAMPLES["decode_attention_s"], engines=factors)
+    prefill = msgspec.structs.replace(EXAMPLES["prefill_attention_s"], engines=factors)
+
+    slow = expected.for_engine(decode, "slow")
+    assert (slow.floor_s, slow.item_s, slow.floor_dims) == pytest.approx((1e-5, 3e-6, 0.3))
+    assert slow.memory_efficiency == pytest.approx(0.25)
+    slow = expected.for_engine(prefill, "slow")
+    assert (slow.floor_s, slow.store_efficiency, slow.compute_efficiency) == pytest.approx((4e-6, 0.25, 0.25))
+
+
+def test_wider_heads_have_a_higher_floor_and_storing_keys_takes_time():
+    decode, prefill = EXAMPLES["decode_attention_s"], EXAMPLES["prefill_attention_s"]
+
+    floors = [expected.decode_floor_s(head_dim=dim, fit=decode) for dim in (64, 128, 256)]
+    assert floors == pytest.approx([4.5e-6, 5e-6, 6e-6])
+    given = prefill_given(1, 1000, "Hopper")
+    more = expected.prefill_attention_s(**given | {"stored_bytes": given["stored_bytes"] * 2}, fit=prefill)
+    extra = 2 * given["stored_bytes"] / given["memory_bytes_per_s"]
+    assert more - expected.prefill_attention_s(**given, fit=prefill) == pytest.approx(extra)
 
 
 def test_families_of_the_grid_are_those_with_a_fit():
