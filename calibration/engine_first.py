@@ -16,7 +16,7 @@ import numpy as np
 from engine_intervals import interval
 from engine_judge import fifths, left_out
 from engine_rows import ENGINES, scenario_of, vector
-from engine_shares import Shares
+from engine_shares import Shares, seconds_of
 from scipy.optimize import least_squares
 
 from rooflight.catalog.calibration import engine_named
@@ -95,7 +95,8 @@ def _runs(data: Path, shares: Shares) -> Iterator[First]:
         part = vector(expected.prefill_parts(sc), steps_=1, sequences=1, layers=expected.expert_layers(sc))
         yield First(
             engine=engine, model=sc.model.id, routed=expected.expert_layers(sc) > 0, sequences=sequences,
-            prefill=float(part @ shares[engine]), step=float(step["value"]) / 1e3, seconds=float(first["value"]) / 1e3,
+            prefill=float(seconds_of(part, shares[engine])), step=float(step["value"]) / 1e3,
+            seconds=float(first["value"]) / 1e3,
         )  # fmt: skip
 
 

@@ -41,14 +41,17 @@ ENGINES = {
     "autoawq": "autoawq",
     "tinychat": "tinychat",
 }
+# Engines whose kernels are their own, and so may draw fewer bytes a compute unit than those that were timed.
+OWN_KERNELS = ("llama.cpp", "exllama")
 # Names of a fit's unknowns, in the order of Row.terms.
-TERMS = ("body", "floors", "link", "experts", "steps", "sequence_steps", "expert_layers")
+TERMS = ("body", "floors", "link", "experts", "steps", "sequence_steps", "expert_layers", "unit_bytes")
 
 
 class Row(NamedTuple):
-    """One measurement: seconds = terms . (shares and host times of the engine).
+    """One measurement: its seconds, and the terms that an engine's shares and host times make them from.
 
-    terms       body, floors, link, experts in seconds; steps; sequences x steps; layers with experts x steps
+    terms       body, floors, link, experts in seconds; steps; sequences x steps; layers with experts x steps;
+                bytes a compute unit moves, of engines with kernels of their own
     """
 
     id: str
@@ -119,9 +122,8 @@ def newcomers(engine: str) -> float:
 
 def vector(part: Parts, *, steps_: float, sequences: float, layers: int) -> np.ndarray:
     """The terms (TERMS) of `steps_` steps of these parts."""
-    return np.array(
-        [part.body, part.floors, part.link, part.experts, steps_, sequences * steps_, layers * steps_], dtype=float
-    )
+    seconds = (part.body, part.floors, part.link, part.experts)
+    return np.array([*seconds, steps_, sequences * steps_, layers * steps_, part.unit_bytes], dtype=float)
 
 
 def _row(raw: dict[str, str], engine: str, data: Path) -> Row | None:
@@ -138,6 +140,7 @@ def _row(raw: dict[str, str], engine: str, data: Path) -> Row | None:
     if got is None:
         return None
     terms, seconds = got
+    terms[-1] *= engine in OWN_KERNELS
     routed = expected.expert_layers(sc) > 0
     return Row(
         id=raw["id"], source=raw["id"].split("-")[0], engine=engine, what=raw["phase"] + " " + raw["metric"],

@@ -15,10 +15,14 @@ import numpy as np
 from engine_rows import TERMS, Row
 from scipy.optimize import least_squares
 
+from rooflight.roofline.expected import joined_s
+from rooflight.roofline.expected_step import UNIT_SHARPNESS
+
 # What a fit may turn, with the range it is looked for in (spec.calibration.Engine's is wider), and where it starts.
 FREE = {
     "body": (0.8, 2.5, 1.0), "floors": (0.05, 1.2, 0.4), "link": (1.0, 1.0 + 1e-9, 1.0), "experts": (0.8, 3.0, 1.2),
     "steps": (0.0, 2e-2, 1e-3), "sequence_steps": (0.0, 1e-4, 1e-5), "expert_layers": (0.0, 1.2e-4, 3e-5),
+    "unit_bytes": (0.0, 5e-10, 1e-11),
 }  # fmt: skip
 # How far an engine may be from everyone's share before it costs as much as a row that is off by a tenth.
 APART = {
@@ -40,34 +44,44 @@ def fit_alone(found: Sequence[Row]) -> Shares:
     """One set of shares for all rows."""
     terms, seconds, weight = _arrays(found)
     best = least_squares(
-        lambda shares: weight * np.log(terms @ (shares * _HIGH) / seconds),
+        lambda shares: weight * np.log(seconds_of(terms, shares * _HIGH) / seconds),
         _START / _HIGH, bounds=(_LOW / _HIGH, 1), loss="soft_l1", f_scale=_NEAR,
     )  # fmt: skip
-    return {"": best.x * _HIGH}
+    shares = best.x * _HIGH
+    shares[-1] *= terms[:, -1].any()
+    return {"": shares}
 
 
 def fit_tied(found: Sequence[Row]) -> Shares:
-    """Shares of each engine, held near everyone's by APART."""
+    """Shares of each engine, held near everyone's by APART; their kernels are those that were timed: no unit_bytes."""
     terms, seconds, weight = _arrays(found)
     engines = sorted({row.engine for row in found})
     whose = np.array([1 + engines.index(row.engine) for row in found])
-    apart = np.array([APART[name] for name in TERMS])
+    terms, low, high, start = terms[:, :-1], _LOW[:-1], _HIGH[:-1], _START[:-1]
+    apart = np.array([APART[name] for name in TERMS[:-1]])
 
     def residuals(flat: np.ndarray) -> np.ndarray:
-        shares = flat.reshape(-1, len(TERMS)) * _HIGH
+        shares = flat.reshape(-1, len(high)) * high
         off = weight * np.log((terms * shares[whose]).sum(axis=1) / seconds)
         damped = np.sign(off) * _NEAR * np.sqrt(2 * (np.sqrt(1 + (off / _NEAR) ** 2) - 1))
-        own, common = (shares[1:] - shares[0]) / apart, (shares[0] - _START) / (apart * PULL)
+        own, common = (shares[1:] - shares[0]) / apart, (shares[0] - start) / (apart * PULL)
         return np.concatenate([damped, _NEAR * own.ravel(), _NEAR * common])
 
     sets = len(engines) + 1
-    best = least_squares(residuals, np.tile(_START / _HIGH, sets), bounds=(np.tile(_LOW / _HIGH, sets), 1), max_nfev=60)
-    return dict(zip(("", *engines), best.x.reshape(sets, -1) * _HIGH, strict=True))
+    best = least_squares(residuals, np.tile(start / high, sets), bounds=(np.tile(low / high, sets), 1), max_nfev=60)
+    shares = np.column_stack([best.x.reshape(sets, -1) * high, np.zeros(sets)])
+    return dict(zip(("", *engines), shares, strict=True))
+
+
+def seconds_of(terms: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """The seconds that shares make of terms, as roofline.expected_step.step_s does."""
+    body = joined_s(terms[..., 0] * shares[0], terms[..., -1] * shares[-1], sharpness=UNIT_SHARPNESS)
+    return np.asarray(body + terms[..., 1:-1] @ shares[1:-1])
 
 
 def predicted(found: Sequence[Row], shares: Shares) -> np.ndarray:
     """Predicted over measured, each row by its engine's shares, else by everyone's."""
-    return np.array([row.terms @ shares.get(row.engine, shares[""]) / row.seconds for row in found])
+    return np.array([seconds_of(row.terms, shares.get(row.engine, shares[""])) / row.seconds for row in found])
 
 
 def _arrays(found: Sequence[Row]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -100,7 +100,7 @@ def calibrated(name: str) -> bool:
 
 
 def engine_named(name: str | None, family: str = "", era: str = "2025") -> Engine:
-    """The engine a name stands for on a device family: fitted there, else on all families it was seen on.
+    """The engine a name stands for, of its era before any other, on a device family, else on all it was seen on.
 
     Where none is named, the mean of the serving engines. Raises UnknownName.
     """
@@ -112,4 +112,4 @@ def engine_named(name: str | None, family: str = "", era: str = "2025") -> Engin
         raise UnknownName(
             f"no engine {name!r} is calibrated", where="--engine", got=name, want="one of " + ", ".join(names)
         )
-    return max(mine, key=lambda engine: (engine.family == family, engine.era == era, engine.family == ""))
+    return max(mine, key=lambda engine: (engine.era == era, engine.family == family, engine.family == ""))

@@ -19,6 +19,8 @@ from rooflight.spec.calibration import DecodeFit, ElementwiseFit, GemmFit, LinkF
 
 # The matrix units take at least this many rows at once; fewer leave them idle.
 LEAST_ROWS = 16
+# Up to so many rows the vector units do a product, and no row is idle (llama.cpp's limit; cuBLAS: matrix by vector).
+VECTOR_ROWS = 8
 # The tile one compute unit works on, rows x columns.
 TILE_ROWS = 128
 TILE_COLUMNS = 128
@@ -86,6 +88,7 @@ def elementwise_s(*, moved_bytes: Number, memory_bytes_per_s: Number, fit: Eleme
 def gemm_s(
     *,
     tokens: Number,
+    rows: Number,
     inputs: Number,
     flop: Number,
     moved_bytes: Number,
@@ -100,13 +103,14 @@ def gemm_s(
 
     quantise = its floor + quantised_bytes (read wide, written narrow) over bandwidth x its efficiency
     memory   = bytes over bandwidth x efficiency, + ramp x inputs / (inputs + ramp_inputs)
-    compute  = flop of at least 16 rows + a share of one wave of 128 x 128 tiles (the tail), its loop over the
-               inputs longer by short_inputs, at the peak x efficiency
+    compute  = flop of at least 16 tokens + a share of one wave of 128 x 128 tiles (the tail), its loop over the
+               inputs longer by short_inputs, at the peak x efficiency; up to 8 `rows` (of all matrices of a
+               grouped product; else the tokens) idle none
 
     Holds for: kernels in a captured graph. The outputs' number enters through flop and bytes alone.
-    Check: tokens 16, inputs 1000, flop 3e9, moved_bytes 3e6, quantised_bytes 3e6, cached 0, flop_per_s 1e15, memory_bytes_per_s 3e12, compute_units 0, fit example -> 1.6e-05.
+    Check: tokens 16, rows 16, inputs 1000, flop 3e9, moved_bytes 3e6, quantised_bytes 3e6, cached 0, flop_per_s 1e15, memory_bytes_per_s 3e12, compute_units 0, fit example -> 1.6e-05.
     """  # noqa: E501 - a Check line runs as it stands
-    fewest = maximum(tokens, LEAST_ROWS) / tokens
+    fewest = maximum(tokens, LEAST_ROWS * (rows > VECTOR_ROWS)) / tokens
     wave_flop = 2 * TILE_ROWS * TILE_COLUMNS * compute_units * inputs
     memory = streaming_s(
         moved_bytes=moved_bytes,
@@ -310,13 +314,14 @@ def expert_gemm_s(
     """Expected seconds of a grouped product of routed experts on one device: a linear layer of rows / touched rows.
 
     rows: token-expert pairs on the device; touched: experts that get any; the busiest device has `imbalance` times
-    the mean's flop. Fewer than 16 rows an expert cost as many.
+    the mean's flop. Fewer than 16 rows an expert cost as many, unless they are at most 8 in all.
 
     Leaves out: sorting rows by expert (an element-wise kernel), and that grouped kernels start experts one by one.
     Check: rows 32, touched 2, imbalance 1, inputs 1000, flop 3e9, moved_bytes 3e6, quantised_bytes 0, cached 0, flop_per_s 1e15, memory_bytes_per_s 3e12, compute_units 0, fit example -> 1.4e-05.
     """  # noqa: E501 - a Check line runs as it stands
     return gemm_s(
         tokens=rows * imbalance / touched,
+        rows=rows,
         inputs=inputs,
         flop=flop * imbalance,
         moved_bytes=moved_bytes,

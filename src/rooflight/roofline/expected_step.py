@@ -17,6 +17,8 @@ from rooflight.spec.work import Exchange, Gemm, Operator, Scores
 
 # Compute units taken where an entry names none: those of a large GPU.
 COMPUTE_UNITS = 128
+# How sharply an engine's step turns from what memory allows to what its compute units draw.
+UNIT_SHARPNESS = 4
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,12 +43,14 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     body        kernels, beyond their floors; floors: of all kernels
     link        collectives
     experts     bodies of the routed experts' products
+    unit_bytes  bytes (no seconds) that each compute unit moves
     """
 
     body: Number = 0.0
     floors: Number = 0.0
     link: Number = 0.0
     experts: Number = 0.0
+    unit_bytes: Number = 0.0
 
 
 def parts(operators: tuple[Operator, ...], at: Setting) -> Parts:
@@ -55,31 +59,36 @@ def parts(operators: tuple[Operator, ...], at: Setting) -> Parts:
     floors: Number = 0.0
     link: Number = 0.0
     experts: Number = 0.0
+    moved: Number = 0.0
     for op in operators:
         seconds = operator_s(op, at)
         if isinstance(op.shape, Exchange):
             link = link + seconds * op.count
             continue
+        moved = moved + op.work.moved_bytes * op.count
         floor = minimum(floor_s(op, at), seconds)
         floors = floors + floor * op.count
         if op.kind == "experts":
             experts = experts + (seconds - floor) * op.count
         else:
             body = body + (seconds - floor) * op.count
-    return Parts(body=body, floors=floors, link=link, experts=experts)
+    return Parts(body=body, floors=floors, link=link, experts=experts, unit_bytes=moved / at.compute_units)
 
 
 def step_s(part: Parts, engine: Engine, *, sequences: Number, expert_layers: int) -> Number:
     """Expected wall seconds of a step: an engine's shares of the parts, and the host.
 
-    = body x body_share + floors x floor_share + link + experts x expert_share + expert_layers x expert_layer_s
-      + host_s + sequences x host_per_sequence_s
+    = p-norm(body x body_share, unit_bytes x unit_byte_s) + floors x floor_share + link + experts x expert_share
+      + expert_layers x expert_layer_s + host_s + sequences x host_per_sequence_s
 
     Source: fitted (calibration/fit_engines.py).
     """
+    body = part.body * engine.body_share
+    if engine.unit_byte_s:
+        body = expected.joined_s(body, part.unit_bytes * engine.unit_byte_s, sharpness=UNIT_SHARPNESS)
     host = engine.host_s + sequences * engine.host_per_sequence_s
     routed = part.experts * engine.expert_share + expert_layers * engine.expert_layer_s
-    return part.body * engine.body_share + part.floors * engine.floor_share + part.link + routed + host
+    return body + part.floors * engine.floor_share + part.link + routed + host
 
 
 def operator_s(op: Operator, at: Setting) -> Number:
@@ -130,6 +139,7 @@ def _gemm_s(op: Operator, shape: Gemm, at: Setting) -> Number:
     fit = fit_of(shape.stored, op.compute, at.calibration.gemm)
     return expected.gemm_s(
         tokens=shape.tokens,
+        rows=shape.tokens,
         inputs=shape.inputs,
         flop=op.work.flop,
         moved_bytes=op.work.moved_bytes,

@@ -231,6 +231,8 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
     era                     "2024" for versions of that year and before, "2025" for later ones
     cards                   accelerators it was fitted on; unseen_card: by how much its intervals are wider on others
     body_share              of the kernels' bodies: below 1 where it fuses better than what was timed, above where worse
+    unit_byte_s             what a compute unit takes for a byte it moves, where the engine's own kernels keep fewer
+                            loads in flight than memory could serve (0: as many as the kernels that were timed)
     floor_share             of the kernels' floors that its graphs and overlapped launches leave
     host_s                  between steps, whatever the batch: scheduling, sampling, copying
     host_per_sequence_s     the same per sequence
@@ -254,6 +256,7 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
     cards: tuple[str, ...] = ()
     unseen_card: Annotated[float, Meta(ge=1, le=3)] = 1.0
     body_share: Annotated[float, Meta(ge=0.5, le=3)] = 1.0
+    unit_byte_s: Annotated[float, Meta(ge=0, le=1e-9)] = 0.0
     floor_share: Annotated[float, Meta(ge=0, le=2)] = 0.4
     host_s: Annotated[float, Meta(ge=0, le=0.05)] = 0.001
     host_per_sequence_s: Annotated[float, Meta(ge=0, le=3e-4)] = 2e-5

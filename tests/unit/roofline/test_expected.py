@@ -93,7 +93,8 @@ SIZES = (128, 1024, 4096, 28672)
 def gemm_given(tokens, inputs, outputs, device, **changes):
     flop_per_s, bytes_per_s, units, _ = DEVICES[device]
     return {
-        "tokens": tokens, "inputs": inputs, "flop": 2.0 * tokens * inputs * outputs, "quantised_bytes": 0.0,
+        "tokens": tokens, "rows": tokens, "inputs": inputs, "flop": 2.0 * tokens * inputs * outputs,
+        "quantised_bytes": 0.0,
         "moved_bytes": 2.0 * (inputs * outputs + tokens * (inputs + outputs)), "cached": 0.0,
         "flop_per_s": flop_per_s, "memory_bytes_per_s": bytes_per_s, "compute_units": units,
     } | changes  # fmt: skip
@@ -249,13 +250,26 @@ def test_experts_with_few_rows_pay_for_sixteen():
     """Two rows an expert cost the arithmetic of sixteen; imbalance slows the busiest device."""
     fit = EXAMPLES["gemm_s"]
     given = gemm_given(16, 1000, 1000, "Hopper", moved_bytes=0.0, compute_units=0)
-    del given["tokens"]
+    del given["tokens"], given["rows"]
 
     full = expected.expert_gemm_s(rows=32, touched=2, imbalance=1, **given, fit=fit)
     sparse = expected.expert_gemm_s(rows=32, touched=16, imbalance=1, **given, fit=fit)
     skewed = expected.expert_gemm_s(rows=32, touched=2, imbalance=1.5, **given, fit=fit)
     assert sparse - fit.floor_s == pytest.approx(8 * (full - fit.floor_s))
     assert skewed > full
+    lone = expected.expert_gemm_s(rows=8, touched=8, imbalance=1, **given, fit=fit)
+    assert lone == pytest.approx(full), "eight rows or fewer run on the vector units"
+
+
+def test_a_few_tokens_idle_no_rows_and_nine_do():
+    """A small GPU's arithmetic: what one token takes must not be what sixteen take."""
+    fit = EXAMPLES["gemm_s"]
+    times = [
+        expected.gemm_s(**gemm_given(tokens, 1000, 1000, "Hopper", moved_bytes=0.0, compute_units=0), fit=fit)
+        for tokens in (1, 8, 9, 16)
+    ]
+    bodies = [seconds - fit.floor_s for seconds in times]
+    assert [body / bodies[-1] for body in bodies] == pytest.approx([1 / 16, 1 / 2, 1, 1])
 
 
 def test_imbalance_shrinks_with_rows_and_with_experts_and_is_bounded():

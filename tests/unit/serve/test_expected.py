@@ -10,6 +10,7 @@ import rooflight
 from rooflight.catalog.calibration import engine_named, engines
 from rooflight.errors import UnknownName
 from rooflight.library import make_scenario
+from rooflight.roofline.expected_step import step_s
 from rooflight.serve import phases
 from rooflight.serve.expected import (
     Expected,
@@ -124,9 +125,12 @@ def test_arrays_give_what_numbers_give(phase, metric):
         assert np.broadcast_to(together.seconds, 3)[place] == pytest.approx(one.seconds, rel=1e-9)
 
 
-def test_engines_are_found_on_their_family_before_others():
+def test_engines_are_found_in_their_era_then_on_their_family_before_others():
     assert engine_named("vllm", "Hopper").family == "Hopper"
     assert engine_named("vllm", "Hopper", "2024").era == "2024"
+    assert (engine_named("vllm", "CDNA3").era, engine_named("vllm", "CDNA3").family) == ("2025", "")
+    assert engine_named("vllm", "CDNA3", "2024").family == "CDNA3"
+    assert engine_named("llama.cpp", "Ampere").family == "Ampere"
     assert engine_named("trtllm", "Hopper").id == "tensorrt-llm"
     assert engine_named("vllm", "a family never seen").family == ""
     assert engine_named(None).id == "generic"
@@ -187,3 +191,17 @@ def test_requests_beyond_memory_wait_for_their_turn():
     assert few.running == 64
     assert many.running < 640
     assert wait < many.ttft.seconds < wait * 1.5
+
+
+def test_an_engine_whose_compute_units_draw_little_gains_nothing_from_faster_memory():
+    """llama.cpp at batch 1: an A100 has 2.2 times an RTX 3090's bandwidth, and 1.3 times its compute units."""
+    own = msgspec.structs.replace(GENERIC, unit_byte_s=1.2e-10, host_s=0.0)
+    cards = [asked(on, batch=1) for on in ("a100-sxm4-80gb", "rtx-3090")]
+    parts = [expected_decode(sc, own).part for sc in cards]
+
+    slow = [step_s(part, own, sequences=1, expert_layers=0) for part in parts]
+    fast = [step_s(part, GENERIC, sequences=1, expert_layers=0) for part in parts]
+
+    assert all(seconds > part.unit_bytes * own.unit_byte_s for seconds, part in zip(slow, parts, strict=True))
+    assert parts[1].unit_bytes / parts[0].unit_bytes == pytest.approx(108 / 82)
+    assert 108 / 82 < slow[1] / slow[0] < 1.5 < 1.8 < fast[1] / fast[0]
