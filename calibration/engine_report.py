@@ -61,8 +61,10 @@ one, a twentieth in the other (ten requests a slot, as most benchmarks send). Qw
 51 to 59 ms a step on two cards and 34 to 46 on four, whether 4 sequences run or 48, as if all experts were read each
 time; TensorRT-LLM on H100, and vLLM with MiniMax-M2.5, are faster the fewer are touched. gpt-oss-120b takes
 TensorRT-LLM the same time at 160 sequences as at 384. No one set of coefficients fits both kinds; these two make up
-most of the error of routed experts. TensorRT-LLM's runs from FP8 and NVFP4 checkpoints are read with an FP8 cache, as
-such checkpoints carry: several could not have fitted otherwise.
+most of the error of routed experts. vLLM of 2024 on MI300X takes the longer the more sequences run where query heads
+share KV heads, as if each read the cache for itself: most rows of 128 sequences and more are such. TensorRT-LLM's runs
+from FP8 and NVFP4 checkpoints are read with an FP8 cache, as such checkpoints carry: several could not have fitted
+otherwise.
 
 ## By engine and family
 
@@ -72,8 +74,21 @@ such checkpoints carry: several could not have fitted otherwise.
 |---|---|---|---|---|---|---|---|---|---|---|---|---|
 """
 
+SOURCES = {
+    "anl": "Argonne LLM-Inference-Bench",
+    "anlcpp": "Argonne LLM-Inference-Bench, llama.cpp",
+    "autoawq": "AutoAWQ's page",
+    "prem": "Prem's benchmarks",
+    "qwen2": "Qwen's speed pages",
+    "sil": "aiconfigurator-core 0.12.0, served runs",
+    "spark": "llama.cpp on DGX Spark",
+    "strix": "llama.cpp on Strix Halo",
+    "tinychat": "TinyChat's tables",
+    "trtold": "TensorRT-LLM's older pages",
+    "xdai": "X. Dai's GPU benchmarks of llama.cpp",
+}
 TABLES = (
-    ("By source", lambda row: row.source),
+    ("By source", lambda row: SOURCES.get(row.source, row.source)),
     ("By accelerator", lambda row: row.accelerator),
     ("By model", lambda row: row.model),
     ("By sequences at once", lambda row: f"{2 ** int(np.log2(max(row.batch, 1)))} and more"),
@@ -193,7 +208,9 @@ def _evenness(tried: Sequence[Tried]) -> list[str]:
 def _first(judged: Sequence[FirstJudged]) -> list[str]:
     """Time to first token of runs whose requests all fit at once."""
     lines = [
-        "\n## Time to first token\n\nOf served runs whose requests all run at once.\n\n"
+        "\n## Time to first token\n\n"
+        "Of served runs whose requests all run at once. Generic is taken where no engine is named: the mean of\n"
+        "benchmarks that send their requests differently.\n\n"
         "| engine | experts | rows | median | mean | model left out, median | mean | coverage | models |\n"
         "|---|---|---|---|---|---|---|---|---|\n"
     ]
@@ -220,13 +237,19 @@ def _table(title: str, judged: Sequence[Judged], key: Callable[[Row], str]) -> l
             errors.append(float(ratio) - 1)
             covered.append(bool(inside))
     lines = [f"\n## {title}\n\n| | rows | median | mean | bias | coverage |\n|---|---|---|---|---|---|\n"]
-    for name, (errors, covered) in sorted(sums.items()):
+    for name, (errors, covered) in sorted(sums.items(), key=lambda item: (_leading(item[0]), item[0])):
         error = np.array(errors)
         lines.append(
             f"| {name} | {len(error)} | {np.median(np.abs(error)):.1%} | {np.abs(error).mean():.1%} | "
             f"{np.median(error):+.1%} | {np.mean(covered):.0%} |\n"
         )
     return lines
+
+
+def _leading(name: str) -> int:
+    """The number that a name begins with, to sort by."""
+    first = name.split()[0]
+    return int(first) if first.isdigit() else 0
 
 
 def _worst(judged: Sequence[Judged]) -> list[str]:

@@ -22,7 +22,7 @@ from rooflight.roofline.expected_step import UNIT_SHARPNESS
 FREE = {
     "body": (0.8, 2.5, 1.0), "floors": (0.05, 1.2, 0.4), "link": (1.0, 1.0 + 1e-9, 1.0), "experts": (0.8, 3.0, 1.2),
     "steps": (0.0, 2e-2, 1e-3), "sequence_steps": (0.0, 1e-4, 1e-5), "expert_layers": (0.0, 1.2e-4, 3e-5),
-    "unit_bytes": (0.0, 5e-10, 1e-11),
+    "unit_bytes": (0.0, 5e-10, 1e-10),
 }  # fmt: skip
 # How far an engine may be from everyone's share before it costs as much as a row that is off by a tenth.
 APART = {
@@ -41,11 +41,14 @@ Shares = dict[str, np.ndarray]
 
 
 def fit_alone(found: Sequence[Row]) -> Shares:
-    """One set of shares for all rows."""
+    """One set of shares for all rows. A lone card may hide what its compute units draw: no more than most others'."""
     terms, seconds, weight = _arrays(found)
+    low = _LOW.copy()
+    if len({row.accelerator for row in found}) == 1:
+        low[-1] = _START[-1]
     best = least_squares(
         lambda shares: weight * np.log(seconds_of(terms, shares * _HIGH) / seconds),
-        _START / _HIGH, bounds=(_LOW / _HIGH, 1), loss="soft_l1", f_scale=_NEAR,
+        _START / _HIGH, bounds=(low / _HIGH * (1 - 1e-9), 1), loss="soft_l1", f_scale=_NEAR,
     )  # fmt: skip
     shares = best.x * _HIGH
     shares[-1] *= terms[:, -1].any()

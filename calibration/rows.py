@@ -105,7 +105,7 @@ def _gemm(table: pd.DataFrame, dtype: str) -> Rows:
     cache = rates.pop("cache_bytes")
     quantised = m * k * (2 + act_bytes) if act_bytes != 2 else 0 * m
     given = {
-        "tokens": m, "rows": m, "inputs": k, "flop": 2 * m * n * k, "quantised_bytes": quantised,
+        "tokens": m, "step_tokens": m, "inputs": k, "flop": 2 * m * n * k, "quantised_bytes": quantised,
         "moved_bytes": n * k * weight_bytes + m * k * act_bytes + 2 * m * n, **rates,
     }  # fmt: skip
     shape = table["n"].astype(str) + "x" + table["k"].astype(str)

@@ -52,7 +52,7 @@ def test_bf16_gemms_are_expected_to_a_tenth():
         tokens, inputs, outputs = (int(row[name]) for name in ("tokens", "inputs", "outputs"))
         expected = gemm_s(
             tokens=tokens,
-            rows=tokens,
+            step_tokens=tokens,
             inputs=inputs,
             flop=flop(row),
             moved_bytes=2 * (inputs * outputs + tokens * (inputs + outputs)),

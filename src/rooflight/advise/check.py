@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from rooflight.advise import layouts, reasons
-from rooflight.advise.mixups import TOLERANCE, MixUp, claim, formats, mix_ups
+from rooflight.advise.mixups import TOLERANCE, Claim, MixUp, claim, formats, mix_ups
 from rooflight.advise.names import Names
 from rooflight.advise.questions import Question, question
 from rooflight.advise.rows import NEEDED, BadRow, measurement
@@ -159,6 +159,8 @@ class Judge:
             doubt = self._doubt(sc, row, question)
             if doubt is not None:
                 return _unjudged(asked, reasons.joined(doubt, notes), **numbers(row, span))
+            if not holds_weights(sc):
+                notes.append(f"the weights alone are more than {sc.layout.devices} x {sc.accelerator.id} hold")
         elif not holds_weights(sc):
             bare = msgspec.structs.replace(span, expected=None, low=None, high=None)
             return _unjudged(asked, reasons.joined(reasons.too_big(sc), notes), **numbers(row, bare))
@@ -201,6 +203,9 @@ class Judge:
             if fit is not None:
                 own = sc.model.quantization or sc.model.dtype
                 return f"above the ceiling of {own} weights, possible {fit.words}: the row does not say which it ran"
+        doubt = _integer_products(one)
+        if doubt is not None:
+            return doubt
         half = one.with_deployment(compute="fp16") if row.compute is None and row.weights not in _SAID else None
         if half is not None and one.possible(half, one.time_s):
             return (
@@ -212,6 +217,20 @@ class Judge:
             if fit is not None:
                 return f"above the ceiling of one device, possible {fit.words}: the row does not say how many it ran on"
         return None
+
+
+def _integer_products(one: Claim) -> str | None:
+    """That the value is possible in int8, if an engine may have multiplied the weights so and nobody says otherwise."""
+    stored = one.scenario.numbers.weights
+    if one.scenario.deployment.compute is not None or stored is None or not stored.integer_products:
+        return None
+    narrow = one.with_deployment(compute="int8")
+    if narrow is None or not one.possible(narrow, one.time_s):
+        return None
+    return (
+        f"above the ceiling of bf16 arithmetic, possible in int8, in which llama.cpp multiplies {stored.id}: "
+        "state compute int8 to have it judged so"
+    )
 
 
 def over_ceiling(row: Measurement, span: Span) -> float:
@@ -233,6 +252,10 @@ def numbers(row: Measurement, span: Span) -> dict[str, float | None]:
 def check_claim(sc: Scenario, row: Measurement) -> Verdict:
     """One claim about a scenario whose every blank has its default: nothing is left open."""
     span = metric_span(sc, row)
+    if over_ceiling(row, span) > 1 + TOLERANCE:
+        doubt = _integer_products(claim(sc, row))
+        if doubt is not None:
+            return _unjudged(Asked(1, {}, row), doubt, **numbers(row, span))
     found = Judge().judged(Asked(1, {}), sc, row, span, ())
     reason = (
         found.reason

@@ -53,6 +53,8 @@ def candidates(row: Measurement, model: Model, card: Accelerator, count: int, na
     routed = any(layer.experts is not None for layer in model.layers)
     notes: list[str] = []
     gpus = row.gpus if row.gpus is not None else (count if count > 1 else None)
+    if count > 1 and gpus != count:
+        notes.append(f"the accelerator says {count} devices, gpus {gpus}: {gpus} count")
     options, layout_open = _degrees(row, gpus, routed, notes)
     if any(isinstance(layer.mixer, LatentAttention) for layer in model.layers):
         options += [other for one in options if (other := _attention_replicated(one)) not in options]
@@ -110,6 +112,8 @@ def _deployment(degrees: Degrees, formats: tuple[str | None, str | None, str | N
 def _degrees(row: Measurement, gpus: int | None, routed: bool, notes: list[str]) -> tuple[list[Degrees], bool]:
     """Layouts to try, and whether the row leaves them open."""
     ep = (row.ep or 1) if routed else 1
+    if ep != (row.ep or 1):
+        notes.append(f"ep {row.ep} left out: the model has no routed experts")
     tp, pp, dp = row.tp or 1, row.pp or 1, row.dp or 1
     stated = tp * pp * dp
     if gpus is None:

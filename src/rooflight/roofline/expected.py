@@ -19,7 +19,7 @@ from rooflight.spec.calibration import DecodeFit, ElementwiseFit, GemmFit, LinkF
 
 # The matrix units take at least this many rows at once; fewer leave them idle.
 LEAST_ROWS = 16
-# Up to so many rows the vector units do a product, and no row is idle (llama.cpp's limit; cuBLAS: matrix by vector).
+# Up to so many tokens the vector units do a product, and no row is idle (llama.cpp's limit; cuBLAS: matrix by vector).
 VECTOR_ROWS = 8
 # The tile one compute unit works on, rows x columns.
 TILE_ROWS = 128
@@ -88,7 +88,7 @@ def elementwise_s(*, moved_bytes: Number, memory_bytes_per_s: Number, fit: Eleme
 def gemm_s(
     *,
     tokens: Number,
-    rows: Number,
+    step_tokens: Number,
     inputs: Number,
     flop: Number,
     moved_bytes: Number,
@@ -104,13 +104,13 @@ def gemm_s(
     quantise = its floor + quantised_bytes (read wide, written narrow) over bandwidth x its efficiency
     memory   = bytes over bandwidth x efficiency, + ramp x inputs / (inputs + ramp_inputs)
     compute  = flop of at least 16 tokens + a share of one wave of 128 x 128 tiles (the tail), its loop over the
-               inputs longer by short_inputs, at the peak x efficiency; up to 8 `rows` (of all matrices of a
-               grouped product; else the tokens) idle none
+               inputs longer by short_inputs, at the peak x efficiency; idle none where the step has up to
+               8 tokens (step_tokens; of an expert, tokens are those that chose it)
 
     Holds for: kernels in a captured graph. The outputs' number enters through flop and bytes alone.
-    Check: tokens 16, rows 16, inputs 1000, flop 3e9, moved_bytes 3e6, quantised_bytes 3e6, cached 0, flop_per_s 1e15, memory_bytes_per_s 3e12, compute_units 0, fit example -> 1.6e-05.
+    Check: tokens 16, step_tokens 16, inputs 1000, flop 3e9, moved_bytes 3e6, quantised_bytes 3e6, cached 0, flop_per_s 1e15, memory_bytes_per_s 3e12, compute_units 0, fit example -> 1.6e-05.
     """  # noqa: E501 - a Check line runs as it stands
-    fewest = maximum(tokens, LEAST_ROWS * (rows > VECTOR_ROWS)) / tokens
+    fewest = maximum(tokens, LEAST_ROWS * (step_tokens > VECTOR_ROWS)) / tokens
     wave_flop = 2 * TILE_ROWS * TILE_COLUMNS * compute_units * inputs
     memory = streaming_s(
         moved_bytes=moved_bytes,
@@ -299,6 +299,7 @@ def load_imbalance(*, rows: Number, held: Number, devices: int) -> Number:
 def expert_gemm_s(
     *,
     rows: Number,
+    step_tokens: Number,
     touched: Number,
     imbalance: Number,
     inputs: Number,
@@ -314,14 +315,14 @@ def expert_gemm_s(
     """Expected seconds of a grouped product of routed experts on one device: a linear layer of rows / touched rows.
 
     rows: token-expert pairs on the device; touched: experts that get any; the busiest device has `imbalance` times
-    the mean's flop. Fewer than 16 rows an expert cost as many, unless they are at most 8 in all.
+    the mean's flop. Fewer than 16 rows an expert cost as many, beyond 8 tokens a step.
 
     Leaves out: sorting rows by expert (an element-wise kernel), and that grouped kernels start experts one by one.
-    Check: rows 32, touched 2, imbalance 1, inputs 1000, flop 3e9, moved_bytes 3e6, quantised_bytes 0, cached 0, flop_per_s 1e15, memory_bytes_per_s 3e12, compute_units 0, fit example -> 1.4e-05.
+    Check: rows 32, step_tokens 16, touched 2, imbalance 1, inputs 1000, flop 3e9, moved_bytes 3e6, quantised_bytes 0, cached 0, flop_per_s 1e15, memory_bytes_per_s 3e12, compute_units 0, fit example -> 1.4e-05.
     """  # noqa: E501 - a Check line runs as it stands
     return gemm_s(
         tokens=rows * imbalance / touched,
-        rows=rows,
+        step_tokens=step_tokens,
         inputs=inputs,
         flop=flop * imbalance,
         moved_bytes=moved_bytes,

@@ -139,7 +139,7 @@ def _gemm_s(op: Operator, shape: Gemm, at: Setting) -> Number:
     fit = fit_of(shape.stored, op.compute, at.calibration.gemm)
     return expected.gemm_s(
         tokens=shape.tokens,
-        rows=shape.tokens,
+        step_tokens=shape.tokens,
         inputs=shape.inputs,
         flop=op.work.flop,
         moved_bytes=op.work.moved_bytes,
@@ -160,6 +160,7 @@ def _experts_s(op: Operator, shape: Gemm, at: Setting) -> Number:
     busiest = expected.load_imbalance(rows=shape.tokens, held=shape.held, devices=at.expert_devices)
     return expected.expert_gemm_s(
         rows=shape.tokens,
+        step_tokens=shape.tokens / (shape.held * shape.chance),
         touched=touched,
         imbalance=busiest,
         inputs=shape.inputs,

@@ -266,7 +266,7 @@ def expected_of(sc: Scenario, engine: Engine, *, phase: str, metric: str) -> Exp
     """Expected seconds of what a metric of a measurement times (spec.measurement), at the scenario's numbers.
 
     decode: one step; prefill, and ttft of a batch: the prompts together; e2e_offline: prefill, then all decode steps;
-    e2e_server: the steady state of serving.
+    e2e_server: the steady state of serving; a rate of all counts what runs, since those that wait get no tokens.
     """
     steps_ = maximum(sc.workload.osl - 1, 0)
     if phase == "decode":
@@ -279,7 +279,10 @@ def expected_of(sc: Scenario, engine: Engine, *, phase: str, metric: str) -> Exp
             return state.ttft
         if metric == "tpot_ms":
             return state.tpot
-        return _scaled(state.tpot, sc.workload.osl, state.ttft.seconds if metric == "e2e_latency_ms" else 0)
+        if metric == "e2e_latency_ms":
+            return _scaled(state.tpot, sc.workload.osl, state.ttft.seconds)
+        turns = 1 if metric == "output_tok_s_per_user" else sc.workload.batch / state.running
+        return _scaled(state.tpot, sc.workload.osl * turns, 0)
     fill, step = batch_run(sc, engine)
     if metric == "tpot_ms":
         return step

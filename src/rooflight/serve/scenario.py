@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.catalog.calibration import calibration
+from rooflight.catalog.calibration import calibrated, calibration, engine_named
 from rooflight.errors import BadInput
 from rooflight.numeric import Number, is_plain
 from rooflight.roofline.rates import Rates, hardware_format, rates
 from rooflight.spec.accelerator import Accelerator
+from rooflight.spec.calibration import Engine
 from rooflight.spec.deployment import Deployment
-from rooflight.spec.formats import Format, format_named
+from rooflight.spec.formats import Format, arithmetic, format_named
 from rooflight.spec.model import Model, Recurrent
 from rooflight.spec.workload import Workload
 from rooflight.units import scaled
@@ -21,6 +22,8 @@ from rooflight.work.storage import element_bytes
 
 # Prompt tokens an engine runs through the model at once; longer prompts are chunked (vLLM's default on large GPUs).
 PREFILL_CHUNK_TOKENS = 8192
+# Cards named of those that an engine was fitted on.
+_CARDS = 3
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,7 +100,7 @@ def _layout(accelerator: Accelerator, count: int | None, deployment: Deployment)
 def _numbers(deployment: Deployment) -> Numbers:
     weights = None if deployment.weights is None else format_named(deployment.weights, "--weights")
     for option, name in (("--activations", deployment.activations), ("--compute", deployment.compute)):
-        if name is not None and format_named(name, option).compute is None:
+        if name is not None and arithmetic(name, option) is None:
             raise BadInput(
                 f"nothing multiplies in {name}", where=option, got=name, want="bf16, fp16, fp32, fp8, int8 or nvfp4"
             )
@@ -151,7 +154,7 @@ def _cache_format(name: str) -> str:
 
 
 def _compute_of(name: str) -> str:
-    return format_named(name, "--activations").compute or "bf16"
+    return arithmetic(name, "--activations") or "bf16"
 
 
 _DEFAULTS = Workload()
@@ -235,12 +238,22 @@ def _assumed_machine(accelerator: Accelerator, layout: Layout, deployment: Deplo
     return said
 
 
+def _assumed_engine(accelerator: Accelerator, engine: Engine) -> str:
+    """What the engine's expected times were fitted on."""
+    runs = "served runs of 2025" if engine.era == "2025" else "offline runs, most of them of 2024 and before"
+    cards = ", ".join(engine.cards[:_CARDS]) + (f" and {more} more" if (more := len(engine.cards) - _CARDS) > 0 else "")
+    seen = "" if accelerator.id in engine.cards else f", not on {accelerator.id}"
+    return f"expected times of {engine.id} were fitted to {runs}, on {cards}{seen}"
+
+
 def _assumed_expected(accelerator: Accelerator, deployment: Deployment) -> list[str]:
     """Whose fits the expected times take."""
     fits = calibration(accelerator.family)
     said = []
     if deployment.engine is None:
         said.append("expected times are the mean of the serving engines vLLM, SGLang and TensorRT-LLM")
+    elif calibrated(deployment.engine):
+        said.append(_assumed_engine(accelerator, engine_named(deployment.engine, accelerator.family)))
     if fits.inherits:
         said.append(
             f"expected times of {accelerator.family or 'this family'} take the kernel fits of {fits.inherits}, with "

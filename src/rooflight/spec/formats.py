@@ -40,6 +40,11 @@ class Format(msgspec.Struct, frozen=True, kw_only=True):
     rest: str = ""
     words: str = ""
 
+    @property
+    def integer_products(self) -> bool:
+        """Whether engines may multiply it in int8 though it is a weight-only format, as llama.cpp does (ggml's mmq)."""
+        return self.words.startswith("GGUF") and self.bits < 16
+
 
 def _plain(id: str, bits: float, words: str) -> Format:
     """A cast of the whole checkpoint."""
@@ -205,3 +210,9 @@ def unknown_format(name: str, where: str) -> UnknownName:
         want="one of " + ", ".join(FORMATS) + ", intB-gN, awq-intB-gN, gptq-intB-gN, exl2-Nbpw",
         try_this=", ".join(near) if near else None,
     )
+
+
+def arithmetic(name: str, option: str) -> str | None:
+    """The number format that `name` asks products to run in; None where nothing multiplies in it. Raises UnknownName."""
+    form = format_named(name, option)
+    return "int8" if form.id == "int8" else form.compute

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.spec.formats import Format, format_named
+from rooflight.spec.formats import Format, arithmetic
+
+# 16-bit types, of which activations may name another than the weights'.
+_HALVES = ("bf16", "fp16")
 
 
 class Numbers(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,13 +37,8 @@ def product_format(form: Format, numbers: Numbers) -> str:
     Both sides narrow (W8A8, W4A4): that format. Weight-only: the activations' format. An explicit compute wins.
     """
     if numbers.compute is not None:
-        chosen = format_named(numbers.compute, "--compute")
-        return chosen.compute or "bf16"
+        return arithmetic(numbers.compute, "--compute") or "bf16"
     if form.bits >= 16:
-        return form.compute or "bf16"
+        return numbers.activations if numbers.activations in _HALVES else form.compute or "bf16"
     narrow = numbers.activations or form.activations
-    if narrow is None:
-        return "bf16"
-    if narrow in ("fp4", "int8", "fp8"):
-        return narrow
-    return format_named(narrow, "--activations").compute or "bf16"
+    return "bf16" if narrow is None else arithmetic(narrow, "--activations") or "bf16"

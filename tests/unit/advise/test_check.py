@@ -188,6 +188,30 @@ def test_weights_that_fit_nowhere_stated_leave_nothing_to_expect():
     assert found.ceiling is not None
 
 
+def test_what_an_impossible_row_leaves_out_of_memory_is_said():
+    found = one(model="llama-3.1-70b", value=1000)
+
+    assert found.verdict == "impossible"
+    assert found.reason.endswith("the weights alone are more than 1 x h100-sxm hold")
+
+
+def test_contradictions_of_a_row_are_said():
+    assert "ep 8 left out: the model has no routed experts" in one(ep=8).reason
+    assert "the accelerator says 8 devices, gpus 4: 4 count" in one(accelerator="8xh100-sxm", gpus=4, tp=4).reason
+
+
+def test_a_gguf_file_may_have_been_multiplied_in_int8():
+    """llama.cpp narrows the inputs of its integer formats; a 4090 has four times bf16's rate in int8."""
+    given = {"accelerator": "rtx-4090", "phase": "prefill", "metric": "prefill_tok_s", "input_len": 1024}
+    found = one(**given, weights="q4_0", value=16_500)
+
+    assert found.verdict == "cannot-judge"
+    assert "above the ceiling of bf16 arithmetic, possible in int8" in found.reason
+    assert one(**given, weights="q4_0", compute="int8", value=16_500).verdict == "ok"
+    assert one(**given, weights="q4_0", value=165_000).verdict == "impossible"
+    assert one(**given, weights="int4", value=16_500).verdict != "ok"  # AWQ's kernels multiply in 16 bits
+
+
 @pytest.mark.parametrize(
     ("engine", "weights", "said"),
     [("tensorrt-llm", "fp8", True), ("TRTLLM", "nvfp4", True), ("tensorrt-llm", "bf16", False), ("vllm", "fp8", False)],

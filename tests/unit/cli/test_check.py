@@ -69,6 +69,14 @@ def test_a_whole_request_is_that_of_analyze(ask, models):
     assert total["ceiling"] == pytest.approx(4 * (512 + 64) / request.time_s.ceiling)
 
 
+def test_a_claim_that_int8_would_make_possible_is_not_called_impossible(ask, models):
+    claim = ("check", "--model", "8b", "--on", "rtx-4090", "--weights", "q4_0", "--isl", "1024")
+
+    assert "state compute int8" in ask(*claim, "--prefill-tok-s", "16500").output.replace("\n", " ")
+    stated = ask(*claim, "--compute", "int8", "--prefill-tok-s", "16500")
+    assert "is possible" in stated.output
+
+
 def test_a_claims_engine_is_that_of_analyze(ask, models):
     words = ("check", "--model", "8b", "--on", "h100-sxm", "--tpot-ms", "6")
     found = json.loads(ask(*words, "--engine", "vllm", "--json").stdout)["rows"][0]

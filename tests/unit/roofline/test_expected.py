@@ -93,7 +93,7 @@ SIZES = (128, 1024, 4096, 28672)
 def gemm_given(tokens, inputs, outputs, device, **changes):
     flop_per_s, bytes_per_s, units, _ = DEVICES[device]
     return {
-        "tokens": tokens, "rows": tokens, "inputs": inputs, "flop": 2.0 * tokens * inputs * outputs,
+        "tokens": tokens, "step_tokens": tokens, "inputs": inputs, "flop": 2.0 * tokens * inputs * outputs,
         "quantised_bytes": 0.0,
         "moved_bytes": 2.0 * (inputs * outputs + tokens * (inputs + outputs)), "cached": 0.0,
         "flop_per_s": flop_per_s, "memory_bytes_per_s": bytes_per_s, "compute_units": units,
@@ -250,15 +250,15 @@ def test_experts_with_few_rows_pay_for_sixteen():
     """Two rows an expert cost the arithmetic of sixteen; imbalance slows the busiest device."""
     fit = EXAMPLES["gemm_s"]
     given = gemm_given(16, 1000, 1000, "Hopper", moved_bytes=0.0, compute_units=0)
-    del given["tokens"], given["rows"]
+    del given["tokens"]
 
     full = expected.expert_gemm_s(rows=32, touched=2, imbalance=1, **given, fit=fit)
     sparse = expected.expert_gemm_s(rows=32, touched=16, imbalance=1, **given, fit=fit)
     skewed = expected.expert_gemm_s(rows=32, touched=2, imbalance=1.5, **given, fit=fit)
     assert sparse - fit.floor_s == pytest.approx(8 * (full - fit.floor_s))
     assert skewed > full
-    lone = expected.expert_gemm_s(rows=8, touched=8, imbalance=1, **given, fit=fit)
-    assert lone == pytest.approx(full), "eight rows or fewer run on the vector units"
+    lone = expected.expert_gemm_s(rows=80, touched=80, imbalance=1, **given | {"step_tokens": 8}, fit=fit)
+    assert lone == pytest.approx(full), "a step of eight tokens or fewer runs on the vector units"
 
 
 def test_a_few_tokens_idle_no_rows_and_nine_do():

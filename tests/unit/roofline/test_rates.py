@@ -35,6 +35,13 @@ def test_a_format_without_a_path_runs_in_the_next_wider_one(wanted, peaks, used)
     assert hardware_format(card(peak_flop_per_s=dict.fromkeys(peaks, 1.0)), wanted) == used
 
 
+def test_where_fp32_is_faster_nobody_multiplies_in_16_bits():
+    """Pascal's P40: fp16 at a 64th of fp32's rate."""
+    pascal = card(peak_flop_per_s={"fp16": 0.18e12, "fp32": 11.76e12})
+
+    assert {hardware_format(pascal, form) for form in ("fp8", "bf16", "fp16", "fp32")} == {"fp32"}
+
+
 def test_every_format_that_products_run_in_has_a_chain():
     multiplied = {form.compute for form in FORMATS.values() if form.compute}
 

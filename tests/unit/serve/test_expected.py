@@ -205,3 +205,20 @@ def test_an_engine_whose_compute_units_draw_little_gains_nothing_from_faster_mem
     assert all(seconds > part.unit_bytes * own.unit_byte_s for seconds, part in zip(slow, parts, strict=True))
     assert parts[1].unit_bytes / parts[0].unit_bytes == pytest.approx(108 / 82)
     assert 108 / 82 < slow[1] / slow[0] < 1.5 < 1.8 < fast[1] / fast[0]
+
+
+def test_requests_that_wait_for_memory_get_no_tokens():
+    """A rate of all grows until memory is full; TPOT and the rate of one stay where they are."""
+    engine = engine_named("vllm", "Hopper")
+    sizes = {"isl": 6534, "osl": 771, "ignore_capacity": True}
+    full = int(admitted(asked(batch=1, **sizes), engine))
+    rates = {}
+    for batch in (full // 2, full, full * 2, full * 20):
+        load = asked(batch=batch, **sizes)
+        found = expected_of(load, engine, phase="e2e_server", metric="output_tok_s")
+        rates[batch] = batch * load.workload.osl / found.seconds
+        assert found.low / found.seconds == pytest.approx(engine.low)
+
+    half, most, *beyond = rates.values()
+    assert half < most
+    assert beyond == pytest.approx([most, most])

@@ -28,6 +28,10 @@ from rooflight.work.numbers import Numbers, product_format
         ("bf16", Numbers(activations="fp8"), "bf16"),  # wide weights are not narrowed by what flows in
         ("int4-g128", Numbers(compute="fp8"), "fp8"),  # what is asked for wins
         ("fp8", Numbers(compute="bf16"), "bf16"),
+        ("q4_k", Numbers(compute="int8"), "int8"),  # arithmetic, not the weight-only format of that name
+        ("int4-g128", Numbers(activations="int8"), "int8"),  # W4A8
+        ("bf16", Numbers(activations="fp16"), "fp16"),
+        ("f16", Numbers(activations="fp16"), "fp16"),
     ],
 )
 def test_the_format_of_a_product(stored, numbers, runs_in):
