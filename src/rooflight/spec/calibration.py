@@ -256,7 +256,7 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
     cards: tuple[str, ...] = ()
     unseen_card: Annotated[float, Meta(ge=1, le=3)] = 1.0
     body_share: Annotated[float, Meta(ge=0.5, le=3)] = 1.0
-    unit_byte_s: Annotated[float, Meta(ge=0, le=1e-9)] = 0.0
+    unit_byte_s: Annotated[float, Meta(ge=0, le=8e-10)] = 0.0
     floor_share: Annotated[float, Meta(ge=0, le=2)] = 0.4
     host_s: Annotated[float, Meta(ge=0, le=0.05)] = 0.001
     host_per_sequence_s: Annotated[float, Meta(ge=0, le=3e-4)] = 2e-5
