@@ -100,7 +100,8 @@ def entry_of(key: Key, found: list[Row], shares: Shares, out: HeldOut) -> dict[s
         "id": key[0], "family": key[1], "era": key[2],
         "fitted_on": f"{len(judged)} rows: {', '.join(sorted({row.accelerator for row in judged}))}",
         **named, "cards": sorted({row.accelerator for row in judged}), "newcomers": newcomers(key[0]),
-        "reserved_output": 1.0 if key[0] == "tensorrt-llm" else 0.5, **prefill_of(shares, found),
+        "reserved_output": 1.0 if key[0] == "tensorrt-llm" else 0.5,
+        "withheld_of_free": float(key[0] == "tensorrt-llm"), **prefill_of(shares, found),
         "error": "median, held out: " + ", ".join(errors),
     }  # fmt: skip
 

@@ -215,8 +215,11 @@ def ordered(ceiling: Number, roofline: Number, found: Expected) -> tuple[Number,
 def admitted(sc: Scenario, engine: Engine) -> Number:
     """Sequences that run at once on one replica in the steady state, as its memory allows."""
     held = sc.workload.isl + sc.workload.osl * engine.reserved_output
-    one = msgspec.structs.replace(room(sc), cache=device_sequence_bytes(sc.model, held, sc.layout, sc.numbers))
-    return max_batch(one)
+    one = room(sc)
+    of_free = (one.left + one.withheld) * sc.deployment.gpu_memory_utilization
+    left = one.left + (of_free - one.left) * engine.withheld_of_free
+    cache = device_sequence_bytes(sc.model, held, sc.layout, sc.numbers)
+    return max_batch(msgspec.structs.replace(one, cache=cache, left=left))
 
 
 def served(sc: Scenario, engine: Engine) -> Served:

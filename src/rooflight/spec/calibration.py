@@ -242,6 +242,8 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
     newcomers               share of a request's life in which others are prefilled beside it (1: steady state)
     reserved_output         share of its output a running sequence holds memory for: 1 where a request is admitted only
                             once all of it fits, 0.5 (the mean over its life) where memory is taken as it grows
+    withheld_of_free        1 where the memory withheld is a share of what the weights leave (TensorRT-LLM's
+                            free_gpu_memory_fraction), 0 where it is a share of all
     first_wait, first_queue, first_host_s   time to first token: first_wait + first_queue x sequences times one
                             prompt's prefill, and the server's own time (HTTP, tokens, scheduling)
     low, high               interval of a step of a model without routed experts; moe_low, moe_high with them;
@@ -267,6 +269,7 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
     prefill_high: High = 1.6
     newcomers: Annotated[float, Meta(ge=0, le=1)] = 1.0
     reserved_output: Annotated[float, Meta(ge=0, le=1)] = 0.5
+    withheld_of_free: Annotated[float, Meta(ge=0, le=1)] = 0.0
     first_wait: Annotated[float, Meta(ge=0, le=10)] = 2.2
     first_queue: Annotated[float, Meta(ge=0, le=1)] = 0.05
     first_host_s: Annotated[float, Meta(ge=0, le=0.5)] = 0.05

@@ -222,3 +222,15 @@ def test_requests_that_wait_for_memory_get_no_tokens():
     half, most, *beyond = rates.values()
     assert half < most
     assert beyond == pytest.approx([most, most])
+
+
+def test_a_share_withheld_of_what_is_free_leaves_more_where_weights_fill_the_memory():
+    """70 GB of weights on a card of 80: vLLM withholds a tenth of 80 GB, TensorRT-LLM a tenth of what is left."""
+    tight = make_scenario("llama-3.1-70b", "h100-sxm", weights="fp8", batch=1, ignore_capacity=True)
+    of_all, of_free = (
+        msgspec.structs.replace(GENERIC, withheld_of_free=share, reserved_output=1.0) for share in (0.0, 1.0)
+    )
+
+    assert admitted(tight, of_free) > 3 * max(admitted(tight, of_all), 1)
+    assert engine_named("tensorrt-llm", "Hopper").withheld_of_free == 1
+    assert engine_named("vllm", "Hopper").withheld_of_free == 0
