@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from engine_judge import fifths, left_out
-from engine_rows import Row, rows
+from engine_rows import Row, rows, timed
 from engine_shares import LEAST_ROWS, fit_alone, fit_tied, predicted
 
 from rooflight.roofline import expected
@@ -39,12 +39,10 @@ def _tried(data: Path, served: str, evenness: float) -> Tried:
     found = list(rows(data))
     online = [row for row in found if row.era == served]
     ratio = left_out(online, [row.model for row in online], fit_tied, predicted)
+    others = timed([row for row in found if row.era != served])
     offline = []
-    for engine, family in sorted({(row.engine, row.family) for row in found if row.era != served}):
-        group = [
-            row for row in found
-            if (row.engine, row.family) == (engine, family) and row.era != served and not row.what.startswith("prefill")
-        ]  # fmt: skip
+    for key in sorted({(row.engine, row.family) for row in others}):
+        group = [row for row in others if (row.engine, row.family) == key]
         if len(group) >= LEAST_ROWS:
             mine = left_out(group, fifths(len(group)), fit_alone, predicted)
             offline.append(mine[_routed(group)])

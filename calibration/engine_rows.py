@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -82,6 +82,11 @@ def rows(data: Path) -> Iterator[Row]:
                     continue
                 if row is not None:
                     yield row
+
+
+def timed(found: Sequence[Row]) -> list[Row]:
+    """All but lone prefills, which have a share of their own."""
+    return [row for row in found if not row.what.startswith("prefill")]
 
 
 @functools.cache

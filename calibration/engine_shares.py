@@ -34,6 +34,9 @@ PULL = 3
 LEAST_ROWS = 12
 # Errors of up to a tenth count as their square, larger ones less.
 _NEAR = 0.1
+# What a compute unit's limit is held against, and what comes on top.
+_KERNELS = [TERMS.index(name) for name in ("body", "experts")]
+_OTHERS = [place for place in range(len(TERMS) - 1) if place not in _KERNELS]
 _LOW, _HIGH, _START = (np.array([FREE[name][side] for name in TERMS]) for side in range(3))
 
 # Shares by engine, in the order of TERMS; "" is everyone's.
@@ -78,8 +81,9 @@ def fit_tied(found: Sequence[Row]) -> Shares:
 
 def seconds_of(terms: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """The seconds that shares make of terms, as roofline.expected_step.step_s does."""
-    body = joined_s(terms[..., 0] * shares[0], terms[..., -1] * shares[-1], sharpness=UNIT_SHARPNESS)
-    return np.asarray(body + terms[..., 1:-1] @ shares[1:-1])
+    kernels = terms[..., _KERNELS] @ shares[_KERNELS]
+    kernels = joined_s(kernels, terms[..., -1] * shares[-1], sharpness=UNIT_SHARPNESS)
+    return np.asarray(kernels + terms[..., _OTHERS] @ shares[_OTHERS])
 
 
 def predicted(found: Sequence[Row], shares: Shares) -> np.ndarray:

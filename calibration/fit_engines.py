@@ -22,7 +22,7 @@ from engine_first import fit_first
 from engine_intervals import interval, unseen_card, widen
 from engine_judge import fifths, left_out
 from engine_report import HeldOut, Judged, Key, bounds, write_report
-from engine_rows import Row, newcomers, rows
+from engine_rows import Row, newcomers, rows, timed
 from engine_shares import LEAST_ROWS, Shares, fit_alone, fit_tied, predicted
 from engine_toml import write_toml
 
@@ -42,11 +42,6 @@ def held_out(found: Sequence[Row], fit: Callable[[Sequence[Row]], Shares]) -> He
     """Each part of the rows predicted by a fit of the others."""
     parts = (fifths(len(found)), [row.model for row in found], [row.accelerator for row in found])
     return HeldOut(*(left_out(found, part, fit, predicted) for part in parts))
-
-
-def timed(found: Sequence[Row]) -> list[Row]:
-    """All but lone prefills, which have a share of their own."""
-    return [row for row in found if not row.what.startswith("prefill")]
 
 
 def groups_of(found: Sequence[Row]) -> dict[Key, list[Row]]:

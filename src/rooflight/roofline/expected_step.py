@@ -78,17 +78,16 @@ def parts(operators: tuple[Operator, ...], at: Setting) -> Parts:
 def step_s(part: Parts, engine: Engine, *, sequences: Number, expert_layers: int) -> Number:
     """Expected wall seconds of a step: an engine's shares of the parts, and the host.
 
-    = p-norm(body x body_share, unit_bytes x unit_byte_s) + floors x floor_share + link + experts x expert_share
+    = p-norm(body x body_share + experts x expert_share, unit_bytes x unit_byte_s) + floors x floor_share + link
       + expert_layers x expert_layer_s + host_s + sequences x host_per_sequence_s
 
     Source: fitted (calibration/fit_engines.py).
     """
-    body = part.body * engine.body_share
+    kernels = part.body * engine.body_share + part.experts * engine.expert_share
     if engine.unit_byte_s:
-        body = expected.joined_s(body, part.unit_bytes * engine.unit_byte_s, sharpness=UNIT_SHARPNESS)
+        kernels = expected.joined_s(kernels, part.unit_bytes * engine.unit_byte_s, sharpness=UNIT_SHARPNESS)
     host = engine.host_s + sequences * engine.host_per_sequence_s
-    routed = part.experts * engine.expert_share + expert_layers * engine.expert_layer_s
-    return body + part.floors * engine.floor_share + part.link + routed + host
+    return kernels + part.floors * engine.floor_share + part.link + expert_layers * engine.expert_layer_s + host
 
 
 def operator_s(op: Operator, at: Setting) -> Number:

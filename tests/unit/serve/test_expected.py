@@ -207,6 +207,17 @@ def test_an_engine_whose_compute_units_draw_little_gains_nothing_from_faster_mem
     assert 108 / 82 < slow[1] / slow[0] < 1.5 < 1.8 < fast[1] / fast[0]
 
 
+def test_experts_are_among_what_compute_units_draw():
+    """Where the units' limit is all, the bytes of experts count once: beside it only floors, links and the host."""
+    sc = make_scenario("openai/gpt-oss-20b", "h100-sxm", batch=1)
+    limited = msgspec.structs.replace(GENERIC, unit_byte_s=8e-10)
+    part = expected_decode(sc, limited).part
+
+    seconds = step_s(part, limited, sequences=1, expert_layers=0)
+    beside = part.floors * limited.floor_share + part.link + limited.host_s + limited.host_per_sequence_s
+    assert seconds - beside == pytest.approx(part.unit_bytes * limited.unit_byte_s, rel=0.01)
+
+
 def test_requests_that_wait_for_memory_get_no_tokens():
     """A rate of all grows until memory is full; TPOT and the rate of one stay where they are."""
     engine = engine_named("vllm", "Hopper")
