@@ -1,64 +1,63 @@
-"""Rewrite the replay dump: what the current formulas say for a grid of devices, models and workloads.
+"""Rewrite the replay dump: what the tool says today to a few hundred questions, one file for each front door.
 
-A refactoring must leave dump.csv as it is; a changed formula shows here, row by row, in the diff.
-Run it with `make replay` after an intended change.
+    python tests/replay/write.py                the files that test_replay.py holds the code to (`make replay`)
+    python tests/replay/write.py --all FOLDER   the answers to thousands more, to compare by `diff -r` before and after
+
+A refactoring must leave all of them as they are; a changed formula shows here, line by line, in the diff.
 """
 
 from __future__ import annotations
 
-import csv
+import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import rooflight
+if __name__ == "__main__":  # run as a file: the package is the folder above
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-DUMP = Path(__file__).parent / "dump.csv"
-ON = ("h100-sxm", "8xh100-sxm", "a100-sxm4-80gb", "4xb200", "8xmi300x", "l40s", "rtx-4090", "2xt4", "tpu-v5e", "gaudi3")
-MODELS = (
-    "meta-llama/Meta-Llama-3-8B",
-    "meta-llama/Meta-Llama-3.1-70B",
-    "Qwen/Qwen3-0.6B",
-    "Qwen/Qwen3-30B-A3B",
-    "google/gemma-3-27b-it",
-    "openai/gpt-oss-120b",
-    "deepseek-ai/DeepSeek-V3",
-    "Qwen/Qwen3-Next-80B-A3B-Instruct",
-    "mistralai/Mixtral-8x7B-v0.1",
-)
-CASES: tuple[dict[str, object], ...] = (
-    {},
-    {"batch": 64, "isl": 4096, "osl": 512, "weights": "fp8", "kv_cache": "fp8"},
-    {"batch": 8, "context": 30_000, "weights": "int4-g128", "graphs": False},
-    {"prefill_batch": 4, "isl": 2000, "cached_prefix": 500, "attention": "naive"},
-)
+from replay.chosen import QUESTIONS, wide
+from replay.documents import lines
+from replay.doors import answer
+
+HERE = Path(__file__).parent
+# Begins the line that names a question.
+_MARK = "== "
 
 
-def rows() -> Iterator[dict[str, str]]:
-    """One row a phase of each operating point, numbers to 10 digits."""
-    for on in ON:
-        for model in MODELS:
-            for number, case in enumerate(CASES):
-                answer = rooflight.analyze(model, on=on, ignore_capacity=True, **case)
-                for name, phase in (answer.phases or {}).items():
-                    figures = {
-                        "flop": phase.flop,
-                        "bytes": phase.bytes.total,
-                        "link_bytes": phase.link_bytes,
-                        "launches": phase.launches,
-                        "ceiling_s": phase.time_s.ceiling,
-                        "roofline_s": phase.time_s.roofline,
-                    }
-                    point = {"on": on, "model": model, "case": str(number), "phase": name, "fits": str(answer.fits)}
-                    yield {**point, "bound": phase.bound, **{key: f"{value:.10g}" for key, value in figures.items()}}
+def dump(door: str, folder: Path = HERE) -> Path:
+    """The file of a door."""
+    return folder / f"{door}.txt"
+
+
+def answered(door: str, questions: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """Each question and the lines of its answer."""
+    for question in questions:
+        yield question, list(lines(answer(door, question)))
+
+
+def committed(door: str) -> dict[str, list[str]]:
+    """The lines of a door's file by question."""
+    found: dict[str, list[str]] = {}
+    said: list[str] = []
+    for line in dump(door).read_text(encoding="utf-8").splitlines():
+        if line.startswith(_MARK):
+            said = found[line.removeprefix(_MARK)] = []
+        else:
+            said.append(line)
+    return found
 
 
 def main() -> int:
-    found = list(rows())
-    with DUMP.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(found[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(found)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--all", type=Path, metavar="FOLDER", help="ask the larger sample, write its files there")
+    folder = parser.parse_args().all
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    for door, questions in (QUESTIONS if folder is None else wide()).items():
+        with dump(door, folder or HERE).open("w", encoding="utf-8", newline="\n") as file:
+            for question, said in answered(door, questions):
+                file.writelines(f"{line}\n" for line in (_MARK + question, *said))
     return 0
 
 
