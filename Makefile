@@ -5,14 +5,15 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help demo browser test check lint types docs bench bench-studio replay clean
+.PHONY: help demo browser test test-fast check lint types docs bench bench-studio replay clean
 
 help:
 	@echo "make demo    set up, then name the ceilings of a model on a card"
 	@echo "make test    set up, then run every test this machine can"
+	@echo "make test-fast   within a minute on two cores: no browser, no pictures, no large collections"
 	@echo "make check   lint, types, docs"
 	@echo "make bench   the speed figures, on one core; make bench-studio those of the web page"
-	@echo "make replay  rewrite the replay dump after an intended change of a formula"
+	@echo "make replay  rewrite the replay dump after an intended change of a formula or a text"
 
 $(STAMP)-demo: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -36,6 +37,9 @@ browser:
 test: $(STAMP)-dev browser
 	$(BIN)/coverage run -m pytest -ra
 	$(BIN)/coverage report
+
+test-fast: $(STAMP)-dev
+	$(BIN)/pytest -q -n auto -m "not slow" --ignore=tests/browser --ignore=tests/conformance
 
 lint: $(STAMP)-dev
 	$(BIN)/ruff check .

@@ -167,7 +167,7 @@ def _all() -> tuple[list[str], list[str]]:
 
 
 def _devices(dice: Dice, cards: Sequence[str]) -> str:
-    return str(dice.pick(("", "", "", "2x", "4x", "8x", "8x", "16x")) + dice.pick(cards))
+    return str(dice.pick(("", "", "", "", "2x", "4x", "8x", "16x")) + dice.pick(cards))
 
 
 def _workload(dice: Dice) -> dict[str, Any]:

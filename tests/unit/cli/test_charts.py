@@ -6,6 +6,8 @@ import builtins
 
 import pytest
 
+pytestmark = pytest.mark.slow  # draws pictures
+
 STARTS = {"svg": b"<svg", "png": b"\x89PNG", "html": b"<!doctype html>"}
 
 

@@ -208,6 +208,7 @@ def test_a_route_that_is_none_is_said(studio):
     assert studio.get("/api/analyze").status_code == 405
 
 
+@pytest.mark.slow  # draws pictures
 def test_exports_are_the_figures_and_the_picture(studio):
     question = {"batch": 4}
     whole = plain(rooflight.analyze(LLAMA, "h100-sxm", batch=4).to_dict())
@@ -221,6 +222,7 @@ def test_exports_are_the_figures_and_the_picture(studio):
     assert form["svg"].headers["content-type"] == "image/svg+xml"
 
 
+@pytest.mark.slow  # draws pictures
 @pytest.mark.parametrize("question", [{"cards": ["h100-sxm", "h200-sxm"]}, {"weights": "fp8", "before": {"batch": 9}}])
 def test_comparisons_are_drawn_too(studio, question):
     assert "<svg" in studio.post("/api/export?form=svg&dark=true", question).text

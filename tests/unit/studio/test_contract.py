@@ -7,6 +7,8 @@ from hypothesis import HealthCheck, settings
 
 from rooflight.studio.app import make_app
 
+pytestmark = pytest.mark.slow  # asks the server some thousand questions
+
 schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis")
 
 schema = schemathesis.openapi.from_asgi("/api/openapi.json", make_app("0.0.0.0"))

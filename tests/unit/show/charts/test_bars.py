@@ -13,6 +13,8 @@ from rooflight.show.charts.draw import KINDS
 from rooflight.show.charts.theme import Look
 from unit.show.charts.pictures import drawn, overlaps
 
+pytestmark = pytest.mark.slow  # draws pictures
+
 WIDTHS = (400, 800, 1600)
 
 

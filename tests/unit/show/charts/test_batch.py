@@ -13,6 +13,8 @@ from rooflight.show.charts.theme import Look
 from rooflight.show.sweep import rows as sweep_rows
 from unit.show.charts.pictures import drawn, overlaps
 
+pytestmark = pytest.mark.slow  # draws pictures
+
 WIDTHS = (400, 800, 1600)
 DOUBLING = [2**power for power in range(12)]
 

@@ -9,6 +9,8 @@ from rooflight.show.charts import crossing
 from rooflight.show.charts.theme import Look
 from unit.show.charts.pictures import drawn, overlaps
 
+pytestmark = pytest.mark.slow  # draws pictures
+
 CARDS = ["h100-sxm", "h200-sxm", "l40s", "mi300x", "a100-sxm4-80gb", "l4"]
 
 

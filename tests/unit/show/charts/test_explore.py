@@ -14,6 +14,8 @@ from rooflight.library import make_scenario
 from rooflight.serve.landmarks import landmarks
 from rooflight.show.charts.explore import explore
 
+pytestmark = pytest.mark.slow  # draws pictures
+
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 

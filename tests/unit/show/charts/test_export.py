@@ -15,6 +15,8 @@ import rooflight
 from rooflight.errors import BadInput, MissingExtra, UnknownName
 from rooflight.show.charts.page import embedded
 
+pytestmark = pytest.mark.slow  # draws pictures
+
 
 @pytest.fixture(scope="module")
 def answer():

@@ -9,6 +9,8 @@ from rooflight.show.charts import gains
 from rooflight.show.charts.theme import Look
 from unit.show.charts.pictures import drawn, overlaps
 
+pytestmark = pytest.mark.slow  # draws pictures
+
 
 @pytest.fixture(scope="module")
 def found():

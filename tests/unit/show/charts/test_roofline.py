@@ -15,6 +15,8 @@ from rooflight.show.charts.roofline import roofline
 from rooflight.show.charts.theme import Look
 from unit.show.charts.pictures import drawn, overlaps
 
+pytestmark = pytest.mark.slow  # draws pictures
+
 WIDTHS = (400, 560, 800, 1100, 1600)
 
 
