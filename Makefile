@@ -39,7 +39,7 @@ test: $(STAMP)-dev browser
 	$(BIN)/coverage report
 
 test-fast: $(STAMP)-dev
-	$(BIN)/pytest -q -n auto -m "not slow" --ignore=tests/browser --ignore=tests/conformance
+	$(BIN)/pytest -q -n auto --hypothesis-profile=fast -m "not slow" --ignore=tests/browser --ignore=tests/conformance
 
 lint: $(STAMP)-dev
 	$(BIN)/ruff check .

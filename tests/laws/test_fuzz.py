@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import rooflight
+from effort import examples
 from rooflight.catalog.config import model_from_dict, read_model
 from rooflight.errors import RooflightError
 
@@ -49,7 +50,7 @@ odd = st.one_of(
 
 
 @given(root=st.sampled_from(ROOTS), data=st.data())
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 def test_any_config_is_read_or_refused(root, data):
     """Keys dropped or given any value, one to three at a time."""
     config = dict(root)
@@ -70,7 +71,7 @@ def test_any_config_is_read_or_refused(root, data):
 
 
 @given(content=st.one_of(st.binary(max_size=300), st.text(max_size=200).map(str.encode)))
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_file_is_read_or_refused(content, tmp_path):
     path = tmp_path / "config.json"
     path.write_bytes(content)
@@ -82,7 +83,7 @@ def test_any_file_is_read_or_refused(content, tmp_path):
 
 
 @given(cut=st.integers(0, 600))
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_truncated_config_says_where_it_ends(cut, tmp_path):
     text = json.dumps(DEEPSEEK, indent=1)
     path = tmp_path / "config.json"
@@ -115,7 +116,7 @@ FORMAT_FIELDS = ("weights", "activations", "compute", "kv_cache", "attention")
     on=st.sampled_from(["h100", "8xh100-sxm", "4xt4", "2xtpu-v5e", "mi250x", "apple-m3", "h1000", "0xh100", "", "8x"]),
     root=st.sampled_from(ROOTS),
 )
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 def test_any_option_is_answered_or_refused(fields, formats, on, root):
     model = model_from_dict(dict(root), id="small", origin="small")
     try:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from laws.strategies import NARROWING, cards, deployments, models, workloads
 from rooflight.advise.moves.change import changed
 from rooflight.advise.moves.outcome import outcome
@@ -31,7 +32,7 @@ def replaced(value, **changes):
 
 @pytest.mark.parametrize("phase", PHASES)
 @given(model=models(), card=cards, load=workloads, layout=deployments)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_ceiling_is_never_above_the_roofline(phase, model, card, load, layout):
     """Overlapping resources and operators can only help: ceiling <= roofline."""
     time = phase(ask(model, card, load, layout)).time
@@ -40,7 +41,7 @@ def test_ceiling_is_never_above_the_roofline(phase, model, card, load, layout):
 
 
 @given(model=models(), card=cards, load=workloads, layout=deployments)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_expected_is_at_least_the_roofline_inside_its_interval_and_explained(model, card, load, layout):
     """ceiling <= low <= expected <= high and roofline <= expected; the waterfall's steps add up to the expected."""
     answer = analyze(ask(model, card, load, layout))
@@ -62,7 +63,7 @@ def test_expected_is_at_least_the_roofline_inside_its_interval_and_explained(mod
 
 @pytest.mark.parametrize("phase", PHASES)
 @given(model=models(), card=cards, load=workloads, layout=deployments, faster=st.floats(1, 10))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_more_bandwidth_is_never_slower(phase, model, card, load, layout, faster):
     better = replaced(card, memory_bytes_per_s=card.memory_bytes_per_s * faster)
 
@@ -74,7 +75,7 @@ def test_more_bandwidth_is_never_slower(phase, model, card, load, layout, faster
 
 @pytest.mark.parametrize("phase", PHASES)
 @given(model=models(), card=cards, load=workloads, layout=deployments, faster=st.floats(1, 10))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_more_compute_is_never_slower(phase, model, card, load, layout, faster):
     better = replaced(
         card,
@@ -89,7 +90,7 @@ def test_more_compute_is_never_slower(phase, model, card, load, layout, faster):
 
 
 @given(model=models(), card=cards, load=workloads, layout=deployments)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_fewer_bits_stream_fewer_bytes_and_are_never_slower_under_the_decode_ceiling(model, card, load, layout):
     """Weight-only and W8A8 formats shrink what is read; no card of the catalog computes slower in fp8 than bf16."""
     steps = [phases.decode(ask(model, card, load, replaced(layout, weights=form))).time for form in NARROWING]
@@ -101,7 +102,7 @@ def test_fewer_bits_stream_fewer_bytes_and_are_never_slower_under_the_decode_cei
 
 @pytest.mark.parametrize("phase", PHASES)
 @given(model=models(), card=cards, load=workloads)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_tp_1_is_no_tensor_parallelism(phase, model, card, load):
     plain = phase(ask(model, card, load, Deployment()))
     said = phase(ask(model, card, load, Deployment(tp=1, pp=1, ep=1, dp=1)))
@@ -111,7 +112,7 @@ def test_tp_1_is_no_tensor_parallelism(phase, model, card, load):
 
 
 @given(model=models(), card=cards, load=workloads, tp=st.sampled_from([2, 4]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_tensor_parallelism_keeps_the_flop_and_never_loses_bytes(model, card, load, tp):
     """Sharding moves no product elsewhere: FLOP over all devices grow only by what each device repeats."""
     one = phases.decode(ask(model, card, load, Deployment())).time.work
@@ -125,7 +126,7 @@ def test_tensor_parallelism_keeps_the_flop_and_never_loses_bytes(model, card, lo
 
 
 @given(model=models(), card=cards, load=workloads, layout=deployments)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_bytes_and_flop_add_up(model, card, load, layout):
     answer = analyze(ask(model, card, load, layout))
 
@@ -142,7 +143,7 @@ def test_bytes_and_flop_add_up(model, card, load, layout):
 
 
 @given(model=models(moe=False), card=cards, load=workloads)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_dense_decode_step_streams_every_weight_once(model, card, load):
     """Every stored weight but the input table, a tied head once (DESIGN 2)."""
     work = phases.decode(ask(model, card, load, Deployment())).time.work
@@ -151,7 +152,7 @@ def test_a_dense_decode_step_streams_every_weight_once(model, card, load):
 
 
 @given(model=models(moe=True), card=cards, load=workloads)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_mixture_streams_between_its_active_and_all_its_weights(model, card, load):
     work = phases.decode(ask(model, card, load, Deployment())).time.work
     streamed = count.streamed_weight_bytes(model)
@@ -161,7 +162,7 @@ def test_a_mixture_streams_between_its_active_and_all_its_weights(model, card, l
 
 
 @given(model=models(), card=cards, load=workloads, layout=deployments)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_longer_context_never_costs_less(model, card, load, layout):
     """But for chunked attention, whose cache starts anew at each chunk."""
     chunked = any(getattr(layer.mixer, "reach", None) and layer.mixer.reach.chunk for layer in model.layers)
@@ -172,7 +173,7 @@ def test_longer_context_never_costs_less(model, card, load, layout):
 
 
 @given(model=models(), card=cards, load=workloads, layout=deployments)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_larger_batch_is_slower_a_step_and_never_worse_in_throughput(model, card, load, layout):
     sc = ask(model, card, load, layout)
     few, many = (phases.decode(sc, batch=b).time.roofline_s for b in (8, 64))
@@ -192,7 +193,7 @@ def test_a_restricted_reach_never_sees_more(tokens, context, window, top_k):
 
 
 @given(model=models(), card=cards, load=workloads, layout=deployments)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_memory_adds_up_and_max_batch_is_the_last_that_fits(model, card, load, layout):
     answer = analyze(ask(model, card, load, layout))
     held = answer.memory
@@ -204,7 +205,7 @@ def test_memory_adds_up_and_max_batch_is_the_last_that_fits(model, card, load, l
 
 
 @given(model=models(), card=cards, load=workloads, pp=st.just(2))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_a_pipeline_never_beats_the_ceiling_of_its_devices_together(model, card, load, pp):
     """Two stages have twice the bandwidth of one device and no more."""
     if sum(layer.count for layer in model.layers) < pp:
@@ -218,7 +219,7 @@ def test_a_pipeline_never_beats_the_ceiling_of_its_devices_together(model, card,
 
 @pytest.mark.parametrize("narrow", ["fp8-weight-only", "int8", "int4-g128", "mxfp4"])
 @given(model=models(), card=cards, load=workloads, layout=deployments)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_a_move_that_only_removes_bytes_never_raises_a_ceiling(narrow, model, card, load, layout):
     """Weight-only formats and a narrower cache, as moves make them (W8A8 writes quantised activations besides)."""
     before = ask(model, card, load, replaced(layout, weights="bf16", kv_cache="bf16", ignore_capacity=True))
@@ -230,7 +231,7 @@ def test_a_move_that_only_removes_bytes_never_raises_a_ceiling(narrow, model, ca
 
 
 @given(model=models(), card=cards, load=workloads, layout=deployments)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_independent_moves_are_free_of_order(model, card, load, layout):
     """Weights, cache, batch and graphs in any order are one scenario."""
     sc = ask(model, card, load, replaced(layout, ignore_capacity=True))

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import rooflight
+from effort import examples
 from laws.strategies import cards, deployments, models
 from rooflight.advise.log import read_log
 from rooflight.advise.outcome import total
@@ -42,7 +43,7 @@ def parts(model, card, layout, batch, given_requests):
 
 
 @given(model=models(), card=cards, layout=deployments, batch=batches, drawn=requests)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_times_of_a_mix_stand_in_order(model, card, layout, batch, drawn):
     """ceiling <= roofline <= expected, low <= expected <= high; and perfect overlap is never slower than none."""
     prefill, decode = parts(model, card, layout, batch, log_of(drawn))
@@ -61,7 +62,7 @@ def test_times_of_a_mix_stand_in_order(model, card, layout, batch, drawn):
 
 
 @given(model=models(), card=cards, layout=deployments, batch=batches, drawn=requests, more=st.floats(1, 8))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_more_bandwidth_or_compute_is_never_slower(model, card, layout, batch, drawn, more):
     """At the ceiling and at the roofline, in both phases."""
     before = parts(model, card, layout, batch, log_of(drawn))
@@ -78,7 +79,7 @@ def test_more_bandwidth_or_compute_is_never_slower(model, card, layout, batch, d
 
 
 @given(model=models(), card=cards, layout=deployments, batch=batches, drawn=requests, seed=st.randoms())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_order_and_repetition_of_requests_change_nothing(model, card, layout, batch, drawn, seed):
     shuffled = drawn * 3
     seed.shuffle(shuffled)
@@ -88,7 +89,7 @@ def test_order_and_repetition_of_requests_change_nothing(model, card, layout, ba
 
 
 @given(drawn=requests, ratio=st.floats(1 / 64, 64))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_a_cut_keeps_the_total(drawn, ratio):
     mix = mixes.summary(log_of(drawn))
     cut = mixes.at_ratios(mix, np.array([ratio]), bends=False)
@@ -114,7 +115,7 @@ def test_a_cut_keeps_the_total(drawn, ratio):
         st.binary(max_size=60).map(lambda tail: b"PAR1" + tail),
     )
 )
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_file_is_a_log_or_is_refused(tmp_path, content):
     """Never another exception, and never a request that is none."""
     path = tmp_path / "log"
@@ -137,7 +138,7 @@ def test_any_file_is_a_log_or_is_refused(tmp_path, content):
     drawn=requests,
     objective=st.sampled_from(["throughput", "accelerator", "latency", "energy"]),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_a_comparison_answers_and_its_stretches_join(on, batch, drawn, objective):
     """The winner of the stretch that holds the mix's ratio is no surprise, and stretches touch."""
     log = [(isl, osl) for isl, osl, _ in drawn]

@@ -7,6 +7,7 @@ true, null) is that, everything else a string. It is also the question's heading
 from __future__ import annotations
 
 import contextlib
+import csv
 import json
 import os
 from collections.abc import Callable
@@ -29,10 +30,7 @@ def parsed(question: str) -> tuple[str, dict[str, Any]]:
     fields = {}
     for word in words:
         key, _, text = word.partition("=")
-        try:
-            fields[key] = json.loads(text)
-        except ValueError:
-            fields[key] = text
+        fields[key] = _read(text)
     return name, fields
 
 
@@ -140,14 +138,28 @@ def _pages(question: str) -> Document:
 
 
 def _printed(question: str) -> Document:
-    """What the command line prints, line by line, at a fixed width."""
+    """What the command line prints at a fixed width, line by line; of CSV the cells, numbers as numbers."""
     from click.testing import CliRunner
 
     from rooflight.cli.app import app
 
     with mock.patch.dict(os.environ, {"COLUMNS": "100", "NO_COLOR": "1"}):
         result = CliRunner().invoke(app, question.split(" "))
-    return {"status": result.exit_code, "stdout": result.stdout.splitlines()}
+    printed = result.stdout.splitlines()
+    table = question.endswith("--format csv")
+    return {"status": result.exit_code, "printed": [_cells(line) for line in printed] if table else printed}
+
+
+def _cells(line: str) -> list[Any]:
+    return [_read(cell) for cell in next(csv.reader([line]))]
+
+
+def _read(text: str) -> Any:
+    """What reads as JSON as that, everything else as the string it is."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 DOORS: dict[str, Callable[[str], Document]] = {

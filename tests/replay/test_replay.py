@@ -21,9 +21,12 @@ def test_every_answer_is_unchanged(door):
     """
     was = committed(door)
     now = dict(answered(door, QUESTIONS[door]))
-    found = [f"{door}: {question}: asked on one side only" for question in was.keys() ^ now.keys()]
-    for question in was.keys() & now.keys():
-        found += [f"{door}: {question}: {one}" for one in differences(was[question], now[question])]
+    found = []
+    for question in dict.fromkeys([*was, *now]):
+        if question in was and question in now:
+            found += [f"{door}: {question}: {one}" for one in differences(was[question], now[question])]
+        else:
+            found.append(f"{door}: {question}: {'no longer asked' if question in was else 'not in the dump'}")
 
     assert not found, "\n".join([f"{len(found):,} values differ:", *found[:_SHOWN]])
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from rooflight.catalog.config import model_from_dict
 from rooflight.errors import RooflightError
 from rooflight.spec.model import Attention, LatentAttention, Linear, Model
@@ -100,7 +101,7 @@ JUNK = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(name=st.sampled_from(sorted(CASES)), pick=st.integers(0, 99), value=JUNK, extra=st.booleans())
 def test_a_key_gone_wrong_is_refused_in_words_or_read(name, pick, value, extra):
     """Whatever stands under one key, the answer is a Model that counts or an error of ours, never a crash."""

@@ -1,0 +1,5 @@
+"""What all tests share: the profile `fast` of Hypothesis."""
+
+from effort import register
+
+register()
