@@ -1,0 +1,1 @@
+"""One question put to every door: what each is asked, what its answer's numbers are called, where two disagree today."""

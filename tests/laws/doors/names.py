@@ -1,0 +1,192 @@
+"""What each door's numbers are called: paths of its document to names that all doors share, after analyze's.
+
+A path that leads to None is the door's own: no other door prints it. A number whose path is in no line is an error, so
+whoever prints a new one says here whether another door has it too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from laws.doors.ask import Document
+
+Value = float | int | str | bool | None
+Lines = tuple[tuple[str, str | None], ...]
+
+
+class Milliseconds(float):
+    """A time as a metric in ms has it; seconds are compared with it as `check` converts them, divided by 0.001."""
+
+
+_BOUNDS = r"(compute|memory|link|launch)"
+_SPAN = r"(ceiling|roofline|expected|low|high)"
+_PHASE = r"(prefill|decode)"
+_LAYOUT = r"(devices|tp|pp|ep|dp|weights|kv_cache)"
+_LOAD = r"(batch|prefill_batch|isl|osl|context)"
+_MARKS = r"(ridge_batch|compute_batch|knee_batch|compute_isl)"
+_STEP_PARTS = (
+    rf"(time_s\.{_SPAN}|tokens_per_s\.{_SPAN}|tokens_per_s_per_user\.{_SPAN}|ceilings_s\.{_BOUNDS}|bytes\.\w+)"
+)
+_STEP = r"(bound|flop|link_bytes|intensity_flop_per_byte|ridge_flop_per_byte)"
+
+_ANALYSIS: Lines = (
+    (rf"phases\.{_PHASE}\.{_STEP_PARTS}", r"\1.\2"),
+    (rf"phases\.{_PHASE}\.{_STEP}", r"\1.\2"),
+    (r"phases\.\w+\.(launches|flop_by_format|split|waterfall|operators)\b.*", None),
+    (rf"request\.(time_s|prefill_share)\.{_SPAN}", r"request.\1.\2"),
+    (r"served\.(.+)", r"served.\1"),
+    (r"memory\.(weights_bytes|kv_bytes|reserve_bytes|usable_bytes|fits|max_batch)", r"memory.\1"),
+    (r"memory\.\w+", None),
+    (r"model\.(.+)", r"model.\1"),
+    (r"accelerator\.(memory_bytes\w*|(peak|ridge)_flop_per_\w+\.\w+)", r"accelerator.\1"),
+    (r"accelerator\.count", None),
+    (rf"deployment\.{_LAYOUT}", r"deployment.\1"),
+    (r"deployment\.\w+", None),
+    (rf"workload\.{_LOAD}", r"workload.\1"),
+    (r"workload\.\w+", None),
+)
+_LANDMARKS: Lines = (
+    (_MARKS, r"landmarks.\1"),
+    (r"kv_limit", "memory.max_batch"),
+    (_LAYOUT, r"deployment.\1"),
+    (_LOAD, r"workload.\1"),
+)
+_COLUMNS = {"weight_bytes": "weights", "kv_read_bytes": "kv_read", "kv_write_bytes": "kv_write",
+            "activation_bytes": "activations"}  # fmt: skip
+_MODEL: Lines = ((r"(parts)\..*|max_context", None), (r"(.+)", r"model.\1"))
+_CARD: Lines = (
+    (r"(memory_bytes\w*|(peak|ridge)_flop_per_\w+\.\w+)", r"accelerator.\1"),
+    (r".*", None),
+)
+# Quantities of check's phases and metrics. A served rate counts what a saturated engine puts out.
+_METRICS = {
+    "decode/tpot_ms": "decode.time_s",
+    "decode/output_tok_s": "decode.tokens_per_s",
+    "decode/output_tok_s_per_user": "decode.tokens_per_s_per_user",
+    "decode/output_tok_s_per_gpu": "decode.tokens_per_s_per_accelerator",
+    "prefill/ttft_ms": "prefill.time_s",
+    "prefill/prefill_tok_s": "prefill.tokens_per_s",
+    "e2e_offline/e2e_latency_ms": "request.time_s",
+    "e2e_offline/total_tok_s": "request.total_tokens_per_s",
+    "e2e_server/tpot_ms": "served.tpot_s",
+    "e2e_server/ttft_ms": "served.ttft_s",
+    "e2e_server/output_tok_s": "served.output_tokens_per_s",
+    "e2e_server/output_tok_s_per_user": "served.output_tokens_per_s_per_user",
+    "e2e_server/output_tok_s_per_gpu": "served.output_tokens_per_s_per_accelerator",
+}
+_CHECK: Lines = (
+    *((rf"{re.escape(path)}\.{_SPAN}", rf"{name}.\1") for path, name in _METRICS.items()),
+    (rf"{_PHASE}/(tpot|ttft)_ms\.bound", r"\1.bound"),
+    (r".*\.(line|value|over_ceiling|bound)", None),
+)
+
+NAMES: dict[str, Lines] = {
+    "analyze": _ANALYSIS,
+    "studio": _ANALYSIS,
+    "studio picture": _ANALYSIS,
+    "sweep": (
+        (r"prefill\.context", None),
+        (rf"{_PHASE}\.{_STEP_PARTS}", r"\1.\2"),
+        (rf"{_PHASE}\.{_STEP}", r"\1.\2"),
+        (rf"{_PHASE}\.{_LAYOUT}", r"deployment.\2"),
+        (rf"{_PHASE}\.{_LOAD}", r"workload.\2"),
+        (rf"{_PHASE}\.(fits|max_batch)", r"memory.\2"),
+    ),
+    "sweep columns": (
+        (rf"{_PHASE}\.{_STEP}", r"\1.\2"),
+        (rf"{_PHASE}\.{_BOUNDS}_s", r"\1.ceilings_s.\2"),
+        (rf"{_PHASE}\.{_SPAN}_s", r"\1.time_s.\2"),
+        (rf"{_PHASE}\.tokens_per_s", r"\1.tokens_per_s.ceiling"),
+        *((rf"{_PHASE}\.{column}", rf"\1.bytes.{name}") for column, name in _COLUMNS.items()),
+        (rf"{_PHASE}\.{_LAYOUT}", r"deployment.\2"),
+        (rf"{_PHASE}\.{_LOAD}", r"workload.\2"),
+        (rf"{_PHASE}\.(fits|max_batch)", r"memory.\2"),
+    ),
+    "compare": (
+        (rf"compared\.0\.{_PHASE}\.step_s\.{_SPAN}", r"\1.time_s.\2"),
+        (rf"compared\.0\.{_PHASE}\.tokens_per_s\.{_SPAN}", r"\1.tokens_per_s.\2"),
+        (rf"compared\.0\.{_PHASE}\.bound", r"\1.bound"),
+        (rf"compared\.0\.prefill\.share\.{_SPAN}", r"request.prefill_share.\1"),
+        (rf"compared\.0\.request\.time_s\.{_SPAN}", r"request.time_s.\1"),
+        (rf"compared\.0\.request\.(output_tokens_per_s\w*)\.{_SPAN}", r"served.\1.\2"),
+        (r"compared\.0\.memory\.(\w+)", r"memory.\1"),
+        (r"compared\.0\.fits", "memory.fits"),
+        (rf"compared\.0\.{_LAYOUT}", r"deployment.\1"),
+        (r"compared\.0\.batch", "workload.batch"),
+        (r"mix\.(isl|osl|context)", r"workload.\1"),
+        (r"compared\.0\.(hardware|prefill|decode|request|equal_at)\b.*", None),
+        (r"(mix|curves|stretches|crossings)\..*", None),
+    ),
+    "moves": (
+        (rf"before\.{_PHASE}\.time_s\.{_SPAN}", r"\1.time_s.\2"),
+        (rf"before\.{_PHASE}\.terms_s\.{_BOUNDS}", r"\1.ceilings_s.\2"),
+        (rf"before\.{_PHASE}\.(bound|intensity_flop_per_byte|ridge_flop_per_byte)", r"\1.\2"),
+        (rf"before\.token_s\.{_SPAN}", r"served.tpot_s.\1"),
+        (rf"before\.request_s\.{_SPAN}", r"request.time_s.\1"),
+        (rf"before\.tokens_per_s\.{_SPAN}", r"served.output_tokens_per_s.\1"),
+        (rf"before\.tokens_per_s_per_accelerator\.{_SPAN}", r"served.output_tokens_per_s_per_accelerator.\1"),
+        (r"before\.(fits|max_batch)", r"memory.\1"),
+        (r"before\.batch", "workload.batch"),
+        (r"before\.devices", "deployment.devices"),
+        (r"before\.\w+\.(weights|kv)", None),
+        (r"(moves|combined|left|stories)\..*", None),
+    ),
+    "check row": _CHECK,
+    "check claim": _CHECK,
+    "studio curve": (
+        (r"(bound|flop|intensity_flop_per_byte)", r"decode.\1"),
+        (rf"{_SPAN}_s", r"decode.time_s.\1"),
+        (r"fits", "memory.fits"),
+        (r"batch", "workload.batch"),
+    ),
+    "sweep landmarks": _LANDMARKS,
+    "studio landmarks": _LANDMARKS,
+    "models": _MODEL,
+    "models MODEL": _MODEL,
+    "accelerators": _CARD,
+    "accelerators CARD": _CARD,
+}
+
+
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Value]]:
+    """Every value of a document with its path, places of lists as numbers."""
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, item in items:
+            yield from leaves(item, f"{path}.{key}" if path else str(key))
+    else:
+        yield path, value
+
+
+def named(door: str, document: Document) -> dict[str, Value]:
+    """The document's quantities by their shared names. A door that says two things of one name is an error."""
+    found: dict[str, Value] = {}
+    for path, value in leaves(document):
+        name = _name(door, path, number=isinstance(value, int | float))
+        if name is None:
+            continue
+        if door.startswith("check") and "_ms." in path and not isinstance(value, str | None):
+            value = Milliseconds(value)
+        assert name not in found or found[name] == value, f"{door} says two things of {name}: {path}"
+        found[name] = value
+    return found
+
+
+def _name(door: str, path: str, *, number: bool) -> str | None:
+    for pattern, name in NAMES[door]:
+        match = re.fullmatch(pattern, path)
+        if match:
+            return None if name is None else match.expand(name)
+    assert not number, f"{door} prints {path}: say in laws/doors/names.py whether another door prints it too"
+    return None
+
+
+def equal(one: Value, other: Value) -> bool:
+    """To the last digit; seconds are turned into milliseconds as check turns them."""
+    if isinstance(one, Milliseconds) and not isinstance(other, Milliseconds) and other is not None:
+        return float(one) == other / 0.001
+    if isinstance(other, Milliseconds) and not isinstance(one, Milliseconds) and one is not None:
+        return float(other) == one / 0.001
+    return one == other

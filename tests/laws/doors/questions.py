@@ -1,0 +1,110 @@
+"""Questions for every door, drawn from the catalog by a seed: models, cards, layouts, formats, lengths, engines."""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+from typing import NamedTuple
+
+from click.testing import CliRunner
+
+import rooflight
+from rooflight.cli.app import app
+
+WEIGHTS = (None, None, "bf16", "fp8", "int4-g128", "nvfp4", "mxfp4", "w8a8-int8", "q4_k")
+CACHES = (None, None, "fp8", "int8")
+ENGINES = (None, None, "vllm", "sglang", "tensorrt-llm", "llama.cpp")
+LENGTHS = (16, 100, 128, 512, 1000, 1024, 2048, 4096, 7777)
+OUTPUTS = (2, 16, 100, 128, 256, 257, 1000)
+BATCHES = (1, 1, 2, 5, 8, 16, 32, 64, 100, 256)
+COUNTS = (1, 1, 2, 4, 8)
+# Beside weights, so that most questions have room for a cache.
+ROOM = 1.6
+# Of those that do not fit one in this many is kept.
+TOO_BIG = 2
+
+
+class Question(NamedTuple):
+    """An operating point in the words that every door takes; a None is left unsaid."""
+
+    model: str
+    card: str
+    count: int
+    tp: int
+    pp: int
+    ep: int
+    dp: int
+    weights: str | None
+    kv_cache: str | None
+    engine: str | None
+    batch: int
+    isl: int
+    osl: int
+
+    @property
+    def on(self) -> str:
+        """The accelerator with its count."""
+        return f"{self.count}x{self.card}"
+
+    def said(self, *names: str) -> dict[str, int | str]:
+        """Those of its fields that are said."""
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+
+# Questions on which doors part that agree on nearly all others; every door is asked these.
+WITNESSES: tuple[Question, ...] = ()
+
+
+def cli_json(*words: str) -> dict:
+    """A command's JSON document, asked in this process; exit 1 is an answer too."""
+    result = CliRunner().invoke(app, [*words, "--json"])
+    if result.exit_code not in (0, 1) or (result.exception and not isinstance(result.exception, SystemExit)):
+        raise AssertionError(f"{words}: exit {result.exit_code}: {result.output}") from result.exception
+    return json.loads(result.stdout)
+
+
+@functools.cache
+def catalog() -> tuple[list[dict], list[dict]]:
+    """Models and accelerators as the lists give them."""
+    return cli_json("models")["models"], cli_json("accelerators")["accelerators"]
+
+
+@functools.cache
+def questions(number: int, seed: int = 1) -> tuple[Question, ...]:
+    """The witnesses and so many drawn behind them, all answered by `analyze`; a longer list begins as a shorter one."""
+    drawn = random.Random(seed)
+    found: dict[Question, None] = dict.fromkeys(WITNESSES[:number])
+    while len(found) < number:
+        one = _drawn(drawn)
+        try:
+            fits = rooflight.analyze(one.model, **asked(one)).fits
+        except rooflight.RooflightError:
+            continue  # a layout the model cannot be cut into, a rate nobody published
+        if fits or drawn.randrange(TOO_BIG) == 0:
+            found[one] = None
+    return tuple(found)
+
+
+def asked(one: Question) -> dict[str, int | str]:
+    """The keywords of the library's functions."""
+    fields = one.said("tp", "pp", "ep", "dp", "weights", "kv_cache", "engine", "batch", "isl", "osl")
+    return {"on": one.on, **fields}
+
+
+def _drawn(drawn: random.Random) -> Question:
+    models, cards = catalog()
+    model, card = drawn.choice(models), drawn.choice(cards)
+    weights = drawn.choice(WEIGHTS)
+    need = ROOM * model["weight_bytes"] / (card["memory_bytes"] or 1)
+    count = next((n for n in COUNTS if n >= need), 8) if drawn.random() < 0.5 else drawn.choice(COUNTS)
+    tp, pp, dp = drawn.choice([
+        (t, p, count // (t * p)) for t in (1, 2, 4, 8) for p in (1, 2) if count % (t * p) == 0
+    ] + [(count, 1, 1)] * 3)  # fmt: skip
+    routed = model["active_parameters"] < model["parameters"]
+    return Question(
+        model=model["id"], card=card["id"], count=count, tp=tp, pp=pp, dp=dp,
+        ep=drawn.choice((1, tp * dp)) if routed else 1,
+        weights=weights, kv_cache=drawn.choice(CACHES), engine=drawn.choice(ENGINES),
+        batch=drawn.choice(BATCHES), isl=drawn.choice(LENGTHS), osl=drawn.choice(OUTPUTS),
+    )  # fmt: skip
