@@ -1,1 +1,1 @@
-"""One question put to every door: what each is asked, what its answer's numbers are called, where two disagree today."""
+"""One question put to every door: what each is asked, what its numbers are called, where two disagree today."""

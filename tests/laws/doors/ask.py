@@ -56,6 +56,7 @@ def words(one: Question) -> list[str]:
     return ["--on", one.on, *options]
 
 
+@functools.cache
 def analyze(one: Question) -> Document:
     """`rooflight.analyze`."""
     return plain(rooflight.analyze(one.model, **asked(one)).to_dict())
@@ -93,6 +94,7 @@ def sweep_columns(one: Question) -> Document:
     return found
 
 
+@functools.cache
 def compare(one: Question) -> Document:
     """`rooflight.compare` of one deployment."""
     return plain(rooflight.compare(one.model, **asked(one)).to_dict())
@@ -103,6 +105,7 @@ def compare_json(one: Question) -> Document:
     return cli_json("compare", one.model, *words(one))
 
 
+@functools.cache
 def moves(one: Question) -> Document:
     """`rooflight.moves`."""
     return plain(rooflight.moves(one.model, **asked(one)).to_dict())
@@ -188,6 +191,7 @@ def _post(path: str, one: Question) -> Document | None:
     return answer.json()
 
 
+@functools.cache
 def studio(one: Question) -> Document | None:
     """/api/analyze of the studio."""
     return _post("/api/analyze", one)

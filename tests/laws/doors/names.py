@@ -6,6 +6,7 @@ whoever prints a new one says here whether another door has it too.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -58,7 +59,7 @@ _COLUMNS = {"weight_bytes": "weights", "kv_read_bytes": "kv_read", "kv_write_byt
 _MODEL: Lines = ((r"(parts)\..*|max_context", None), (r"(.+)", r"model.\1"))
 _CARD: Lines = (
     (r"(memory_bytes\w*|(peak|ridge)_flop_per_\w+\.\w+)", r"accelerator.\1"),
-    (r".*", None),
+    (r"(link\..*|pcie_bytes_per_s|last_level_cache_bytes|tdp_w|release_year|uncertain)", None),
 )
 # Quantities of check's phases and metrics. A served rate counts what a saturated engine puts out.
 _METRICS = {
@@ -164,7 +165,10 @@ def named(door: str, document: Document) -> dict[str, Value]:
     """The document's quantities by their shared names. A door that says two things of one name is an error."""
     found: dict[str, Value] = {}
     for path, value in leaves(document):
-        name = _name(door, path, number=isinstance(value, int | float))
+        known, name = _name(door, path)
+        assert known or not isinstance(value, int | float), (
+            f"{door} prints {path}: say in laws/doors/names.py whether another door prints it too"
+        )
         if name is None:
             continue
         if door.startswith("check") and "_ms." in path and not isinstance(value, str | None):
@@ -174,13 +178,14 @@ def named(door: str, document: Document) -> dict[str, Value]:
     return found
 
 
-def _name(door: str, path: str, *, number: bool) -> str | None:
+@functools.cache
+def _name(door: str, path: str) -> tuple[bool, str | None]:
+    """Whether a line names the path, and the shared name."""
     for pattern, name in NAMES[door]:
         match = re.fullmatch(pattern, path)
         if match:
-            return None if name is None else match.expand(name)
-    assert not number, f"{door} prints {path}: say in laws/doors/names.py whether another door prints it too"
-    return None
+            return True, None if name is None else match.expand(name)
+    return False, None
 
 
 def equal(one: Value, other: Value) -> bool:

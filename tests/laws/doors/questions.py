@@ -21,6 +21,8 @@ BATCHES = (1, 1, 2, 5, 8, 16, 32, 64, 100, 256)
 COUNTS = (1, 1, 2, 4, 8)
 # Beside weights, so that most questions have room for a cache.
 ROOM = 1.6
+# The share of questions in the words that every door knows.
+PLAIN = 0.3
 # Of those that do not fit one in this many is kept.
 TOO_BIG = 2
 
@@ -53,7 +55,21 @@ class Question(NamedTuple):
 
 
 # Questions on which doors part that agree on nearly all others; every door is asked these.
-WITNESSES: tuple[Question, ...] = ()
+WITNESSES = tuple(
+    Question(*words, *lengths)
+    for words, lengths in (
+        (("microsoft/Phi-3.5-MoE-instruct", "a100-sxm4-80gb", 8, 1, 1, 8, 8, "q4_k", "int8", None), (256, 7777, 1000)),
+        (("MiniMaxAI/MiniMax-M2.7", "h100-nvl", 4, 2, 1, 1, 2, "mxfp4", None, "sglang"), (32, 7777, 257)),
+        (("nvidia/GLM-5-NVFP4", "mi350x", 4, 2, 2, 2, 1, "fp8", None, "tensorrt-llm"), (100, 100, 128)),
+        (("deepseek-ai/deepseek-vl2-tiny", "rtx-pro-6000-blackwell", 2, 2, 1, 1, 1, "fp8", None, "tensorrt-llm"),
+         (100, 16, 16)),
+        (("Qwen/Qwen3.5-122B-A10B", "a100-pcie-80gb", 8, 2, 2, 1, 2, None, None, None), (64, 100, 16)),
+        (("microsoft/Phi-3-vision-128k-instruct", "b100", 1, 1, 1, 1, 1, "int4-g128", None, None), (100, 16, 2)),
+        (("google/gemma-2-27b", "rtx-pro-6000-blackwell-maxq", 1, 1, 1, 1, 1, "fp8", None, "vllm"), (64, 7777, 2)),
+        (("llava-hf/llava-1.5-7b-hf", "radeon-ai-pro-r9700", 1, 1, 1, 1, 1, "bf16", "fp8", None), (5, 128, 16)),
+        (("Qwen/Qwen-7B", "mi455x", 1, 1, 1, 1, 1, "fp8", "int8", None), (64, 16, 128)),
+    )
+)  # fmt: skip
 
 
 def cli_json(*words: str) -> dict:
@@ -95,16 +111,18 @@ def asked(one: Question) -> dict[str, int | str]:
 def _drawn(drawn: random.Random) -> Question:
     models, cards = catalog()
     model, card = drawn.choice(models), drawn.choice(cards)
-    weights = drawn.choice(WEIGHTS)
+    weights, cache, engine = drawn.choice(WEIGHTS), drawn.choice(CACHES), drawn.choice(ENGINES)
     need = ROOM * model["weight_bytes"] / (card["memory_bytes"] or 1)
     count = next((n for n in COUNTS if n >= need), 8) if drawn.random() < 0.5 else drawn.choice(COUNTS)
     tp, pp, dp = drawn.choice([
         (t, p, count // (t * p)) for t in (1, 2, 4, 8) for p in (1, 2) if count % (t * p) == 0
     ] + [(count, 1, 1)] * 3)  # fmt: skip
+    plain = drawn.random() < PLAIN
+    if plain:
+        tp, pp, dp, weights, cache, engine = count, 1, 1, drawn.choice((None, weights)), None, None
     routed = model["active_parameters"] < model["parameters"]
     return Question(
         model=model["id"], card=card["id"], count=count, tp=tp, pp=pp, dp=dp,
-        ep=drawn.choice((1, tp * dp)) if routed else 1,
-        weights=weights, kv_cache=drawn.choice(CACHES), engine=drawn.choice(ENGINES),
+        ep=drawn.choice((1, tp * dp)) if routed and not plain else 1, weights=weights, kv_cache=cache, engine=engine,
         batch=drawn.choice(BATCHES), isl=drawn.choice(LENGTHS), osl=drawn.choice(OUTPUTS),
     )  # fmt: skip
