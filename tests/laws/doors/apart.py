@@ -69,8 +69,13 @@ LINES: tuple[Apart, ...] = (
         "compare prefills a prompt on each replica at once, the others prefill-batch prompts",
     ),
     Apart(
-        rf"prefill\.(tokens_per_s{SPAN}|bound)",
-        COMPARE, ("analyze", *SWEPT, *MOVES, *CLAIM),
+        rf"prefill\.tokens_per_s{SPAN}",
+        COMPARE, ("analyze", *SWEPT, *CLAIM),
+        "compare prefills a prompt on each replica at once, the others prefill-batch prompts",
+    ),
+    Apart(
+        r"prefill\.bound",
+        COMPARE, ("analyze", *SWEPT, *MOVES),
         "compare prefills a prompt on each replica at once, the others prefill-batch prompts",
     ),
     Apart(

@@ -54,7 +54,8 @@ class Question(NamedTuple):
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
-# Questions on which doors part that agree on nearly all others; every door is asked these.
+# Questions on which doors part, some of which agree on nearly all others: every disagreement that is known shows on one
+# of these, whatever else the catalog comes to hold. Every door is asked them.
 WITNESSES = tuple(
     Question(*words, *lengths)
     for words, lengths in (
@@ -68,6 +69,8 @@ WITNESSES = tuple(
         (("google/gemma-2-27b", "rtx-pro-6000-blackwell-maxq", 1, 1, 1, 1, 1, "fp8", None, "vllm"), (64, 7777, 2)),
         (("llava-hf/llava-1.5-7b-hf", "radeon-ai-pro-r9700", 1, 1, 1, 1, 1, "bf16", "fp8", None), (5, 128, 16)),
         (("Qwen/Qwen-7B", "mi455x", 1, 1, 1, 1, 1, "fp8", "int8", None), (64, 16, 128)),
+        (("Qwen/Qwen3-VL-8B-Instruct", "apple-m4", 1, 1, 1, 1, 1, "fp8", "int8", None), (8, 7777, 1000)),
+        (("meta-llama/Meta-Llama-3.1-70B", "rtx-5070", 1, 1, 1, 1, 1, "nvfp4", "int8", None), (1, 512, 257)),
     )
 )  # fmt: skip
 
