@@ -29,7 +29,7 @@ NUMBER = int(os.environ.get("ROOFLIGHT_DOORS", "100"))
 # Fewer questions than this in common prove little.
 LEAST = 4
 # Whole documents of the slow door that are compared.
-SLOW_DOCUMENTS = 5
+SLOW_DOCUMENTS = 3
 STUDIO = pytest.mark.skipif(not ask.HAS_STUDIO, reason="needs the extra `studio` and httpx")
 
 
@@ -120,7 +120,7 @@ def test_a_document_is_the_library_own(answered, library, other, number):
 
 
 def test_a_file_of_rows_is_judged_as_rows_are(answered, tmp_path):
-    rows = [ask.row_of(one, phase, metric) for one in answered.asked[:5] for phase, metric in ask.ROWS]
+    rows = [ask.row_of(one, phase, metric) for one in answered.asked[:3] for phase, metric in ask.ROWS]
     path = tmp_path / "rows.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, list(dict.fromkeys(name for row in rows for name in row)))

@@ -17,7 +17,7 @@ from rooflight import RooflightError
 
 LIST = Path(__file__).with_name("quantities.csv")
 # Doors that take longer are asked one question in so many, and every witness.
-EVERY = {"moves": 4, "sweep": 4, "sweep landmarks": 4, "check row": 2, "check claim": 2}
+EVERY = dict.fromkeys(("moves", "sweep", "sweep landmarks", "check row", "check claim"), 4)
 # Doors that answer a part of the question: what they leave out is not None, it is not asked.
 PARTIAL = ("models", "models MODEL")
 
