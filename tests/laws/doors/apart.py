@@ -84,7 +84,7 @@ LINES: tuple[Apart, ...] = (
         "compare prefills a prompt on each replica at once; a row expects the engine of 2024",
     ),
     Apart(
-        r"prefill\.intensity_flop_per_byte",
+        r"(prefill|decode)\.intensity_flop_per_byte",
         MOVES, ("analyze", *SWEPT),
         "moves takes the intensity of one replica's pass, the others that of all devices, idle replicas' too",
     ),

@@ -71,6 +71,7 @@ WITNESSES = tuple(
         (("Qwen/Qwen-7B", "mi455x", 1, 1, 1, 1, 1, "fp8", "int8", None), (64, 16, 128)),
         (("Qwen/Qwen3-VL-8B-Instruct", "apple-m4", 1, 1, 1, 1, 1, "fp8", "int8", None), (8, 7777, 1000)),
         (("meta-llama/Meta-Llama-3.1-70B", "rtx-5070", 1, 1, 1, 1, 1, "nvfp4", "int8", None), (1, 512, 257)),
+        (("nvidia/MiniMax-M2.7-NVFP4", "a800-sxm4-80gb", 8, 1, 1, 8, 8, None, "fp8", "sglang"), (2, 512, 16)),
     )
 )  # fmt: skip
 
