@@ -52,9 +52,10 @@ LINES: tuple[Apart, ...] = (
         "rows outside e2e_server expect the engine of 2024, the other doors that of 2025",
     ),
     Apart(
-        r"decode\.(time_s\.low|tokens_per_s\.high|tokens_per_s_per_user\.high)",
+        rf"decode\.(time_s|tokens_per_s|tokens_per_s_per_user){EXPECTED}",
         ROW, STUDIO,
-        "an interval's fast end is cut off at the ceiling, and a row's ceiling is at another context",
+        "a row of a latent cache takes the faster of tp and replicated attention; an interval's fast end is cut off at "
+        "the ceiling, and a row's ceiling is at another context",
     ),
     Apart(
         r"prefill\.(time_s|tokens_per_s)\.ceiling",
@@ -64,7 +65,7 @@ LINES: tuple[Apart, ...] = (
     ),
     # A prefill of several replicas
     Apart(
-        r"prefill\.time_s\.(ceiling|roofline)",
+        r"prefill\.time_s\.(ceiling|roofline|expected)",
         COMPARE, ("analyze", *SWEPT, *MOVES, *CLAIM),
         "compare prefills a prompt on each replica at once, the others prefill-batch prompts",
     ),

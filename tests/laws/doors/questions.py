@@ -72,6 +72,8 @@ WITNESSES = tuple(
         (("Qwen/Qwen3-VL-8B-Instruct", "apple-m4", 1, 1, 1, 1, 1, "fp8", "int8", None), (8, 7777, 1000)),
         (("meta-llama/Meta-Llama-3.1-70B", "rtx-5070", 1, 1, 1, 1, 1, "nvfp4", "int8", None), (1, 512, 257)),
         (("nvidia/MiniMax-M2.7-NVFP4", "a800-sxm4-80gb", 8, 1, 1, 8, 8, None, "fp8", "sglang"), (2, 512, 16)),
+        (("deepseek-ai/DeepSeek-V2-Lite", "p100-pcie-16gb", 4, 4, 1, 1, 1, "int4-g128", None, None), (64, 16, 1000)),
+        (("Qwen/Qwen3.5-35B-A3B", "arc-pro-b60", 4, 1, 2, 1, 2, "fp8", "int8", "sglang"), (64, 128, 128)),
     )
 )  # fmt: skip
 
