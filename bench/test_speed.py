@@ -13,11 +13,11 @@ import pytest
 
 import rooflight
 from rooflight.catalog.calibration import engine_named
+from rooflight.scenario.definite import scenario
 from rooflight.serve import phases
 from rooflight.serve.expected import expected_decode
-from rooflight.serve.scenario import scenario
-from rooflight.spec.deployment import Deployment
-from rooflight.spec.workload import Workload
+from rooflight.values.deployment import Deployment
+from rooflight.values.workload import Workload
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 COMMAND = [sys.executable, "-m", "rooflight", "analyze", "meta-llama/Meta-Llama-3.1-70B", "--on", "4xh100-sxm"]

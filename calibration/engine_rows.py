@@ -10,17 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rooflight.advise.layouts import checkpoint_cache
+from rooflight.answers.check.layouts import checkpoint_cache
 from rooflight.catalog.accelerators import load
 from rooflight.catalog.config import read_model
 from rooflight.errors import RooflightError
 from rooflight.roofline.expected_step import Parts
+from rooflight.scenario.definite import Scenario, scenario
 from rooflight.serve import expected
 from rooflight.serve.memory import holds_weights, max_batch, room
-from rooflight.serve.scenario import Scenario, scenario
-from rooflight.spec.deployment import Deployment
-from rooflight.spec.model import Model
-from rooflight.spec.workload import Workload
+from rooflight.values.deployment import Deployment
+from rooflight.values.model import Model
+from rooflight.values.workload import Workload
 from rooflight.work import step as steps
 from rooflight.work.layout import share_out
 

@@ -18,7 +18,7 @@ from scipy.optimize import least_squares
 from rooflight.roofline.expected import joined_s
 from rooflight.roofline.expected_step import UNIT_SHARPNESS
 
-# What a fit may turn, with the range it is looked for in (spec.calibration.Engine's is wider), and where it starts.
+# What a fit may turn, with the range it is looked for in (values.calibration.Engine's is wider), and where it starts.
 FREE = {
     "body": (0.8, 2.5, 1.0), "floors": (0.05, 1.2, 0.4), "link": (1.0, 1.0 + 1e-9, 1.0), "experts": (0.8, 3.0, 1.2),
     "steps": (0.0, 2e-2, 1e-3), "sequence_steps": (0.0, 1e-4, 1e-5), "expert_layers": (0.0, 1.2e-4, 3e-5),

@@ -7,7 +7,7 @@ from typing import Any
 
 HEAD = """# Serving engines: what they get out of kernels and what their hosts take. Ours, fitted by
 # calibration/fit_engines.py to measured and served runs (docs/accuracy.md says which). The fields are explained, with
-# their plausible ranges, in spec/calibration.py. The first entry is what is taken where no engine is named. low and
+# their plausible ranges, in values/calibration.py. The first entry is what is taken where no engine is named. low and
 # high are factors on the expected time that hold 80 % of held-out rows.
 
 """

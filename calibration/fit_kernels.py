@@ -29,7 +29,7 @@ from fitting import SEED, Fitted, fit, sample  # noqa: E402
 from links import fit_links  # noqa: E402
 from rows import FAMILIES, SYSTEMS, Rows  # noqa: E402
 
-from rooflight.spec.calibration import ElementwiseFit, Error, LinkFit  # noqa: E402
+from rooflight.values.calibration import ElementwiseFit, Error, LinkFit  # noqa: E402
 
 DATE = "2026-11-28"
 SOURCE = "aiconfigurator-core 0.12.0 (Apache-2.0 package), kernel tables; graph-timed, clocks at maximum"

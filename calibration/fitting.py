@@ -11,7 +11,7 @@ from rows import Rows
 from scipy.optimize import least_squares
 
 from rooflight.roofline import expected
-from rooflight.spec.calibration import DecodeFit, EngineFactors, GemmFit, PrefillFit
+from rooflight.values.calibration import DecodeFit, EngineFactors, GemmFit, PrefillFit
 
 SEED = 20261127
 ROWS_A_FIT = 9_000

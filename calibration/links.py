@@ -13,7 +13,7 @@ from scipy.optimize import least_squares
 
 from rooflight.catalog import accelerators
 from rooflight.roofline import expected
-from rooflight.spec.calibration import Error, LinkFit
+from rooflight.values.calibration import Error, LinkFit
 
 # link, collective -> systems it is fitted on, and what to say about it
 LINKS = {

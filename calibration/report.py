@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from rows import NOT_WELL_RUN, SYSTEMS, Rows
 
-from rooflight.spec.calibration import LinkFit
+from rooflight.values.calibration import LinkFit
 
 _INTRO = """\
 # How far off the expected time of kernels is

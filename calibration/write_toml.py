@@ -8,7 +8,7 @@ import msgspec
 
 _HEAD = """\
 # {family}: what engines get out of it. Ours, fitted by calibration/fit_kernels.py; the fields are explained, with their
-# plausible ranges, in spec/calibration.py. low and high are factors on the expected time that hold 80 % of held-out
+# plausible ranges, in values/calibration.py. low and high are factors on the expected time that hold 80 % of held-out
 # rows; `error` is the median absolute error there, with the engines' own factors applied.
 """
 

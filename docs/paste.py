@@ -142,7 +142,7 @@ def towers() -> str:
 
 def formats() -> str:
     """A table of the storage formats: bits of a 4096 x 4096 matrix, scales included."""
-    from rooflight.spec.formats import FORMATS, SPELLINGS
+    from rooflight.values.formats import FORMATS, SPELLINGS
     from rooflight.work.storage import matrix_bytes
 
     lines = ["| name | bits a weight | products run in | what it is |", "|---|---|---|---|"]
@@ -213,7 +213,7 @@ def counts() -> str:
 
 def beliefs() -> str:
     """Beliefs that `moves` answers, with what invites each."""
-    from rooflight.advise.moves.stories import TELLERS
+    from rooflight.answers.moves.stories import TELLERS
 
     return "\n".join(f"- *{name}*: {(teller.__doc__ or '').splitlines()[0]}" for name, teller in TELLERS.items())
 

@@ -16,8 +16,9 @@ FILES = sorted(SRC.rglob("*.py"))
 # A module imports only from rooms of a lower rank, and from its own. `library` is the Python front door; of the two
 # outermost rooms, the command line starts the studio and never the other way round.
 RANK = {
-    "units": 0, "errors": 0, "numeric": 0, "spec": 1, "catalog": 2, "work": 2, "measure": 2, "ingest": 2,
-    "roofline": 3, "serve": 4, "advise": 5, "diagnose": 5, "library": 5.5, "show": 6, "studio": 7, "cli": 8,
+    "units": 0, "errors": 0, "numeric": 0, "span": 0, "values": 1, "catalog": 2, "work": 2, "probe": 2, "ingest": 2,
+    "roofline": 3, "scenario": 4, "serve": 5, "answers": 6, "words": 7, "show": 8, "library": 9, "studio": 10,
+    "cli": 11,
 }  # fmt: skip
 
 
@@ -50,6 +51,19 @@ def test_imports_only_point_down():
     ]
 
     assert not up, "\n".join(up)
+
+
+def test_answers_do_not_lean_on_each_other():
+    """check, compare and moves each ask the rooms below, never one another."""
+    apart = {"check", "compare", "moves"}
+    leaning = [
+        f"{path.relative_to(SRC)} -> {other}"
+        for path in (SRC / "answers").rglob("*.py")
+        for other in re.findall(r"from rooflight\.answers\.(\w+)", path.read_text())
+        if {path.relative_to(SRC).parts[1], other} <= apart and path.relative_to(SRC).parts[1] != other
+    ]
+
+    assert not leaning, "\n".join(leaning)
 
 
 def test_every_room_has_a_rank():

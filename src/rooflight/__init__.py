@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from rooflight.errors import BadConfig, BadInput, MissingExtra, MissingFact, RooflightError, UnknownName
     from rooflight.library import accelerator, analyze, check, compare, model, moves, sweep
     from rooflight.show.charts.draw import chart, display
-    from rooflight.spec.accelerator import Accelerator
-    from rooflight.spec.analysis import Analysis
-    from rooflight.spec.comparison import Comparison
-    from rooflight.spec.deployment import Deployment
-    from rooflight.spec.model import Model
-    from rooflight.spec.workload import Workload
+    from rooflight.values.accelerator import Accelerator
+    from rooflight.values.analysis import Analysis
+    from rooflight.values.comparison import Comparison
+    from rooflight.values.deployment import Deployment
+    from rooflight.values.model import Model
+    from rooflight.values.workload import Workload
 
 __version__ = "0.1.0"
 
@@ -35,18 +35,18 @@ _HOME = {
     "model": "rooflight.library",
     "moves": "rooflight.library",
     "sweep": "rooflight.library",
-    "Accelerator": "rooflight.spec.accelerator",
-    "Analysis": "rooflight.spec.analysis",
+    "Accelerator": "rooflight.values.accelerator",
+    "Analysis": "rooflight.values.analysis",
     "BadConfig": "rooflight.errors",
     "BadInput": "rooflight.errors",
-    "Comparison": "rooflight.spec.comparison",
-    "Deployment": "rooflight.spec.deployment",
+    "Comparison": "rooflight.values.comparison",
+    "Deployment": "rooflight.values.deployment",
     "MissingExtra": "rooflight.errors",
     "MissingFact": "rooflight.errors",
-    "Model": "rooflight.spec.model",
+    "Model": "rooflight.values.model",
     "RooflightError": "rooflight.errors",
     "UnknownName": "rooflight.errors",
-    "Workload": "rooflight.spec.workload",
+    "Workload": "rooflight.values.workload",
 }
 
 __all__ = [

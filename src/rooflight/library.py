@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rooflight.errors import BadInput, UnknownName
-from rooflight.serve.scenario import Scenario, scenario
-from rooflight.spec.accelerator import Accelerator
-from rooflight.spec.deployment import Deployment
-from rooflight.spec.model import Model
-from rooflight.spec.workload import Workload
+from rooflight.scenario.definite import Scenario, scenario
+from rooflight.values.accelerator import Accelerator
+from rooflight.values.deployment import Deployment
+from rooflight.values.model import Model
+from rooflight.values.workload import Workload
 
 if TYPE_CHECKING:
     from rooflight.serve.sweep import Sweep
-    from rooflight.spec.analysis import Analysis
-    from rooflight.spec.comparison import Comparison
-    from rooflight.spec.measurement import Report
-    from rooflight.spec.moves import Moves
+    from rooflight.values.analysis import Analysis
+    from rooflight.values.comparison import Comparison
+    from rooflight.values.measurement import Report
+    from rooflight.values.moves import Moves
 
 
 def accelerator(name: str) -> Accelerator:
@@ -100,7 +100,7 @@ def check(
 
     Raises BadInput or BadConfig for a file that is no such table.
     """
-    from rooflight.advise.check import check as judged
+    from rooflight.answers.check.judge import check as judged
 
     return judged(source, configs=configs)
 
@@ -127,8 +127,9 @@ def compare(
 
     Raises BadInput for a log, a price or a layout that cannot be, and as analyze does.
     """
-    from rooflight.advise.compare import compare as compared
-    from rooflight.advise.inputs import axes_of, batch_of, check_mix, log_of, prices_of
+    from rooflight.answers.compare.inputs import axes_of, batch_of, check_mix, log_of
+    from rooflight.answers.compare.report import compare as compared
+    from rooflight.catalog.prices import prices_of
 
     axes, single = axes_of(fields)
     load, layout = _split(workload, deployment, single)
@@ -172,8 +173,8 @@ def moves(
 
     Raises BadInput and its kinds for a malformed question, MissingFact for a number nobody published.
     """
-    from rooflight.advise.moves.option import Asked
-    from rooflight.advise.moves.report import moves as answer
+    from rooflight.answers.moves.option import Asked
+    from rooflight.answers.moves.report import moves as answer
 
     asked = Asked(
         draft_tokens=speculative_tokens,

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 import rooflight
-from rooflight.spec.accelerator import Accelerator
-from rooflight.spec.analysis import Phase
+from rooflight.values.accelerator import Accelerator
+from rooflight.values.analysis import Phase
 
 MEMORY, COMPUTE, LINK, LAUNCH, CAPACITY = "memory", "compute", "link", "launch", "capacity"
 # How the tool names what it can only see in a measurement: in what to look at, and on the way to the expected time.

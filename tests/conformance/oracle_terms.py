@@ -17,7 +17,7 @@ triangular solves. So its counts differ from the rules of `rooflight.work` in th
 
 from __future__ import annotations
 
-from rooflight.spec.model import Attention, Indexer, LatentAttention, Layer, Linear, Mixer, Model, Recurrent
+from rooflight.values.model import Attention, Indexer, LatentAttention, Layer, Linear, Mixer, Model, Recurrent
 
 # Chunk lengths of the chunked scans in transformers, where the config does not say (Mamba-2's chunk_size does).
 DELTA_CHUNK = 64

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rooflight.catalog import accelerators
-from rooflight.spec.accelerator import Accelerator, Fact
+from rooflight.values.accelerator import Accelerator, Fact
 
 # column -> what, number format, unit
 COLUMNS = {

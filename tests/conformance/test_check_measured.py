@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import rooflight
-from rooflight.spec.measurement import Report, Verdict
+from rooflight.values.measurement import Report, Verdict
 
 # Rows of measured.csv above their ceiling, each with the proof that the row is wrong and not the ceiling.
 PROVEN = {

@@ -8,7 +8,7 @@ import pytest
 
 from rooflight.catalog.config import read_model
 from rooflight.errors import BadConfig
-from rooflight.spec.model import Model
+from rooflight.values.model import Model
 from rooflight.work import count
 
 

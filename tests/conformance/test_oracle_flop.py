@@ -16,7 +16,7 @@ import pytest
 from conformance import oracle_terms as terms
 from conformance.conftest import DATA
 from rooflight.catalog.config import read_model
-from rooflight.spec.model import Attention, LatentAttention, Layer, Model, Recurrent
+from rooflight.values.model import Attention, LatentAttention, Layer, Model, Recurrent
 from rooflight.work import step as steps
 from rooflight.work.layout import Layout
 from rooflight.work.mixers import Slice, mixer_operators

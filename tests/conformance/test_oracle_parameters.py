@@ -12,7 +12,7 @@ import pytest
 from conformance.conftest import DATA
 from rooflight.catalog.config import read_model
 from rooflight.errors import BadConfig
-from rooflight.spec.model import Model
+from rooflight.values.model import Model
 from rooflight.work import count
 
 REFUSED = {"bert", "bart", "whisper", "rwkv5"}

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import rooflight
-from rooflight.advise.log import read_log
+from rooflight.ingest.log import read_log
 
 MODEL = "meta-llama/Meta-Llama-3.1-8B"
 FILES = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from rooflight.catalog.accelerators import load
-from rooflight.spec.deployment import Deployment
-from rooflight.spec.model import Attention, Experts, LatentAttention, Layer, Linear, Model, Reach, Recurrent
-from rooflight.spec.workload import Workload
+from rooflight.values.deployment import Deployment
+from rooflight.values.model import Attention, Experts, LatentAttention, Layer, Linear, Model, Reach, Recurrent
+from rooflight.values.workload import Workload
 
 CARDS = ("h100-sxm", "a100-sxm4-80gb", "mi300x", "l40s", "b200", "rtx-4090", "t4", "tpu-v5e", "gaudi3")
 # Storage formats from wide to narrow: each is stored in no more bits than the one before.

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from effort import examples
 from laws.strategies import NARROWING, cards, deployments, models, workloads
-from rooflight.advise.moves.change import changed
-from rooflight.advise.moves.outcome import outcome
+from rooflight.answers.moves.outcome import outcome
+from rooflight.scenario.change import changed
+from rooflight.scenario.definite import scenario
 from rooflight.serve import phases
 from rooflight.serve.analyze import analyze
-from rooflight.serve.scenario import scenario
-from rooflight.spec.deployment import Deployment
+from rooflight.values.deployment import Deployment
 from rooflight.work import count
 from rooflight.work.reach import pairs
 
@@ -184,7 +184,7 @@ def test_larger_batch_is_slower_a_step_and_never_worse_in_throughput(model, card
 
 @given(tokens=st.integers(1, 500), context=st.integers(0, 500), window=st.integers(1, 400), top_k=st.integers(1, 400))
 def test_a_restricted_reach_never_sees_more(tokens, context, window, top_k):
-    from rooflight.spec.model import Reach
+    from rooflight.values.model import Reach
 
     full = pairs(Reach(), new=tokens, context=context)
 

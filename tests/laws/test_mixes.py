@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 import rooflight
 from effort import examples
 from laws.strategies import cards, deployments, models
-from rooflight.advise.log import read_log
-from rooflight.advise.outcome import total
+from rooflight.answers.compare.outcome import total
 from rooflight.catalog.calibration import engine_named
 from rooflight.errors import RooflightError
+from rooflight.ingest.log import read_log
+from rooflight.scenario.definite import scenario
 from rooflight.serve import formulas
 from rooflight.serve import mix as mixes
 from rooflight.serve.metrics import bends
-from rooflight.serve.scenario import scenario
-from rooflight.spec.mix import Requests
-from rooflight.spec.workload import Workload
+from rooflight.values.mix import Requests
+from rooflight.values.workload import Workload
 
 ROUNDING = 1 + 1e-9
 requests = st.lists(st.tuples(st.integers(1, 20_000), st.integers(0, 2000), st.floats(0, 0.99)), min_size=1, max_size=6)

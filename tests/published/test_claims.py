@@ -23,8 +23,8 @@ import pytest
 import rooflight
 from rooflight.catalog import accelerators
 from rooflight.roofline.formulas import attainable_flop_per_s, memory_s, ridge_flop_per_byte
-from rooflight.spec.accelerator import Accelerator
-from rooflight.spec.formats import format_named
+from rooflight.values.accelerator import Accelerator
+from rooflight.values.formats import format_named
 from rooflight.work.count import cache_elements, streamed_weight_bytes
 from rooflight.work.formulas import gemm
 from rooflight.work.storage import element_bytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rooflight.catalog import accelerators
-from rooflight.spec.accelerator import Accelerator
+from rooflight.values.accelerator import Accelerator
 
 # bf16 (fp16 where there is none) FLOP a unit and clock, fp32 accumulation; the clock where it is not the entry's boost
 EXACT = [

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.spec.accelerator import Accelerator, Assumed
-from rooflight.spec.model import (
+from rooflight.values.accelerator import Accelerator, Assumed
+from rooflight.values.model import (
     Attention,
     Experts,
     LatentAttention,

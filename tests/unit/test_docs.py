@@ -17,16 +17,16 @@ from rooflight.catalog.config.names import ALIASES
 from rooflight.catalog.config.registry import FAMILIES, TOWER_FAMILIES
 from rooflight.cli.app import COMMANDS, app
 from rooflight.errors import RooflightError
-from rooflight.spec.formats import FORMATS
+from rooflight.values.formats import FORMATS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 DOCUMENTS = (
-    "rooflight.spec.analysis.Analysis",
+    "rooflight.values.analysis.Analysis",
     "rooflight.show.sweep.Summary",
-    "rooflight.spec.moves.Moves",
+    "rooflight.values.moves.Moves",
     "rooflight.show.sweep.Row",
-    "rooflight.spec.comparison.Comparison",
+    "rooflight.values.comparison.Comparison",
     "rooflight.show.models.Listing",
     "rooflight.show.models.Page",
     "rooflight.show.accelerators.Listing",
@@ -140,7 +140,7 @@ def test_every_public_name_is_explained():
 
 
 def test_every_sweep_column_and_block_field_is_explained():
-    from rooflight.spec.sweep import SweepBlock
+    from rooflight.values.sweep import SweepBlock
 
     explained = ticked(page("python.md"))
     sweep = rooflight.sweep("HuggingFaceTB/SmolLM2-135M", "h100-sxm", {"batch": [1, 2]})

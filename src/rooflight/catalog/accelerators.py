@@ -17,8 +17,8 @@ import msgspec
 
 from rooflight.catalog import card
 from rooflight.errors import BadConfig, BadInput, UnknownName
-from rooflight.spec.accelerator import Accelerator
 from rooflight.units import to_base
+from rooflight.values.accelerator import Accelerator
 
 _HERE = Path(__file__).parent
 _FOLDER = _HERE / "accelerators"

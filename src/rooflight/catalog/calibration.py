@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from rooflight.errors import BadConfig, UnknownName
-from rooflight.spec.calibration import Calibration, Engine
+from rooflight.values.calibration import Calibration, Engine
 
 _FOLDER = Path(__file__).parent / "calibration"
 _DEFAULT = "default"

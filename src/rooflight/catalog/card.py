@@ -11,8 +11,8 @@ import re
 from typing import Any, NoReturn
 
 from rooflight.errors import BadConfig
-from rooflight.spec.accelerator import Accelerator, Assumed, Fact, Link
 from rooflight.units import to_base
+from rooflight.values.accelerator import Accelerator, Assumed, Fact, Link
 
 DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "fp6", "fp4", "int8", "int4")
 

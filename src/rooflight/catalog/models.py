@@ -20,7 +20,7 @@ import msgspec
 
 from rooflight.catalog.config import model_from_dict, read_model
 from rooflight.errors import BadConfig, BadInput, MissingExtra, UnknownName
-from rooflight.spec.model import Model
+from rooflight.values.model import Model
 
 _FOLDER = Path(__file__).parent / "models"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")

@@ -12,8 +12,8 @@ from rooflight.cli.app import HELP_NAMES, Command
 from rooflight.cli.output import Answer, Output, emit, output_options
 from rooflight.cli.values import Amount, one_of
 from rooflight.errors import BadInput
-from rooflight.spec.accelerator import Accelerator
 from rooflight.units import to_base
+from rooflight.values.accelerator import Accelerator
 
 
 @click.command("accelerators", cls=Command, context_settings=HELP_NAMES)

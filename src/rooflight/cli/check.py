@@ -15,11 +15,11 @@ from rooflight.cli.values import Amount
 from rooflight.errors import BadInput
 
 if TYPE_CHECKING:
-    from rooflight.advise.table import Table
+    from rooflight.ingest.table import Table
     from rooflight.show.blocks import Block
     from rooflight.show.charts.chart import Chart
     from rooflight.show.data import Rows
-    from rooflight.spec.measurement import Verdict
+    from rooflight.values.measurement import Verdict
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -98,7 +98,7 @@ def _claim(
             want="FILE.csv, or --model, --on and a claimed value such as --output-tok-s 300",
             try_this="rooflight check --help",
         )
-    from rooflight.spec.measurement import LEAST_VALUE, MOST_VALUE
+    from rooflight.values.measurement import LEAST_VALUE, MOST_VALUE
 
     for name, value in values.items():
         if not LEAST_VALUE <= value <= MOST_VALUE:
@@ -106,7 +106,7 @@ def _claim(
                 "nothing takes no time, and no speed is no claim" if value == 0 else "no measurement is such a value",
                 where=f"--{name.replace('_', '-')}", got=value, want=f"{LEAST_VALUE:g} to {MOST_VALUE:g}",
             )  # fmt: skip
-    from rooflight.advise.claims import judge
+    from rooflight.answers.check.claims import judge
     from rooflight.library import make_scenario
     from rooflight.show import check as show
     from rooflight.show.data import write_json
@@ -129,8 +129,8 @@ def _claim(
 
 
 def _file(file: str, configs: tuple[str, ...], output: Output) -> int:
-    from rooflight.advise.check import open_table
-    from rooflight.advise.names import Names
+    from rooflight.answers.check.judge import open_table
+    from rooflight.answers.check.names import Names
 
     names = Names(configs)
     with open_table(file) as table:
@@ -143,17 +143,17 @@ class _Watched:
     """A file's verdicts as they pass, counted on their way into whichever form."""
 
     def __init__(self, table: Table, names: Any) -> None:
-        from rooflight.advise.tally import Counts
+        from rooflight.answers.check.tally import Counts
 
         self.table, self.names, self.counts = table, names, Counts()
 
     def verdicts(self) -> Iterator[Verdict]:
-        from rooflight.advise.check import asked_of_table, check_rows
+        from rooflight.answers.check.judge import asked_of_table, check_rows
 
         return self.counts.over(check_rows(asked_of_table(self.table), self.names))
 
     def sentence(self) -> str:
-        from rooflight.advise.tally import answer
+        from rooflight.answers.check.tally import answer
 
         return answer(self.counts.tally())
 

@@ -29,7 +29,7 @@ def accelerators(_ctx: click.Context, _param: click.Parameter, incomplete: str) 
 
 def formats(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Number formats, after commas too."""
-    from rooflight.spec.formats import FORMATS
+    from rooflight.values.formats import FORMATS
 
     before, comma, last = incomplete.rpartition(",")
     return _starting(FORMATS, last, before + comma)

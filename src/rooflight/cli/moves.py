@@ -12,11 +12,11 @@ from rooflight.cli.output import Answer, Output, emit, output_options
 from rooflight.cli.values import Amount, Choice, Names, Share, Whole
 
 if TYPE_CHECKING:
-    from rooflight.serve.scenario import Scenario
+    from rooflight.scenario.definite import Scenario
     from rooflight.show.blocks import Block
     from rooflight.show.charts.chart import Chart
     from rooflight.show.data import Rows
-    from rooflight.spec.analysis import Analysis
+    from rooflight.values.analysis import Analysis
 
 _GRANTED = ("acceptance", "draft_share", "hit_rate", "speculative_tokens")
 
@@ -93,7 +93,7 @@ def command(
 
 def _arrows(sc: Scenario, objective: str) -> tuple[Analysis, Analysis | None]:
     """The analysis as it is, and with the best settings of the same machine."""
-    from rooflight.advise.moves.report import improved
+    from rooflight.answers.moves.report import improved
     from rooflight.serve.analyze import analyze
 
     after = improved(sc, objective)

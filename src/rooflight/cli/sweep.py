@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rooflight.show.charts.chart import Chart
     from rooflight.show.data import Rows
     from rooflight.show.sweep import Summary
-    from rooflight.spec.sweep import SweepBlock
+    from rooflight.values.sweep import SweepBlock
 
 _AXES = tuple(option.field for option in options.SHARED if option.axis)
 
@@ -89,7 +89,7 @@ class _Watched:
 
 def split_axes(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
     """(fields with one value, axes with several); the ends of an axis are checked as a single value would be."""
-    from rooflight.spec.workload import Workload
+    from rooflight.values.workload import Workload
 
     fixed: dict[str, Any] = {}
     axes: dict[str, Sequence[Any]] = {}

@@ -1,6 +1,6 @@
 """What a well-run engine gets: a floor, then memory and compute joined by a p-norm, each with an efficiency.
 
-Pure functions of plain numbers or arrays. The coefficients come with a fit (spec.calibration), the rates from the
+Pure functions of plain numbers or arrays. The coefficients come with a fit (values.calibration), the rates from the
 datasheet. Memory time may use the last-level cache only as far as `cached` says: in a step of a real model that is 0
 unless the step's bytes fit the cache. Source of all forms: fitted to aiconfigurator-core's kernel tables by
 calibration/fit_kernels.py; the errors are in catalog/calibration and in calibration/kernels_report.md.
@@ -15,7 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from rooflight.numeric import Number, maximum, minimum
-from rooflight.spec.calibration import DecodeFit, ElementwiseFit, GemmFit, LinkFit, PrefillFit
+from rooflight.values.calibration import DecodeFit, ElementwiseFit, GemmFit, LinkFit, PrefillFit
 
 # The matrix units take at least this many rows at once; fewer leave them idle.
 LEAST_ROWS = 16

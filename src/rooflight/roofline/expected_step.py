@@ -11,9 +11,9 @@ import msgspec
 from rooflight.numeric import Number, maximum, minimum
 from rooflight.roofline import expected, formulas
 from rooflight.roofline.rates import Rates
-from rooflight.spec.calibration import Calibration, DecodeFit, Engine, GemmFit, LinkFit, PrefillFit
-from rooflight.spec.formats import FORMATS
-from rooflight.spec.work import Exchange, Gemm, Operator, Scores
+from rooflight.values.calibration import Calibration, DecodeFit, Engine, GemmFit, LinkFit, PrefillFit
+from rooflight.values.formats import FORMATS
+from rooflight.values.work import Exchange, Gemm, Operator, Scores
 
 # Compute units taken where an entry names none: those of a large GPU.
 COMPUTE_UNITS = 128

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from rooflight.errors import MissingFact
-from rooflight.spec.accelerator import Accelerator
+from rooflight.values.accelerator import Accelerator
 from rooflight.work.layout import Layout
 
 # The next wider format a product runs in where the hardware has no path for the first.

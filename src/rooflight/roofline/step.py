@@ -5,8 +5,8 @@ from __future__ import annotations
 from rooflight.numeric import Number, index_of_largest, maximum
 from rooflight.roofline import formulas
 from rooflight.roofline.rates import Rates
-from rooflight.spec.steptime import OperatorTime, StepTime
-from rooflight.spec.work import Operator
+from rooflight.values.steptime import OperatorTime, StepTime
+from rooflight.values.work import Operator
 from rooflight.work.step import total
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from rooflight.catalog.calibration import engine_named
 from rooflight.roofline.rates import hardware_format, ridges
+from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve import phases
 from rooflight.serve.answer import answer
 from rooflight.serve.expected import (
@@ -20,8 +21,8 @@ from rooflight.serve.expected import (
     served,
 )
 from rooflight.serve.memory import memory
-from rooflight.serve.scenario import Scenario, context_tokens
-from rooflight.spec.analysis import (
+from rooflight.units import whole
+from rooflight.values.analysis import (
     AcceleratorBlock,
     Analysis,
     Bytes,
@@ -34,9 +35,8 @@ from rooflight.spec.analysis import (
     Span,
     Step,
 )
-from rooflight.spec.calibration import Engine
-from rooflight.spec.steptime import BOUNDS, OperatorTime
-from rooflight.units import whole
+from rooflight.values.calibration import Engine
+from rooflight.values.steptime import BOUNDS, OperatorTime
 from rooflight.work import count
 from rooflight.work.storage import element_bytes
 

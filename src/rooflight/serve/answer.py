@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from rooflight.errors import BadInput, MissingFact
+from rooflight.scenario.definite import Scenario, context_tokens, scenario
 from rooflight.serve.memory import memory
-from rooflight.serve.scenario import Scenario, context_tokens, scenario
-from rooflight.spec.analysis import MemoryBlock, Phase
-from rooflight.spec.deployment import Deployment
-from rooflight.spec.workload import Workload
 from rooflight.units import round_significant, scaled
+from rooflight.values.analysis import MemoryBlock, Phase
+from rooflight.values.deployment import Deployment
+from rooflight.values.workload import Workload
 
 _WORDS = {
     "compute": "compute-bound",

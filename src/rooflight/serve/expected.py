@@ -7,11 +7,11 @@ import msgspec
 from rooflight.catalog.calibration import calibration
 from rooflight.numeric import Number, maximum, minimum
 from rooflight.roofline.expected_step import Parts, Setting, cached_share, parts, step_s
+from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve.memory import device_sequence_bytes, max_batch, room
 from rooflight.serve.phases import PhaseTime
-from rooflight.serve.scenario import Scenario, context_tokens
-from rooflight.spec.accelerator import Accelerator
-from rooflight.spec.calibration import Engine
+from rooflight.values.accelerator import Accelerator
+from rooflight.values.calibration import Engine
 from rooflight.work import step as steps
 from rooflight.work.layout import share_out
 
@@ -266,7 +266,7 @@ def batch_run(sc: Scenario, engine: Engine) -> tuple[Expected, Expected]:
 
 
 def expected_of(sc: Scenario, engine: Engine, *, phase: str, metric: str) -> Expected:
-    """Expected seconds of what a metric of a measurement times (spec.measurement), at the scenario's numbers.
+    """Expected seconds of what a metric of a measurement times (values.measurement), at the scenario's numbers.
 
     decode: one step; prefill, and ttft of a batch: the prompts together; e2e_offline: prefill, then all decode steps;
     e2e_server: the steady state of serving; a rate of all counts what runs, since those that wait get no tokens.

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import msgspec
 
 from rooflight.roofline.rates import ridges
+from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve import phases
 from rooflight.serve.memory import max_batch, room
-from rooflight.serve.scenario import Scenario, context_tokens
-from rooflight.spec.steptime import BOUNDS, StepTime
-from rooflight.spec.sweep import Landmarks
+from rooflight.values.steptime import BOUNDS, StepTime
+from rooflight.values.sweep import Landmarks
 
 LARGEST_BATCH = 1 << 20
 # The knee: doubling the batch there gains less than half of a doubling.

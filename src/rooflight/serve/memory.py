@@ -6,10 +6,10 @@ import msgspec
 
 from rooflight.errors import MissingFact
 from rooflight.numeric import Number, ceil, floor, maximum, minimum
-from rooflight.serve.scenario import PREFILL_CHUNK_TOKENS, Scenario
-from rooflight.spec.analysis import MemoryBlock
-from rooflight.spec.model import Attention, LatentAttention, Model
+from rooflight.scenario.definite import PREFILL_CHUNK_TOKENS, Scenario
 from rooflight.units import whole
+from rooflight.values.analysis import MemoryBlock
+from rooflight.values.model import Attention, LatentAttention, Model
 from rooflight.work.count import (
     cache_elements,
     horizon,

@@ -10,15 +10,15 @@ from rooflight.catalog.calibration import engine_named
 from rooflight.errors import UnknownName
 from rooflight.numeric import Number, floor, is_plain, maximum, minimum
 from rooflight.roofline.formulas import largest
+from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve import phases
 from rooflight.serve.expected import expected_of
 from rooflight.serve.memory import room
-from rooflight.serve.scenario import Scenario, context_tokens
-from rooflight.spec.analysis import Span
-from rooflight.spec.calibration import Engine
-from rooflight.spec.measurement import METRICS, Measurement
-from rooflight.spec.model import Attention, LatentAttention
 from rooflight.units import to_base
+from rooflight.values.analysis import Span
+from rooflight.values.calibration import Engine
+from rooflight.values.measurement import METRICS, Measurement
+from rooflight.values.model import Attention, LatentAttention
 
 _MS = to_base(1, "ms")
 # Contexts at which the steps of a request are evaluated where their time is no straight line of the context.

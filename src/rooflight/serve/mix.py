@@ -8,13 +8,13 @@ import msgspec
 import numpy as np
 
 from rooflight.numeric import Number, index_of_largest
+from rooflight.scenario.definite import Scenario
 from rooflight.serve import formulas, phases
 from rooflight.serve.expected import expected_decode, expected_prefill, ordered
 from rooflight.serve.phases import PhaseTime
-from rooflight.serve.scenario import Scenario
-from rooflight.spec.analysis import Span
-from rooflight.spec.calibration import Engine
-from rooflight.spec.mix import Lengths, Mix, Requests
+from rooflight.values.analysis import Span
+from rooflight.values.calibration import Engine
+from rooflight.values.mix import Lengths, Mix, Requests
 
 # Places of a request's decode steps that stand for all of them, where a step is no straight line of its context.
 _PLACES = 64
@@ -32,7 +32,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     step            ceiling, roofline and expected seconds of the step
     steps, sharers  steps of a request, and the requests that share each
     compute_s ... launch_s      what each resource alone takes of a step at its ceiling; weights_s: reading weights
-    bound           index into spec.steptime.BOUNDS of the largest
+    bound           index into values.steptime.BOUNDS of the largest
     time            of the steps, as the phase gives them
     """
 

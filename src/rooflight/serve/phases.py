@@ -9,10 +9,10 @@ import msgspec
 from rooflight.numeric import Number, is_plain
 from rooflight.roofline.rates import hardware_format
 from rooflight.roofline.step import step_time
-from rooflight.serve.scenario import Scenario, context_tokens
-from rooflight.spec.model import Attention
-from rooflight.spec.steptime import StepTime
-from rooflight.spec.work import Operator, Work
+from rooflight.scenario.definite import Scenario, context_tokens
+from rooflight.values.model import Attention
+from rooflight.values.steptime import StepTime
+from rooflight.values.work import Operator, Work
 from rooflight.work import step as steps
 from rooflight.work.layout import Layout, Share, share_out
 

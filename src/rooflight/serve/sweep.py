@@ -13,17 +13,17 @@ from rooflight.catalog.calibration import engine_named
 from rooflight.errors import BadInput, UnknownName
 from rooflight.numeric import ceil
 from rooflight.roofline.rates import ridges
+from rooflight.scenario.definite import Scenario, context_tokens, scenario
 from rooflight.serve import phases
 from rooflight.serve.expected import expected_decode, expected_prefill, ordered
 from rooflight.serve.landmarks import landmarks
 from rooflight.serve.memory import max_batch, room
-from rooflight.serve.scenario import Scenario, context_tokens, scenario
-from rooflight.spec.accelerator import Accelerator
-from rooflight.spec.deployment import Deployment
-from rooflight.spec.model import Model
-from rooflight.spec.shown import Shown
-from rooflight.spec.sweep import Landmarks, SweepBlock
-from rooflight.spec.workload import Workload
+from rooflight.values.accelerator import Accelerator
+from rooflight.values.deployment import Deployment
+from rooflight.values.model import Model
+from rooflight.values.shown import Shown
+from rooflight.values.sweep import Landmarks, SweepBlock
+from rooflight.values.workload import Workload
 
 # Axes whose values are arrays, in the order of the grid's dimensions; each takes one dimension.
 GRID_AXES = ("batch", "prefill_batch", "isl", "osl", "context")
@@ -96,7 +96,7 @@ class Sweep(Shown):
         return tuple(landmarks(msgspec.structs.replace(sc, workload=load)) for sc in self.scenarios for load in loads)
 
     def columns(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Every point as flat arrays by name: bound is an index into spec.steptime.BOUNDS; times are seconds."""
+        """Every point as flat arrays by name: bound is an index into values.steptime.BOUNDS; times are seconds."""
         parts: dict[str, list[np.ndarray[Any, Any]]] = {}
         for block in self:
             for name, values in _block_columns(block).items():

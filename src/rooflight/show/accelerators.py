@@ -11,7 +11,7 @@ from rooflight.roofline.rates import ridges
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
-from rooflight.spec.accelerator import Accelerator, Assumed, Fact, Link
+from rooflight.values.accelerator import Accelerator, Assumed, Fact, Link
 
 LIST_SCHEMA = "rooflight.accelerators/1"
 ONE_SCHEMA = "rooflight.accelerator/1"

@@ -1,4 +1,4 @@
-"""The answer of `analyze` as blocks, and as flat rows for CSV. Its JSON is the value itself (spec.analysis)."""
+"""The answer of `analyze` as blocks, and as flat rows for CSV. Its JSON is the value itself (values.analysis)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Drawing, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
 from rooflight.show.roof import Dot, Flat, draw
-from rooflight.spec.analysis import Analysis, MemoryBlock, OperatorBlock, Phase, Request, ServedBlock, Span
 from rooflight.units import to_base
+from rooflight.values.analysis import Analysis, MemoryBlock, OperatorBlock, Phase, Request, ServedBlock, Span
 
 # Operators are listed one by one until they cover this share of a phase's roofline time.
 COVERED = 0.95

@@ -1,8 +1,8 @@
 """The answer of `check`: the document rooflight.check/1, the input's columns with ours behind them, and the few rows
 that matter as text.
 
-The JSON document: schema, rows (one a row of the input, the fields of spec.measurement.Verdict), then summary (Tally),
-notes and answer, which are known only when all rows have passed.
+The JSON document: schema, rows (one a row of the input, the fields of values.measurement.Verdict), then summary
+(Tally), notes and answer, which are known only when all rows have passed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import msgspec
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, encode
-from rooflight.spec.measurement import SCHEMA, Report, Tally, Verdict
 from rooflight.units import round_significant
+from rooflight.values.measurement import SCHEMA, Report, Tally, Verdict
 
 # What CSV appends to the input's columns; an input column of such a name is passed on as input_NAME.
 APPENDED = ("ceiling", "expected", "low", "high", "over_ceiling", "verdict", "reason")

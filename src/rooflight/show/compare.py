@@ -1,4 +1,4 @@
-"""The answer of `compare` as text and as rows; its JSON is rooflight.comparison/1 (spec.comparison) as it stands."""
+"""The answer of `compare` as text and as rows; its JSON is rooflight.comparison/1 (values.comparison) as it stands."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from rooflight.advise.sentence import tokens
+from rooflight.answers.compare.sentence import tokens
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
-from rooflight.spec.analysis import Span
-from rooflight.spec.comparison import Compared, Comparison, Ratio, Stretch
 from rooflight.units import round_significant, to_base
+from rooflight.values.analysis import Span
+from rooflight.values.comparison import Compared, Comparison, Ratio, Stretch
 
 _PARTS = ("hardware", "memory", "prefill", "decode", "request", "equal_at")
 # What is won along the ratio, as text says it; the others are in the JSON.

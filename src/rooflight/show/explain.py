@@ -11,12 +11,12 @@ import msgspec
 
 from rooflight.errors import UnknownName
 from rooflight.roofline.rates import hardware_format
+from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve import phases
-from rooflight.serve.scenario import Scenario, context_tokens
 from rooflight.show import numbers
-from rooflight.spec.steptime import BOUNDS, OperatorTime
-from rooflight.spec.work import Exchange, Gemm, Operator, Scores
 from rooflight.units import round_significant, scaled, whole
+from rooflight.values.steptime import BOUNDS, OperatorTime
+from rooflight.values.work import Exchange, Gemm, Operator, Scores
 
 _ABOUT = {
     "linear": "a matrix product: weights are read once however many tokens there are, arithmetic grows with them",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.spec.model import Attention, Experts, LatentAttention, Layer, Mixer, Recurrent
+from rooflight.values.model import Attention, Experts, LatentAttention, Layer, Mixer, Recurrent
 from rooflight.work import count
 
 
 class AttentionPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """kind: "mha", "gqa", "mqa" (by its KV heads), "mla" (latent) or "cross". Reach as in spec.model.Reach.
+    """kind: "mha", "gqa", "mqa" (by its KV heads), "mla" (latent) or "cross". Reach as in values.model.Reach.
 
     cache_elements  elements cached a position and layer
     """

@@ -13,9 +13,9 @@ from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
 from rooflight.show.layers import LayerPlan, layer_plan
-from rooflight.spec.analysis import ModelBlock
-from rooflight.spec.model import Model
 from rooflight.units import whole
+from rooflight.values.analysis import ModelBlock
+from rooflight.values.model import Model
 from rooflight.work import count
 
 LIST_SCHEMA = "rooflight.models/1"

@@ -9,8 +9,8 @@ import msgspec
 
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
-from rooflight.spec.moves import GAIN_OF, Combined, Dot, Gain, Move, Moves, Outcome
 from rooflight.units import round_significant, scaled
+from rooflight.values.moves import GAIN_OF, Combined, Dot, Gain, Move, Moves, Outcome
 
 _HEADINGS = {
     "settings": "On the same machine:",

@@ -10,7 +10,7 @@ The JSON document:
     points          how many rows
     assumptions     as in analyze
     warnings        as in analyze
-    landmarks       one a deployment (spec.sweep.Landmarks): accelerator, devices, tp, weights, kv_cache, context,
+    landmarks       one a deployment (values.sweep.Landmarks): accelerator, devices, tp, weights, kv_cache, context,
                     ridge_batch, compute_batch, knee_batch (null: not below 2^20 sequences), kv_limit
     rows            one a point: the fields of Row, nested ones as in analyze
 
@@ -30,9 +30,9 @@ import msgspec
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, encode
-from rooflight.spec.analysis import Bytes
-from rooflight.spec.steptime import BOUNDS
-from rooflight.spec.sweep import Landmarks, SweepBlock
+from rooflight.values.analysis import Bytes
+from rooflight.values.steptime import BOUNDS
+from rooflight.values.sweep import Landmarks, SweepBlock
 
 if TYPE_CHECKING:
     from rooflight.serve.sweep import Sweep

@@ -14,17 +14,17 @@ from fastapi.responses import Response
 
 from rooflight import __version__
 from rooflight.catalog import accelerators, models
+from rooflight.scenario.definite import CACHE_FORMATS
 from rooflight.serve.analyze import analyze
-from rooflight.serve.scenario import CACHE_FORMATS
 from rooflight.show.analysis import rows as csv_rows
 from rooflight.show.data import write_csv
 from rooflight.show.explain import explain
-from rooflight.spec.formats import FORMATS
 from rooflight.studio import drawings, problems
 from rooflight.studio import picture as pictures
 from rooflight.studio.presets import PRESETS
 from rooflight.studio.question import Name, Question
 from rooflight.studio.state import LONGEST, query_of, read_query
+from rooflight.values.formats import FORMATS
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": problems.Problems, "description": "The body is no JSON."},

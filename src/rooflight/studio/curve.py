@@ -8,11 +8,11 @@ import msgspec
 import numpy as np
 
 from rooflight.catalog.calibration import engine_named
+from rooflight.scenario.definite import Scenario
 from rooflight.serve import phases
 from rooflight.serve.expected import expected_step, ordered
 from rooflight.serve.memory import room
-from rooflight.serve.scenario import Scenario
-from rooflight.spec.steptime import BOUNDS
+from rooflight.values.steptime import BOUNDS
 
 LARGEST_DRAWN = 4096
 # Drawn batches an octave: close enough for a smooth line.

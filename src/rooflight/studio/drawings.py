@@ -17,9 +17,9 @@ from rooflight.show.charts.roofline import roofline, rows
 from rooflight.show.charts.series import Line, Lines
 from rooflight.show.charts.theme import Look
 from rooflight.show.sweep import OpenSpan
-from rooflight.spec.analysis import Analysis
-from rooflight.spec.sweep import Landmarks
 from rooflight.studio.curve import Curve
+from rooflight.values.analysis import Analysis
+from rooflight.values.sweep import Landmarks
 
 EXPORT_WIDTH = 1000
 SMALL_HEIGHT = 380

@@ -7,18 +7,18 @@ from typing import Any
 import msgspec
 
 from rooflight.errors import RooflightError
+from rooflight.scenario.definite import Scenario
 from rooflight.serve.analyze import analyze
 from rooflight.serve.landmarks import landmarks
-from rooflight.serve.scenario import Scenario
 from rooflight.show.charts.place import Datasets
-from rooflight.spec.analysis import Analysis
-from rooflight.spec.sweep import Landmarks
 from rooflight.studio import commands, problems
 from rooflight.studio.curve import Curve, curve
 from rooflight.studio.drawings import Card, Place, along_batch, drawn, exported
 from rooflight.studio.kept import Kept, digest
 from rooflight.studio.question import Question, cards_of, model_of, scenario_of
 from rooflight.studio.state import query_of
+from rooflight.values.analysis import Analysis
+from rooflight.values.sweep import Landmarks
 
 _curves: Kept[Curve] = Kept(256)
 _landmarks: Kept[Landmarks] = Kept(512)

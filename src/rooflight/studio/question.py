@@ -14,12 +14,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from rooflight.catalog import accelerators, models
 from rooflight.catalog.config import model_from_dict
 from rooflight.errors import BadInput
-from rooflight.serve.scenario import Scenario, scenario
-from rooflight.spec.accelerator import Accelerator
-from rooflight.spec.deployment import Deployment
-from rooflight.spec.model import Model
-from rooflight.spec.workload import Workload
+from rooflight.scenario.definite import Scenario, scenario
 from rooflight.studio.kept import Kept, digest
+from rooflight.values.accelerator import Accelerator
+from rooflight.values.deployment import Deployment
+from rooflight.values.model import Model
+from rooflight.values.workload import Workload
 
 MOST_CARDS = 4
 MOST_BATCH = 1 << 16

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rooflight.spec.formats import Format, format_named
-from rooflight.spec.model import Attention, LatentAttention, Layer, Linear, Mixer, Model, Recurrent
+from rooflight.values.formats import Format, format_named
+from rooflight.values.model import Attention, LatentAttention, Layer, Linear, Mixer, Model, Recurrent
 from rooflight.work.storage import element_bytes, linear_bytes
 
 
@@ -72,7 +72,7 @@ def parts(model: Model) -> dict[str, int]:
 def stored_format(linear: Linear, override: Format | None) -> Format:
     """The format a matrix is kept in: its own, unless the deployment asks for another.
 
-    A pinned matrix (lm_head, router) then takes what checkpoints in that format keep it in (spec.formats): its own
+    A pinned matrix (lm_head, router) then takes what checkpoints in that format keep it in (values.formats): its own
     type, but no more than 16 bits beside quantised weights; another where the whole checkpoint is cast or converted.
     """
     if override is None:

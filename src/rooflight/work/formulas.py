@@ -7,7 +7,7 @@ The Check lines run as tests.
 from __future__ import annotations
 
 from rooflight.numeric import Number, maximum, minimum
-from rooflight.spec.work import Work
+from rooflight.values.work import Work
 
 
 def gemm(

@@ -6,7 +6,7 @@ import msgspec
 
 from rooflight.errors import BadInput
 from rooflight.numeric import Number, minimum
-from rooflight.spec.model import Attention, LatentAttention, Linear, Model, Recurrent
+from rooflight.values.model import Attention, LatentAttention, Linear, Model, Recurrent
 
 
 class Layout(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import msgspec
 
 from rooflight.numeric import Number, floor
-from rooflight.spec.model import Attention, Indexer, LatentAttention, Mixer, Reach, Recurrent
-from rooflight.spec.work import Operator, Scores, Shape, Work
+from rooflight.values.model import Attention, Indexer, LatentAttention, Mixer, Reach, Recurrent
+from rooflight.values.work import Operator, Scores, Shape, Work
 from rooflight.work import formulas, reach
 from rooflight.work.count import state_bytes
 from rooflight.work.layout import Layout, kv_share

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.spec.formats import Format, arithmetic
+from rooflight.values.formats import Format, arithmetic
 
 # 16-bit types, of which activations may name another than the weights'.
 _HALVES = ("bf16", "fp16")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rooflight.numeric import Number, floor, minimum
-from rooflight.spec.model import Reach
+from rooflight.values.model import Reach
 
 
 def triangle(tokens: Number) -> Number:

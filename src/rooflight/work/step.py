@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import msgspec
 
 from rooflight.numeric import Number
-from rooflight.spec.formats import Format, format_named
-from rooflight.spec.model import Attention, Experts, Layer, Linear, Model
-from rooflight.spec.work import Exchange, Gemm, Operator, Work
+from rooflight.values.formats import Format, format_named
+from rooflight.values.model import Attention, Experts, Layer, Linear, Model
+from rooflight.values.work import Exchange, Gemm, Operator, Work
 from rooflight.work import formulas
 from rooflight.work.count import stored_format, table_format, vector_format
 from rooflight.work.layout import Layout, kv_share, local_sizes

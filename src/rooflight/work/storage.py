@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from math import ceil
 
-from rooflight.spec.formats import Format, format_named
-from rooflight.spec.model import Linear
+from rooflight.values.formats import Format, format_named
+from rooflight.values.model import Linear
 
 
 def matrix_bytes(*, inputs: int, outputs: int, groups: int, form: Format) -> float:
@@ -16,7 +16,7 @@ def matrix_bytes(*, inputs: int, outputs: int, groups: int, form: Format) -> flo
     with elements = inputs x outputs / groups, and blocks = ceil(inputs / block_inputs) x
     ceil(outputs / block_outputs), a size of 0 meaning the whole dimension.
 
-    Source: the packings named in spec.formats. Leaves out: padding to whole words, file headers.
+    Source: the packings named in values.formats. Leaves out: padding to whole words, file headers.
     Check: inputs 4096, outputs 4096, groups 1, form int4-g128 -> 8 912 896 (4.25 bits a weight).
     """
     elements = inputs * outputs / groups

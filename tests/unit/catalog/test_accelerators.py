@@ -13,7 +13,7 @@ import pytest
 
 from rooflight.catalog import accelerators, card
 from rooflight.errors import BadConfig, BadInput, RooflightError, UnknownName
-from rooflight.spec.accelerator import Accelerator
+from rooflight.values.accelerator import Accelerator
 
 FOLDER = Path(accelerators.__file__).parent
 MINIMAL = """

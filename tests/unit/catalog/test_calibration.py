@@ -10,7 +10,7 @@ import pytest
 
 from rooflight.catalog import accelerators, calibration
 from rooflight.errors import BadConfig
-from rooflight.spec.calibration import Calibration, LinkFit
+from rooflight.values.calibration import Calibration, LinkFit
 
 FOLDER = Path(calibration.__file__).parent / "calibration"
 CATALOG = sorted({card.family for card in accelerators.all_accelerators()})

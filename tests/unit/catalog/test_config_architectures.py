@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from effort import examples
 from rooflight.catalog.config import model_from_dict
 from rooflight.errors import RooflightError
-from rooflight.spec.model import Attention, LatentAttention, Linear, Model
+from rooflight.values.model import Attention, LatentAttention, Linear, Model
 from rooflight.work import count
 
 TOKENS = 128

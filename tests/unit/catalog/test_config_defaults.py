@@ -11,7 +11,7 @@ import pytest
 from rooflight.catalog import models
 from rooflight.catalog.config import model_from_dict
 from rooflight.errors import BadConfig
-from rooflight.spec.model import Model
+from rooflight.values.model import Model
 
 BASE = {
     "hidden_size": 2048,

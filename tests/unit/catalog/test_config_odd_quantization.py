@@ -9,7 +9,7 @@ import pytest
 
 from rooflight.catalog.config import model_from_dict
 from rooflight.errors import BadConfig, UnknownName
-from rooflight.spec.model import Model
+from rooflight.values.model import Model
 
 DENSE = {
     "model_type": "llama",

@@ -8,8 +8,8 @@ import pytest
 
 from rooflight.catalog.config import model_from_dict
 from rooflight.errors import BadConfig, UnknownName
-from rooflight.spec.formats import format_named
-from rooflight.spec.model import Linear, Model
+from rooflight.values.formats import format_named
+from rooflight.values.model import Linear, Model
 
 DENSE = {
     "model_type": "llama",

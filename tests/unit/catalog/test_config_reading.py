@@ -9,7 +9,7 @@ import pytest
 from rooflight.catalog.config import model_from_dict
 from rooflight.catalog.config.registry import FAMILIES, reader_of
 from rooflight.errors import BadConfig, UnknownName
-from rooflight.spec.model import Model
+from rooflight.values.model import Model
 from rooflight.work import count
 
 LLAMA = {

@@ -10,7 +10,7 @@ import pytest
 from conformance import oracle_terms
 from rooflight.catalog.config import model_from_dict
 from rooflight.errors import BadConfig
-from rooflight.spec.model import Model, Recurrent
+from rooflight.values.model import Model, Recurrent
 from rooflight.work import count
 
 WITNESS = json.loads((Path(__file__).parent / "unusual.json").read_text())["models"]

@@ -9,7 +9,7 @@ import pytest
 
 from rooflight.catalog.config import model_from_dict
 from rooflight.errors import BadConfig
-from rooflight.spec.model import Model
+from rooflight.values.model import Model
 
 WITNESS = json.loads((Path(__file__).parent / "unusual.json").read_text())["models"]
 LLAMA = {

@@ -6,7 +6,7 @@ import pytest
 
 from rooflight.catalog.config import model_from_dict
 from rooflight.errors import BadConfig
-from rooflight.spec.model import Attention, Indexer, Layer, Model, Reach
+from rooflight.values.model import Attention, Indexer, Layer, Model, Reach
 from rooflight.work import count
 
 LLAMA4 = {

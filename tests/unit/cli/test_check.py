@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import rooflight
-from rooflight.spec.measurement import Report, Tally, Verdict
+from rooflight.values.measurement import Report, Tally, Verdict
 
 HEADER = "model,accelerator,metric,value,phase,batch,weights,gpus,tp,reason,mine"
 ROW = "meta-llama/Meta-Llama-3-8B,h100-sxm,output_tok_s_per_user,{},decode,1,bf16,1,1,said before,kept"

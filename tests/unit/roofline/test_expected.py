@@ -13,7 +13,7 @@ import pytest
 
 from rooflight.catalog.calibration import calibration, families
 from rooflight.roofline import expected
-from rooflight.spec.calibration import DecodeFit, ElementwiseFit, EngineFactors, GemmFit, LinkFit, PrefillFit
+from rooflight.values.calibration import DecodeFit, ElementwiseFit, EngineFactors, GemmFit, LinkFit, PrefillFit
 from rooflight.work.formulas import least_touched_experts, touched_experts
 
 # The fits of round numbers that Check lines call `example`.

@@ -8,8 +8,8 @@ import pytest
 from rooflight.catalog import accelerators
 from rooflight.errors import MissingFact
 from rooflight.roofline.rates import WIDER, communicates, hardware_format, rates, ridges
-from rooflight.spec.accelerator import Link
-from rooflight.spec.formats import FORMATS
+from rooflight.values.accelerator import Link
+from rooflight.values.formats import FORMATS
 from rooflight.work.layout import Layout
 from unit.models import card
 

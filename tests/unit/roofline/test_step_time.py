@@ -9,9 +9,9 @@ import pytest
 from rooflight.roofline.formulas import CACHE_REUSE_LIMIT
 from rooflight.roofline.rates import rates
 from rooflight.roofline.step import kernel_ceiling_s, step_time
-from rooflight.spec.accelerator import Link
-from rooflight.spec.steptime import BOUNDS
-from rooflight.spec.work import Operator, Work
+from rooflight.values.accelerator import Link
+from rooflight.values.steptime import BOUNDS
+from rooflight.values.work import Operator, Work
 from rooflight.work.layout import Layout
 from unit.models import card
 

@@ -11,7 +11,7 @@ import pytest
 
 import rooflight
 from rooflight.errors import BadInput, UnknownName
-from rooflight.spec.accelerator import Link
+from rooflight.values.accelerator import Link
 from rooflight.work.count import streamed_weight_bytes
 from unit.models import card, deepseek_v3, llama_3_8b, llama_3_70b, tiny_dense, tiny_hybrid, tiny_mla, tiny_moe
 

@@ -140,7 +140,7 @@ def test_engines_are_found_in_their_era_then_on_their_family_before_others():
 
 @pytest.mark.parametrize("engine", engines(), ids=lambda e: f"{e.id}-{e.family}-{e.era}")
 def test_every_engine_says_what_it_was_fitted_on(engine):
-    """Plausible ranges are checked on reading (spec.calibration)."""
+    """Plausible ranges are checked on reading (values.calibration)."""
     assert "rows" in engine.fitted_on
     assert engine.low < 1 < engine.high
     assert engine.error

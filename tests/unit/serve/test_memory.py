@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from rooflight.errors import MissingFact
+from rooflight.scenario.definite import scenario
 from rooflight.serve.memory import (
     PREFILL_CHUNK_TOKENS,
     device_sequence_bytes,
@@ -15,12 +16,11 @@ from rooflight.serve.memory import (
     memory,
     room,
 )
-from rooflight.serve.scenario import scenario
-from rooflight.spec.accelerator import Link
-from rooflight.spec.deployment import Deployment
-from rooflight.spec.formats import format_named
-from rooflight.spec.model import Reach, Tower
-from rooflight.spec.workload import Workload
+from rooflight.values.accelerator import Link
+from rooflight.values.deployment import Deployment
+from rooflight.values.formats import format_named
+from rooflight.values.model import Reach, Tower
+from rooflight.values.workload import Workload
 from rooflight.work.count import weight_bytes
 from rooflight.work.layout import Layout
 from rooflight.work.numbers import Numbers

@@ -10,8 +10,8 @@ from rooflight.library import make_scenario
 from rooflight.roofline.formulas import largest
 from rooflight.serve import phases
 from rooflight.serve.metrics import Seconds, bends, in_metric, metric_span, row_seconds, saturating_batch
-from rooflight.spec.measurement import METRICS, Measurement
-from rooflight.spec.model import Reach
+from rooflight.values.measurement import METRICS, Measurement
+from rooflight.values.model import Reach
 from unit.models import llama_3_8b, tiny_dense
 
 BATCH, ISL, OSL = 8, 1024, 128

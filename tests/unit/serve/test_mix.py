@@ -8,13 +8,13 @@ import pytest
 
 import rooflight
 from rooflight.catalog.calibration import engine_named
+from rooflight.scenario.definite import scenario
 from rooflight.serve import mix as mixes
 from rooflight.serve.metrics import bends
-from rooflight.serve.scenario import scenario
-from rooflight.spec.deployment import Deployment
-from rooflight.spec.mix import Requests
-from rooflight.spec.model import Reach
-from rooflight.spec.workload import Workload
+from rooflight.values.deployment import Deployment
+from rooflight.values.mix import Requests
+from rooflight.values.model import Reach
+from rooflight.values.workload import Workload
 from unit.models import card, llama_3_8b, tiny_dense
 
 H100 = rooflight.accelerator("h100-sxm")

@@ -9,9 +9,9 @@ import pytest
 import rooflight
 from rooflight.errors import BadInput, UnknownName
 from rooflight.serve.sweep import BLOCK_POINTS
-from rooflight.spec.accelerator import Link
-from rooflight.spec.model import Reach
-from rooflight.spec.steptime import BOUNDS
+from rooflight.values.accelerator import Link
+from rooflight.values.model import Reach
+from rooflight.values.steptime import BOUNDS
 from unit.models import card, deepseek_v3, llama_3_8b, llama_3_70b, tiny_dense, tiny_hybrid, tiny_mla, tiny_moe
 
 LINKED = card(link=Link(name="link", bytes_per_s=10.0), last_level_cache_bytes=300.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rooflight.show import analysis as show
-from rooflight.spec.analysis import OperatorBlock
+from rooflight.values.analysis import OperatorBlock
 
 
 def operator(name: str, share: float) -> OperatorBlock:

@@ -10,7 +10,7 @@ import rooflight
 from rooflight.show import compare as show
 from rooflight.show.blocks import Bullets, Prose, Table
 from rooflight.show.text import write
-from rooflight.spec.analysis import Span
+from rooflight.values.analysis import Span
 
 MODEL = "meta-llama/Meta-Llama-3.1-8B"
 

@@ -10,7 +10,7 @@ import rooflight
 from rooflight.show import models as show
 from rooflight.show.layers import layer_plan
 from rooflight.show.text import write
-from rooflight.spec.model import Attention, Layer, Reach, Recurrent
+from rooflight.values.model import Attention, Layer, Reach, Recurrent
 
 
 def words(model_id: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 import rooflight
 from rooflight.show import sweep as show
-from rooflight.spec.sweep import Landmarks
+from rooflight.values.sweep import Landmarks
 
 MARK = Landmarks(
     accelerator="h100-sxm", devices=4, tp=4, pp=1, ep=1, dp=1, weights="bf16", kv_cache="bf16", isl=1024,

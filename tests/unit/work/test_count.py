@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from rooflight.catalog.models import load
-from rooflight.spec.formats import format_named
-from rooflight.spec.model import Attention, Indexer, Linear, Reach, Tower
+from rooflight.values.formats import format_named
+from rooflight.values.model import Attention, Indexer, Linear, Reach, Tower
 from rooflight.work import count
 from rooflight.work.storage import linear_bytes, matrix_bytes
 from unit.models import (

@@ -12,8 +12,8 @@ import pytest
 
 from rooflight.roofline import formulas as roofline_formulas
 from rooflight.serve import formulas as serve_formulas
-from rooflight.spec.formats import FORMATS, format_named
-from rooflight.spec.model import Linear, Reach
+from rooflight.values.formats import FORMATS, format_named
+from rooflight.values.model import Linear, Reach
 from rooflight.work import formulas, reach, storage
 
 MODULES = (formulas, storage, reach, roofline_formulas, serve_formulas)

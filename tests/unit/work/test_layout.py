@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflight.errors import BadInput
-from rooflight.spec.model import Layer, Linear
+from rooflight.values.model import Layer, Linear
 from rooflight.work.layout import Layout, check_layout, kv_share, local_sizes, share_out
 from unit.models import (
     attention,

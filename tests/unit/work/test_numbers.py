@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rooflight.errors import UnknownName
-from rooflight.spec.formats import FORMATS, SPELLINGS, format_named
+from rooflight.values.formats import FORMATS, SPELLINGS, format_named
 from rooflight.work.numbers import Numbers, product_format
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflight.spec.model import Reach
+from rooflight.values.model import Reach
 from rooflight.work import reach
 
 small = st.integers(1, 12)

@@ -6,9 +6,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from rooflight.spec.formats import format_named
-from rooflight.spec.model import Indexer, Linear, Reach
-from rooflight.spec.work import Work
+from rooflight.values.formats import format_named
+from rooflight.values.model import Indexer, Linear, Reach
+from rooflight.values.work import Work
 from rooflight.work import step
 from rooflight.work.count import streamed_weight_bytes
 from rooflight.work.layout import Layout

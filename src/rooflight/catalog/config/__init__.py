@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rooflight.catalog.config.json_file import read
 from rooflight.catalog.config.reading import model_from_dict
-from rooflight.spec.model import Model
+from rooflight.values.model import Model
 
 __all__ = ["model_from_dict", "read_model"]
 

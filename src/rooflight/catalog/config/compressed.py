@@ -8,7 +8,7 @@ from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.hybrid_parts import Half, assumed, moe, text_of
 from rooflight.catalog.config.registry import Text, reads
 from rooflight.errors import BadConfig
-from rooflight.spec.model import Attention, Indexer, Layer, Linear, Reach
+from rooflight.values.model import Attention, Indexer, Layer, Linear, Reach
 
 _RATES = {"sliding_attention": 0, "compressed_sparse_attention": 4, "heavily_compressed_attention": 128}
 

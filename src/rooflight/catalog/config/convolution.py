@@ -23,7 +23,7 @@ from rooflight.catalog.config.hybrid_parts import (
 )
 from rooflight.catalog.config.parts import attention, heads_of, qkv_o
 from rooflight.catalog.config.registry import Text, reads
-from rooflight.spec.model import Linear, Reach, Recurrent
+from rooflight.values.model import Linear, Reach, Recurrent
 
 
 def _short_conv(cfg: Config, hidden: int, taps: int = 3) -> Half:

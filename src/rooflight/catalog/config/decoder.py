@@ -11,7 +11,7 @@ from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.parts import Heads, attention, feed_forward, head_of, heads_of, qkv_o, stacked
 from rooflight.catalog.config.registry import Text, reads
 from rooflight.catalog.config.traits import TRAITS, Flag, Traits
-from rooflight.spec.model import Experts, Layer, Linear, Reach
+from rooflight.values.model import Experts, Layer, Linear, Reach
 
 
 class Feed(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.hybrid_parts import FULL, SLIDING, Half, assumed, layer_kinds, pick, text_of
 from rooflight.catalog.config.parts import Heads, attention, experts_of, feed_forward, heads_of, qkv_o
 from rooflight.catalog.config.registry import Text, reads
-from rooflight.spec.model import Experts, Layer, Linear, Reach
+from rooflight.values.model import Experts, Layer, Linear, Reach
 
 _WORDS = {FULL: "full attention", SLIDING: "sliding attention"}
 

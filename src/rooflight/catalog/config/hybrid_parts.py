@@ -9,7 +9,7 @@ import msgspec
 from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.parts import Heads, attention, experts_of, feed_forward, head_of, qkv_o, stacked
 from rooflight.catalog.config.registry import Text
-from rooflight.spec.model import Experts, Layer, Linear, Mixer, Reach
+from rooflight.values.model import Experts, Layer, Linear, Mixer, Reach
 
 FULL = "full_attention"
 SLIDING = "sliding_attention"

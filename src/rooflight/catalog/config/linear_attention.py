@@ -17,7 +17,7 @@ from rooflight.catalog.config.hybrid_parts import (
 )
 from rooflight.catalog.config.parts import Heads, attention, heads_of, qkv_o
 from rooflight.catalog.config.registry import Text, reads
-from rooflight.spec.model import Layer, Linear, Recurrent
+from rooflight.values.model import Layer, Linear, Recurrent
 
 
 def _every_fourth(cfg: Config, layers: int) -> list[str]:

@@ -23,7 +23,7 @@ from rooflight.catalog.config.hybrid_parts import (
 from rooflight.catalog.config.parts import feed_forward, heads_of, router_of
 from rooflight.catalog.config.registry import Text, reads
 from rooflight.errors import BadConfig
-from rooflight.spec.model import Experts, Linear, Recurrent
+from rooflight.values.model import Experts, Linear, Recurrent
 
 
 def _rank(cfg: Config, key: str, hidden: int) -> int:

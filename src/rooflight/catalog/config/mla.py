@@ -13,7 +13,7 @@ from rooflight.catalog.config.moe import Moe, feeds, read_moe, routed_experts
 from rooflight.catalog.config.parts import stacked
 from rooflight.catalog.config.registry import Text, reads
 from rooflight.catalog.config.traits import LLAMA, MLP_BIAS, Traits
-from rooflight.spec.model import Indexer, LatentAttention, Layer, Linear, Reach
+from rooflight.values.model import Indexer, LatentAttention, Layer, Linear, Reach
 
 
 class Latent(msgspec.Struct, frozen=True, kw_only=True):

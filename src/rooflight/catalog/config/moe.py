@@ -22,7 +22,7 @@ from rooflight.catalog.config.traits import (
     Flag,
     Traits,
 )
-from rooflight.spec.model import Experts, Layer, Linear, Reach
+from rooflight.values.model import Experts, Layer, Linear, Reach
 
 # Which layers keep a dense feed-forward, where no mlp_layer_types says so:
 # none    none of them

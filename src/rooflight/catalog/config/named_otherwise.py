@@ -15,7 +15,7 @@ from rooflight.catalog.config.parts import Heads, attention, feed_forward, qkv_o
 from rooflight.catalog.config.registry import Text, reads
 from rooflight.catalog.config.traits import RENAMED, Traits
 from rooflight.errors import BadConfig
-from rooflight.spec.model import Layer, Linear
+from rooflight.values.model import Layer, Linear
 
 
 class Renamed(Config):

@@ -8,7 +8,7 @@ import msgspec
 
 from rooflight.catalog.config.fields import Config
 from rooflight.errors import BadConfig
-from rooflight.spec.model import Attention, Experts, Layer, Linear, Reach
+from rooflight.values.model import Attention, Experts, Layer, Linear, Reach
 
 
 class Heads(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from rooflight.catalog.config.placement import apply
 from rooflight.catalog.config.quantization import plan_of
 from rooflight.catalog.config.registry import Text, reader_of, tower_counter_of
 from rooflight.errors import BadConfig
-from rooflight.spec.model import Linear, Model, Tower
+from rooflight.values.model import Linear, Model, Tower
 
 # Where the text model stands in the config of a multimodal one.
 _TEXT_SECTIONS = ("text_config", "language_config", "llm_config", "thinker_config", "language_model_config", "llm")

@@ -11,13 +11,13 @@ from importlib import import_module
 import msgspec
 
 from rooflight.catalog.config.fields import Config
-from rooflight.spec.model import Layer, Linear, Tower
+from rooflight.values.model import Layer, Linear, Tower
 
 
 class Text(msgspec.Struct, frozen=True, kw_only=True):
     """What a family reader makes of a text config: the plan, before formats and names are put on it.
 
-    Meanings as in spec.model.Model. `layers` stands in the order of the stack (equal neighbours may be
+    Meanings as in values.model.Model. `layers` stands in the order of the stack (equal neighbours may be
     merged into one with a count, distant ones not), because checkpoints name the formats of single layers;
     equal layers are merged after the formats are known. `modules` is not needed: a Linear's `name` is what
     quantisation exclusions are matched against (see quantization.py).

@@ -7,7 +7,7 @@ from rooflight.catalog.config.hybrid_parts import scaled
 from rooflight.catalog.config.reading import text_section
 from rooflight.catalog.config.registry import counts_towers
 from rooflight.catalog.config.traits import DEFAULT_SIZES
-from rooflight.spec.model import Tower
+from rooflight.values.model import Tower
 
 
 def linear(inputs: int, outputs: int, bias: bool = True) -> int:

@@ -6,7 +6,7 @@ from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.hybrid_parts import scaled
 from rooflight.catalog.config.registry import counts_towers
 from rooflight.catalog.config.towers import block, grid, linear, patches, text_hidden, vision_of
-from rooflight.spec.model import Tower
+from rooflight.values.model import Tower
 
 
 @counts_towers("llama4")

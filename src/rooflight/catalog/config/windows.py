@@ -21,7 +21,7 @@ from rooflight.catalog.config.hybrid_parts import (
 )
 from rooflight.catalog.config.parts import Heads, attention, heads_of, qkv_o
 from rooflight.catalog.config.registry import Text, reads
-from rooflight.spec.model import Attention, Indexer, Layer, Linear, Reach
+from rooflight.values.model import Attention, Indexer, Layer, Linear, Reach
 
 SPARSE = "minimax_m3_sparse"
 

@@ -8,7 +8,7 @@ from rooflight.show.charts.layers import finished, hue, log_x, log_y, sized, wor
 from rooflight.show.charts.place import Datasets, Plane, Rows
 from rooflight.show.charts.theme import STANDARD, Look, text_width
 from rooflight.show.charts.wording import short
-from rooflight.spec.comparison import Comparison, Curve
+from rooflight.values.comparison import Comparison, Curve
 
 # Lines a picture can hold apart: the baseline, and those that are fastest somewhere.
 MOST = 4

@@ -9,7 +9,7 @@ from typing import Any
 from rooflight.errors import MissingExtra, UnknownName
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.theme import Look
-from rooflight.spec.analysis import Analysis
+from rooflight.values.analysis import Analysis
 
 # Kinds of each value, the usual one first; each is a module of this room with a function of its name.
 KINDS = {

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve.analyze import analyze
 from rooflight.serve.landmarks import landmarks
-from rooflight.serve.scenario import Scenario, context_tokens
 from rooflight.serve.sweep import Sweep
 from rooflight.show.charts import batch, memory, roof_rows, waterfall
 from rooflight.show.charts.chart import Chart
@@ -21,8 +21,8 @@ from rooflight.show.charts.place import Datasets, Plane
 from rooflight.show.charts.roofline import READ, roofline
 from rooflight.show.charts.theme import Look
 from rooflight.show.charts.wording import deployed, rated
-from rooflight.spec.analysis import Analysis
-from rooflight.spec.sweep import Landmarks
+from rooflight.values.analysis import Analysis
+from rooflight.values.sweep import Landmarks
 
 # Powers of two: batches up to one that no longer fits, contexts of common lengths.
 _BATCHES = tuple(2**power for power in range(11))

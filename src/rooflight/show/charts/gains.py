@@ -9,7 +9,7 @@ from rooflight.show.charts.place import Datasets, Rows
 from rooflight.show.charts.strips import axis_x, bar, behind, ends, names, strips
 from rooflight.show.charts.theme import STANDARD, Look
 from rooflight.show.charts.wording import short, times
-from rooflight.spec.moves import GAIN_OF, Move, Moves
+from rooflight.values.moves import GAIN_OF, Move, Moves
 
 # Bars of one picture, the best first.
 MOST = 14

@@ -13,7 +13,7 @@ from rooflight.show.charts.place import Datasets, Plane, Rows, along, around, pl
 from rooflight.show.charts.strips import strip_width
 from rooflight.show.charts.theme import STANDARD, Look
 from rooflight.show.charts.wording import deployed, source, step_words
-from rooflight.spec.analysis import Analysis
+from rooflight.values.analysis import Analysis
 
 _READ = (
     "Left of a ridge point memory sets the pace, right of it arithmetic. Diamonds are phases, circles their operators. "

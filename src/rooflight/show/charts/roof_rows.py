@@ -14,9 +14,9 @@ from rooflight.show.charts import roof_labels
 from rooflight.show.charts.place import Datasets, Plane, Rows, spread
 from rooflight.show.charts.theme import STANDARD, Look, text_width
 from rooflight.show.charts.wording import MARKS, variant, where
-from rooflight.spec.accelerator import Accelerator
-from rooflight.spec.analysis import Analysis, OperatorBlock, Phase
-from rooflight.spec.sweep import Landmarks
+from rooflight.values.accelerator import Accelerator
+from rooflight.values.analysis import Analysis, OperatorBlock, Phase
+from rooflight.values.sweep import Landmarks
 
 # Of a phase's FLOP; formats below it have no roof of their own.
 _LEAST_SHARE = 0.01

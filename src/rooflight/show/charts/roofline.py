@@ -13,9 +13,9 @@ from rooflight.show.charts.layers import Column, finished, hue, log_x, log_y, si
 from rooflight.show.charts.roof_rows import Level
 from rooflight.show.charts.theme import STANDARD, Look
 from rooflight.show.charts.wording import deployed, setting, short, source, step_words, times, where
-from rooflight.spec.accelerator import Accelerator
-from rooflight.spec.analysis import Analysis
-from rooflight.spec.sweep import Landmarks
+from rooflight.values.accelerator import Accelerator
+from rooflight.values.analysis import Analysis
+from rooflight.values.sweep import Landmarks
 
 rows = roof_rows.rows
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from rooflight.serve.sweep import GRID_AXES, Sweep
 from rooflight.show.sweep import Row, rows
-from rooflight.spec.sweep import Landmarks
+from rooflight.values.sweep import Landmarks
 
 MOST_LINES = 4
 # More are thinned: no picture shows them.

@@ -12,7 +12,7 @@ from rooflight.show.charts.place import Datasets, Rows
 from rooflight.show.charts.strips import axis_x, bar, behind, ends, names, strips
 from rooflight.show.charts.theme import STANDARD, Look
 from rooflight.show.charts.wording import deployed, source
-from rooflight.spec.analysis import Analysis
+from rooflight.values.analysis import Analysis
 
 PARTS = {"weights": "weights", "kv_read": "KV cache read", "kv_write": "KV cache written", "activations": "activations"}
 _HUES = {"weights": "1", "kv_read": "2", "kv_write": "3", "activations": "4"}

@@ -14,7 +14,7 @@ from rooflight.show.charts.place import Datasets, Rows
 from rooflight.show.charts.strips import axis_x, bar, ends, names, strips
 from rooflight.show.charts.strips import behind as text_behind
 from rooflight.show.charts.theme import STANDARD, Look
-from rooflight.spec.measurement import METRICS, Report, Verdict
+from rooflight.values.measurement import METRICS, Report, Verdict
 
 MOST = 20
 _HUES = {"impossible": "compute", "slow": "launch", "fast": "link", "ok": "memory"}

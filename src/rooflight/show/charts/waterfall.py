@@ -11,7 +11,7 @@ from rooflight.show.charts.place import Datasets, Rows
 from rooflight.show.charts.strips import axis_x, bar, behind, ends, interval, names, strips
 from rooflight.show.charts.theme import STANDARD, Look
 from rooflight.show.charts.wording import deployed, source, times
-from rooflight.spec.analysis import Analysis, Phase
+from rooflight.values.analysis import Analysis, Phase
 
 _READ = (
     "Each bar starts where the one above ends. Ceiling: the shortest time physics allows. The line across the last bar "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rooflight.spec.analysis import Analysis, Phase
 from rooflight.units import round_significant
+from rooflight.values.analysis import Analysis, Phase
 
 # Letters of the phases, as in the terminal's drawing.
 MARKS = {"prefill": "P", "decode": "D", "verify": "V", "mixed": "M"}

@@ -1,1 +1,0 @@
-"""What follows from an analysis: claims and measurements judged against their ceilings."""

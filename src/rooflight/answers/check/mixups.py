@@ -1,0 +1,271 @@
+"""The usual mistakes behind a number no machine reaches: each is tried, and those that would explain it are named."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from rooflight.errors import RooflightError
+from rooflight.scenario.definite import Scenario, scenario
+from rooflight.serve.metrics import bounds_s, counted_tokens, row_seconds
+from rooflight.units import to_base
+from rooflight.values.accelerator import Accelerator
+from rooflight.values.formats import Format, format_named
+from rooflight.values.measurement import METRICS, Measurement
+from rooflight.work.storage import element_bytes
+
+# A measured speed above its ceiling by no more than this is rounding.
+TOLERANCE = 0.005
+_MS = to_base(1, "ms")
+_FACTORS = (2, 4, 8, 16, 32, 64)
+_DEVICES = (2, 4, 8)
+# From fp32 to 4 bits a peak may grow thirtyfold.
+_MOST_BY_FORMAT = 64
+# Drafted tokens accepted a step, at most; the step's own token comes on top.
+_ACCEPTED = 4
+_NARROWER = ("bf16", "fp8", "w8a8-int8", "int8", "nvfp4", "int4-g128")
+# Where nothing is calibrated, a reading this many times slower than its ceiling explains nothing.
+_PLAUSIBLE = 50
+# The same where something is expected: so many times the slow end of its interval.
+_SLOWER = 2
+# What a reading with n times the means may gain beyond n: caches that hold more, experts shared by more tokens.
+_SPARE = 1.5
+_OUTPUT = ("output_tok_s", "output_tok_s_per_gpu", "output_tok_s_per_user")
+
+
+class MixUp(msgspec.Struct, frozen=True, kw_only=True):
+    """A reading under which the value is possible. kind: a short name; words: after "it would be right ..."."""
+
+    kind: str
+    words: str
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """A value too fast for `scenario`. time_s: what the row says its tokens took; over: so many times too fast.
+
+    `over` spares trying what cannot be enough: twice the devices are never more than twice as fast.
+    """
+
+    scenario: Scenario
+    row: Measurement
+    time_s: float
+    over: float
+
+    def possible(self, sc: Scenario, time_s: float) -> bool:
+        """Whether the scenario can be as fast as that, and (where something is expected) is not far slower."""
+        if bounds_s(sc, self.row, quick=True)[0] > time_s * (1 + TOLERANCE):
+            return False
+        seconds = row_seconds(sc, self.row)
+        slowest = _PLAUSIBLE * seconds.ceiling if seconds.high is None else _SLOWER * seconds.high
+        return bool(time_s <= slowest)
+
+    def with_deployment(self, **changes: Any) -> Scenario | None:
+        """The scenario deployed otherwise; None where that cannot be."""
+        sc = self.scenario
+        deployment = msgspec.structs.replace(sc.deployment, **{"tp": sc.layout.tp, **changes})
+        try:
+            return scenario(sc.model, sc.accelerator, None, sc.workload, deployment)
+        except RooflightError:
+            return None
+
+    def with_workload(self, **changes: Any) -> Scenario:
+        """The scenario under another load."""
+        sc = self.scenario
+        return msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, **changes))
+
+
+def claim(sc: Scenario, row: Measurement) -> Claim:
+    """The row's value as a time of the scenario."""
+    tokens = counted_tokens(sc, row)
+    time_s = row.value * _MS if METRICS[row.metric].time else tokens / row.value
+    return Claim(scenario=sc, row=row, time_s=time_s, over=bounds_s(sc, row)[0] / time_s)
+
+
+def mix_ups(one: Claim) -> Iterator[MixUp]:
+    """The readings that make the value possible, in the order in which the mistakes are usually made."""
+    for kind in (_total_tokens, _devices, _batch, _speculative, _formats, _cards, _cached, _unit, _cut_short):
+        found = next(iter(kind(one)), None)
+        if found is not None:
+            yield found
+
+
+def _total_tokens(one: Claim) -> Iterator[MixUp]:
+    """Input and output tokens counted as output."""
+    load = one.scenario.workload
+    if one.row.metric in _OUTPUT and one.row.phase.startswith("e2e"):
+        time_s = one.time_s * (load.isl + load.osl) / load.osl
+        if one.possible(one.scenario, time_s):
+            yield MixUp(kind="total tokens", words="if input tokens were counted as output tokens")
+
+
+def _devices(one: Claim) -> Iterator[MixUp]:
+    """A total given as a share of it, or more devices than said."""
+    sc, metric, over = one.scenario, one.row.metric, one.over
+    devices, batch = sc.layout.devices, sc.workload.batch
+    if metric == "output_tok_s_per_gpu" and devices > 1 and one.possible(sc, one.time_s * devices):
+        yield MixUp(kind="total for per-GPU", words=f"as the total of all {devices} devices, not of each")
+    if metric == "output_tok_s_per_user" and batch > 1 and one.possible(sc, one.time_s * batch):
+        yield MixUp(kind="total for per-user", words=f"as the total of all {batch:,} sequences, not of each")
+    layout = sc.layout
+    for factor in (one for one in _DEVICES if one * _SPARE >= over):
+        for change in ({"tp": layout.tp * factor}, {"dp": layout.dp * factor}, {"pp": layout.pp * factor}):
+            more = one.with_deployment(**change)
+            if more is None:
+                continue
+            if one.possible(more, one.time_s):
+                yield MixUp(kind="more devices", words=f"for {devices * factor} devices")
+
+
+def _batch(one: Claim) -> Iterator[MixUp]:
+    """Another batch: a larger one for a total, a smaller one for a time; or a sequence's share taken as its own."""
+    load, metric = one.scenario.workload, one.row.metric
+    if one.row.phase == "prefill" and metric == "ttft_ms":
+        return
+    single = METRICS[metric].time or metric == "output_tok_s_per_user"
+    enough = [factor for factor in _FACTORS if factor * _SPARE >= one.over]
+    for factor in enough:
+        if not single:
+            batch, prompts = load.batch * factor, load.prefill_batch * factor
+        elif load.batch % factor == 0:
+            batch, prompts = load.batch // factor, max(1, load.prefill_batch // factor)
+        else:
+            continue
+        sc = one.with_workload(batch=batch, prefill_batch=prompts)
+        time_s = one.time_s if single else one.time_s * factor  # so many times the tokens at the stated rate
+        if one.possible(sc, time_s):
+            yield MixUp(kind="another batch", words=f"at batch {batch:,}")
+    if not single or metric == "ttft_ms":
+        return
+    for factor in enough:
+        sc = one.with_workload(batch=load.batch * factor, prefill_batch=load.prefill_batch * factor)
+        if one.possible(sc, one.time_s * factor):
+            yield MixUp(kind="another batch", words=f"as what {factor} sequences yield together")
+
+
+def _speculative(one: Claim) -> Iterator[MixUp]:
+    """Speculative decoding: several tokens a step."""
+    if one.row.phase == "prefill" or one.row.metric in ("ttft_ms", "prefill_tok_s"):
+        return
+    steps = one.scenario.workload.osl - 1
+    for accepted in range(1, _ACCEPTED + 1):
+        if (accepted + 1) * _SPARE < one.over:
+            continue
+        step_wise = one.row.phase == "decode" or one.row.metric == "tpot_ms"
+        if step_wise:
+            fits = one.possible(one.scenario, one.time_s * (accepted + 1))
+        else:
+            fits = one.possible(one.with_workload(osl=1 + steps // (accepted + 1)), one.time_s)
+        if fits:
+            drafted = f"{accepted} drafted token{'s' * (accepted > 1)}"
+            yield MixUp(kind="speculative decoding", words=f"with speculative decoding, {drafted} accepted a step")
+
+
+def _formats(one: Claim) -> Iterator[MixUp]:
+    """A narrower format than said, of the weights, of the KV cache, or of both."""
+    yield from formats(one, one.scenario.deployment.kv_cache)
+    if one.scenario.numbers.kv_bytes <= element_bytes("fp8"):
+        return
+    sc = one.with_deployment(kv_cache="fp8")
+    if sc is not None and one.possible(sc, one.time_s):
+        yield MixUp(kind="number format", words="for an fp8 KV cache")
+    for found in formats(one, "fp8"):
+        yield msgspec.structs.replace(found, words=f"{found.words} and an fp8 KV cache")
+
+
+def formats(one: Claim, kv_cache: str | None) -> Iterator[MixUp]:
+    """The weight formats narrower than said, widest first, under which the value is possible."""
+    said = _said(one.scenario)
+    if one.over > _MOST_BY_FORMAT:
+        return
+    for name in _NARROWER:
+        form = format_named(name)
+        narrower = form.bits < said.bits or (form.bits == said.bits and form.activations and not said.activations)
+        if not narrower:
+            continue
+        sc = one.with_deployment(weights=name, compute=None, kv_cache=kv_cache)
+        if sc is not None and one.possible(sc, one.time_s):
+            yield MixUp(kind="number format", words=f"for {name} weights")
+
+
+def _said(sc: Scenario) -> Format:
+    """The weights' format; of a checkpoint in several, the widest of a layer's matrices."""
+    if sc.numbers.weights is not None:
+        return sc.numbers.weights
+    stored = [format_named(matrix.format) for layer in sc.model.layers for matrix in (*layer.projections, *layer.mlp)]
+    return max(stored, key=lambda form: form.bits, default=format_named(sc.model.dtype))
+
+
+def _cards(one: Claim) -> Iterator[MixUp]:
+    """Another accelerator of the family: the slowest that could do it."""
+    from rooflight.catalog.accelerators import all_accelerators
+
+    sc = one.scenario
+    own = (sc.accelerator.family, sc.accelerator.vendor)
+    fitting: list[tuple[float, str]] = []
+    for card in all_accelerators():
+        if (card.family, card.vendor) != own or card.id == sc.accelerator.id or _gain(card, sc) * _SPARE < one.over:
+            continue
+        try:
+            other = scenario(sc.model, card, None, sc.workload, msgspec.structs.replace(sc.deployment, tp=sc.layout.tp))
+            if one.possible(other, one.time_s):
+                fitting.append((-bounds_s(other, one.row, quick=True)[0], card.id))
+        except RooflightError:
+            continue
+    if fitting:
+        yield MixUp(kind="another card", words=f"on {min(fitting)[1]}")
+
+
+def _gain(card: Accelerator, sc: Scenario) -> float:
+    """The most another card can be faster by: the largest ratio of its rates."""
+    here, ratios = sc.accelerator, [1.0]
+    if card.memory_bytes_per_s:
+        ratios.append(card.memory_bytes_per_s / sc.rates.memory_bytes_per_s)
+    ratios += [
+        peak / here.peak_flop_per_s[form] for form, peak in card.peak_flop_per_s.items() if form in here.peak_flop_per_s
+    ]
+    if card.link is not None and sc.rates.link_bytes_per_s:
+        ratios.append(card.link.bytes_per_s / sc.rates.link_bytes_per_s)
+    return max(ratios) if set(card.peak_flop_per_s) <= set(here.peak_flop_per_s) else math.inf
+
+
+def _cached(one: Claim) -> Iterator[MixUp]:
+    """A prompt of which most was cached already."""
+    load = one.scenario.workload
+    if one.row.phase == "decode" or one.row.metric == "tpot_ms" or load.isl < 2:
+        return
+    for share in (0.5, 0.9, 1):
+        cached = max(int((load.isl - 1) * share), load.cached_prefix)
+        sc = one.with_workload(cached_prefix=cached)
+        if one.possible(sc, one.time_s):
+            words = f"with {cached:,} of the {load.isl:,} prompt tokens cached already"
+            yield MixUp(kind="cached prefix", words=words)
+
+
+def _cut_short(one: Claim) -> Iterator[MixUp]:
+    """Generation that ended before output_len: an end-of-sequence token was not ignored."""
+    osl = one.scenario.workload.osl
+    if one.row.phase == "decode" or one.row.metric in ("ttft_ms", "prefill_tok_s", "tpot_ms"):
+        return
+    tokens = osl // 2
+    while tokens >= 1:
+        if one.possible(one.with_workload(osl=tokens), one.time_s):
+            yield MixUp(kind="cut short", words=f"if only {tokens:,} of {osl:,} output tokens were generated")
+        tokens //= 2
+
+
+def _unit(one: Claim) -> Iterator[MixUp]:
+    """Seconds where milliseconds are wanted."""
+    if METRICS[one.row.metric].time and one.possible(one.scenario, one.time_s / _MS):
+        yield MixUp(kind="unit", words="in seconds, not milliseconds")
+
+
+def sentence(found: Iterable[MixUp]) -> str:
+    """The first reading, and the others that would do."""
+    words = [one.words for one in found]
+    if not words:
+        return "none of the usual mix-ups explains it"
+    also = f" (or {', or '.join(words[1:])})" if len(words) > 1 else ""
+    return f"it would be right {words[0]}{also}"

@@ -1,0 +1,113 @@
+"""Names in rows looked up once each: models in folders of configs or the catalog, accelerators, scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TypeVar
+
+from rooflight.errors import BadInput, RooflightError, UnknownName
+from rooflight.ingest.rows import BadRow
+from rooflight.scenario.definite import Scenario, scenario
+from rooflight.values.accelerator import Accelerator
+from rooflight.values.deployment import Deployment
+from rooflight.values.measurement import Measurement
+from rooflight.values.model import Model
+from rooflight.values.workload import Workload
+
+Found = TypeVar("Found")
+_LONGEST_NAME = 200
+# A file may name any number of things: memory stays flat.
+_MOST_KEPT = 20_000
+
+
+class Names:
+    """What names stand for, remembered; failures too."""
+
+    def __init__(self, configs: Iterable[str | Path] = ()) -> None:
+        """`configs`: folders whose files' stems are model names. Raises BadInput where one is no folder."""
+        self._files: dict[str, Path] = {}
+        for folder in map(Path, configs):
+            if not folder.is_dir():
+                raise BadInput(
+                    f"{folder} is no folder of configs", where="--configs", got=str(folder),
+                    want="a directory that holds NAME.json files, or NAME/config.json",
+                )  # fmt: skip
+            for path in sorted(folder.glob("*.json")):
+                self._files.setdefault(path.stem, path)
+            for path in sorted(folder.glob("*/config.json")):
+                self._files.setdefault(path.parent.name, path)
+        self._models: dict[str, Model | RooflightError] = {}
+        self._cards: dict[str, tuple[Accelerator, int] | RooflightError] = {}
+        self._scenarios: dict[tuple[str, str, Deployment], Scenario | RooflightError] = {}
+
+    def model(self, row: Measurement) -> tuple[Model, str | None]:
+        """The row's model, or the one of its shape with a note that says so. Raises BadRow."""
+        try:
+            return self._model(row.model), None
+        except RooflightError as error:
+            if not row.config_like:
+                raise BadRow(f"{_first(error)}, and no config_like is given") from None
+        try:
+            return self._model(row.config_like), f"counted with the config of {row.config_like}"
+        except RooflightError as error:
+            raise BadRow(f"config_like: {_first(error)}") from None
+
+    def _model(self, name: str) -> Model:
+        return _remembered(self._models, name, lambda: self._read(name))
+
+    def _read(self, name: str) -> Model:
+        from rooflight.catalog import models
+        from rooflight.catalog.config import read_model
+
+        if name in self._files:
+            return read_model(self._files[name])
+        # only the catalog: a table's names are no paths, and are never fetched from the hub
+        if len(name) > _LONGEST_NAME or models.entry_file(name) is None:
+            raise UnknownName(f"there is no model {name[:60]!r} in the catalog or in --configs")
+        return models.load(name)
+
+    def accelerator(self, row: Measurement) -> tuple[Accelerator, int]:
+        """The row's accelerator, and the count in front of its name (1: none). Raises BadRow."""
+        if row.has_accelerator is False:
+            raise BadRow(f"nothing is known of the accelerator {row.accelerator}")
+        try:
+            return _remembered(self._cards, row.accelerator, lambda: _card(row.accelerator))
+        except RooflightError as error:
+            raise BadRow(_first(error)) from None
+
+    def scenario(self, model: Model, card: Accelerator, deployment: Deployment) -> Scenario:
+        """The model on the card in that deployment, under the default workload. Raises BadInput, MissingFact."""
+        key = (model.origin or model.id, card.origin or card.id, deployment)
+        return _remembered(self._scenarios, key, lambda: scenario(model, card, None, Workload(), deployment))
+
+
+Key = TypeVar("Key")
+
+
+def _remembered(known: dict[Key, Found | RooflightError], key: Key, make: Callable[[], Found]) -> Found:
+    found = known.get(key)
+    if found is None:
+        if len(known) >= _MOST_KEPT:
+            known.clear()
+        try:
+            found = make()
+        except RooflightError as error:
+            found = error.with_traceback(None)
+        known[key] = found
+    if isinstance(found, RooflightError):
+        # a new one each time: an exception that is raised again and again keeps every frame it passed
+        raise type(found)(found.what, where=found.where, got=found.got, want=found.want, try_this=found.try_this)
+    return found
+
+
+def _card(name: str) -> tuple[Accelerator, int]:
+    from rooflight.catalog.accelerators import load
+
+    if len(name) > _LONGEST_NAME or "/" in name or "\\" in name or name.lower().endswith(".toml"):
+        raise BadInput(f"{name[:60]!r} is no accelerator's id")
+    return load(name)
+
+
+def _first(error: RooflightError) -> str:
+    return error.what

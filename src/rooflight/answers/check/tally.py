@@ -1,0 +1,81 @@
+"""Verdicts counted as they pass; memory does not grow with their number."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from rooflight.values.measurement import Tally, Verdict
+
+# Errors are kept to a tenth of a per cent, up to tenfold: the median of a million rows needs no list of them.
+_STEPS = 1000
+_LARGEST_ERROR = 10
+
+
+class Counts:
+    """Counts of verdicts, and of errors against what was expected."""
+
+    def __init__(self) -> None:
+        self._verdicts: Counter[str] = Counter()
+        self._errors: Counter[int] = Counter()
+        self._total_error = 0.0
+        self._covered = 0
+
+    def over(self, verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
+        """The verdicts, counted on their way."""
+        for one in verdicts:
+            self.add(one)
+            yield one
+
+    def add(self, one: Verdict) -> None:
+        """Count a verdict. Rows above their ceiling say nothing about how good an expectation is."""
+        self._verdicts[one.verdict] += 1
+        if one.expected is None or one.value is None or one.verdict not in ("ok", "fast", "slow"):
+            return
+        error = abs(one.expected - one.value) / one.value
+        self._total_error += error
+        self._errors[round(min(error, _LARGEST_ERROR) * _STEPS)] += 1
+        self._covered += one.verdict == "ok"
+
+    def tally(self) -> Tally:
+        """The counts so far."""
+        counts, compared = self._verdicts, self._errors.total()
+        return Tally(
+            rows=counts.total(),
+            judged=counts.total() - counts["cannot-judge"],
+            ok=counts["ok"],
+            fast=counts["fast"],
+            slow=counts["slow"],
+            impossible=counts["impossible"],
+            cannot_judge=counts["cannot-judge"],
+            median_error=self._median() if compared else None,
+            mean_error=self._total_error / compared if compared else None,
+            coverage=self._covered / compared if compared else None,
+        )
+
+    def _median(self) -> float:
+        half, seen = self._errors.total() / 2, 0
+        for error in sorted(self._errors):
+            seen += self._errors[error]
+            if seen >= half:
+                return error / _STEPS
+        return 0.0
+
+
+def answer(tally: Tally) -> str:
+    """How many rows were judged, and how many cannot be true."""
+    if tally.rows == 1:
+        words = "The row cannot be judged" if tally.cannot_judge else "The row is possible"
+        return f"{'The row is faster than physics allows' if tally.impossible else words}."
+    if tally.impossible:
+        words = f"{tally.impossible:,} of {tally.rows:,} rows {'are' if tally.impossible > 1 else 'is'}"
+        words += " faster than physics allows"
+    elif tally.judged:
+        words = f"No row of {tally.rows:,} is faster than physics allows"
+    else:
+        return f"None of the {tally.rows:,} rows can be judged."
+    unjudged = f"; {tally.cannot_judge:,} cannot be judged" if tally.cannot_judge else ""
+    slow = f"; {tally.slow:,} slower than expected" if tally.slow else ""
+    fast = f"; {tally.fast:,} faster than expected" if tally.fast else ""
+    error = f"; median error of the expected value {tally.median_error:.1%}" if tally.median_error is not None else ""
+    return f"{words}{slow}{fast}{unjudged}{error}."

@@ -1,0 +1,164 @@
+"""The deployments of a comparison: accelerators by layouts and formats, each with its batch, memory and price."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import msgspec
+
+from rooflight.catalog.calibration import engine_named
+from rooflight.errors import BadInput, MissingFact
+from rooflight.scenario.definite import Scenario, scenario
+from rooflight.serve.answer import too_big, weights_of, where
+from rooflight.serve.memory import max_batch, memory, room
+from rooflight.serve.sweep import filled
+from rooflight.values.accelerator import Accelerator
+from rooflight.values.analysis import MemoryBlock
+from rooflight.values.calibration import Engine
+from rooflight.values.deployment import Deployment
+from rooflight.values.mix import Mix
+from rooflight.values.model import Model
+from rooflight.values.workload import Workload
+
+# Fields of Deployment that may have several values: each is a deployment of its own.
+AXES = ("tp", "pp", "ep", "dp", "weights", "kv_cache", "engine")
+# More rows than anybody reads.
+MOST = 500
+
+Devices = tuple[Accelerator, int | None]
+
+
+class Contender(msgspec.Struct, frozen=True, kw_only=True):
+    """A deployment of the comparison. scenario None: a fact is missing; reason: why it has no times.
+
+    scenario        with its own batch and the lengths of the mean request in a batch
+    price_usd_per_hour      of all devices; None where no price was given
+    """
+
+    card: Accelerator
+    count: int
+    deployment: Deployment
+    scenario: Scenario | None
+    engine: Engine
+    held: MemoryBlock | None
+    reason: str | None
+    price_usd_per_hour: float | None
+    label: str = ""
+    error: MissingFact | None = None
+
+    @property
+    def answers(self) -> bool:
+        """Whether it has times: it fits, or is to be computed anyway."""
+        return self.scenario is not None and (self.reason is None or self.deployment.ignore_capacity)
+
+    def key(self) -> tuple[object, ...]:
+        """Equal for two that are the same deployment."""
+        return self.card.id, self.count, self.deployment
+
+
+def contenders(
+    model: Model,
+    devices: Sequence[Devices],
+    axes: Mapping[str, Sequence[Any]],
+    *,
+    mix: Mix,
+    batch: int | None,
+    workload: Workload,
+    deployment: Deployment,
+    prices: Mapping[str, float],
+) -> tuple[list[Contender], list[str]]:
+    """Every deployment once, labelled, and what was odd. batch None: each at the largest that fits.
+
+    Raises BadInput for a layout that cannot be, MissingFact where a fact is missing for all of them.
+    """
+    layouts = list(_deployments(deployment, axes))
+    if len(devices) * len(layouts) > MOST:
+        raise BadInput(
+            f"that is {len(devices) * len(layouts):,} deployments", where="--on and the options with several values",
+            got=f"{len(devices):,} x {len(layouts):,}", want=f"at most {MOST:,}",
+        )  # fmt: skip
+    load = msgspec.structs.replace(
+        workload, batch=1 if batch is None else batch, isl=max(mix.batch_isl, 1), osl=max(mix.batch_osl, 1)
+    )
+    found: dict[tuple[object, ...], Contender] = {}
+    notes: list[str] = []
+    for card, count in devices:
+        for layout in layouts:
+            one = _contender(model, card, count, filled(layout, count, axes), load, batch is None, prices)
+            if one.key() in found:
+                notes.append(f"{_counted(one)} was named twice: one row")
+            found.setdefault(one.key(), one)
+    rows = _labelled(list(found.values()), [name for name in AXES if name in axes])
+    if all(one.error is not None for one in rows) and rows[0].error is not None:
+        raise rows[0].error
+    return rows, notes
+
+
+def _deployments(deployment: Deployment, axes: Mapping[str, Sequence[Any]]) -> Iterator[Deployment]:
+    names = [name for name in AXES if name in axes]
+    given = {name: getattr(deployment, name) for name in Deployment.__struct_fields__}
+    for values in product(*(axes[name] for name in names)):
+        yield Deployment(**{**given, **dict(zip(names, values, strict=True))})
+
+
+def _contender(
+    model: Model, card: Accelerator, count: int | None, deployment: Deployment, load: Workload, largest: bool,
+    prices: Mapping[str, float],
+) -> Contender:  # fmt: skip
+    engine = engine_named(deployment.engine, card.family)
+    said = count or (deployment.tp or 1) * deployment.pp * deployment.dp
+    try:
+        sc = scenario(model, card, count, load, deployment)
+        if largest:
+            most = int(max_batch(room(sc))) * sc.layout.dp
+            sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(load, batch=max(most, 1)))
+        held = memory(sc)
+    except MissingFact as missing:
+        return Contender(
+            card=card, count=said, deployment=deployment, scenario=None, engine=engine, held=None, reason=missing.what,
+            price_usd_per_hour=_price(prices, card, said), error=missing,
+        )  # fmt: skip
+    return Contender(
+        card=card,
+        count=sc.layout.devices,
+        deployment=deployment,
+        scenario=sc,
+        engine=engine,
+        held=held,
+        reason=None if held.fits else too_big(sc, held),
+        price_usd_per_hour=_price(prices, card, sc.layout.devices),
+    )
+
+
+def _price(prices: Mapping[str, float], card: Accelerator, count: int) -> float | None:
+    one = prices.get(card.id)
+    return None if one is None else one * count
+
+
+def _counted(one: Contender) -> str:
+    return one.card.id if one.count == 1 else f"{one.count} x {one.card.id}"
+
+
+def _labelled(rows: list[Contender], axes: Sequence[str]) -> list[Contender]:
+    """Names that tell rows apart: devices, then what the options with several values say of each."""
+    labels = []
+    for one in rows:
+        here = where(one.scenario) if one.scenario is not None else _counted(one)
+        labels.append(" ".join([here, *(_told(one, name) for name in axes)]))
+    twice = {label for label in labels if labels.count(label) > 1}
+    for place, label in enumerate(labels):
+        if label in twice:  # two files whose cards share an id
+            labels[place] = f"{label} ({labels[: place + 1].count(label)})"
+    return [msgspec.structs.replace(one, label=label) for one, label in zip(rows, labels, strict=True)]
+
+
+def _told(one: Contender, name: str) -> str:
+    """What a row is in one of the fields that have several values."""
+    value = getattr(one.deployment, name)
+    if name == "weights" and one.scenario is not None:
+        return weights_of(one.scenario)
+    if name == "engine":
+        return str(value)
+    return f"KV {value}" if name == "kv_cache" else f"{name} {value}"

@@ -1,0 +1,186 @@
+"""The one sentence of a comparison: which deployment for this mix, and which rate decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rooflight.answers.compare.contenders import Contender
+from rooflight.catalog.calibration import calibration
+from rooflight.serve.answer import does_not_fit
+from rooflight.units import round_significant, scaled
+from rooflight.values.comparison import OBJECTIVES, Compared
+from rooflight.values.mix import Mix
+
+_BEST = {
+    "throughput": "serves {model} fastest",
+    "accelerator": "serves the most of {model} per accelerator",
+    "latency": "serves each user of {model} fastest",
+    "cost": "serves the most of {model} per dollar",
+    "energy": "serves the most of {model} per joule at TDP",
+}
+# What may not be known of a deployment.
+_UNKNOWN = {"cost": "price", "energy": "known TDP"}
+# A rate is a reason where it differs by more.
+_MATTERS = 1.02
+# Mean tokens below which a fraction is shown.
+_SHORT = 10
+
+
+class Ranked(NamedTuple):
+    """A deployment with how much of the objective it gives, as expected and at its ceilings."""
+
+    expected: float
+    ceiling: float
+    one: Compared
+
+
+def sentence(
+    model: str, rows: Sequence[Contender], compared: Sequence[Compared], ranked: Sequence[Ranked],
+    mix: Mix, objective: str, *, largest: bool,
+) -> str:  # fmt: skip
+    """Who wins by how much and why; or that nothing fits. `ranked`: those with times, the best first."""
+    if not ranked:
+        return _none(model, rows, compared, objective)
+    winner = ranked[0].one
+    what = f"For {asked(mix)}{_batch(winner, largest)}, {winner.label} {_BEST[objective].format(model=model)}"
+    if len(ranked) == 1:
+        return f"{what}: {_alone(compared, objective)}; {_dominant(winner)}{_inferred(winner, rows)}."
+    other = _other(ranked, compared)
+    gain = round_significant(ranked[0].expected / other.expected)
+    second = other.one
+    ceilings = _at_the_ceilings(ranked, winner)
+    over = f"{gain} times {second.label}" if gain != "1" else f"though {second.label} is as good"
+    why = _why(winner, second, objective)
+    return f"{what}, {over} as expected: {why}{ceilings}{_inferred(winner, rows)}."
+
+
+def asked(mix: Mix) -> str:
+    """The mix in words: 1,024 tokens in and 256 out, or those of a log."""
+    sizes = f"{tokens(mix.isl)} tokens in and {tokens(mix.osl)} out"
+    if mix.source is None:
+        return sizes
+    return f"{mix.requests:,} requests of {sizes} in the mean" if mix.requests > 1 else f"one request of {sizes}"
+
+
+def tokens(mean: float) -> str:
+    """A mean length: whole, but for short ones."""
+    return f"{mean:,.0f}" if mean >= _SHORT or mean == int(mean) else round_significant(mean)
+
+
+def _batch(winner: Compared, largest: bool) -> str:
+    return ", each at the largest batch that fits" if largest else f" at batch {winner.batch:,}"
+
+
+def _other(ranked: Sequence[Ranked], compared: Sequence[Compared]) -> Ranked:
+    """What the winner is measured against: the first named one with times, or the next best where that one wins."""
+    first = next(place for one in compared for place in ranked if place.one is one)
+    return ranked[1] if first is ranked[0] else first
+
+
+def _alone(compared: Sequence[Compared], objective: str) -> str:
+    if len(compared) == 1:
+        return "nothing else is compared"
+    if sum(one.request is not None for one in compared) > 1:
+        return f"nothing else that fits has a {_UNKNOWN[objective]}"
+    return f"nothing else of the {len(compared)} fits"
+
+
+def _inferred(winner: Compared, rows: Sequence[Contender]) -> str:
+    """Where nothing was measured on the winner's family, whose measurements its expected times come from."""
+    one = next(row for row in rows if row.label == winner.label)
+    parent = calibration(one.card.family).inherits
+    return f"; what is expected of {one.card.family} is inferred from {parent}" if parent else ""
+
+
+def _none(model: str, rows: Sequence[Contender], compared: Sequence[Compared], objective: str) -> str:
+    if any(one.request is not None for one in compared):
+        return f"Nothing that fits has a {_UNKNOWN[objective]}, so nothing can be said of {OBJECTIVES[objective]}."
+    told = next((one for one in rows if one.scenario is not None and one.held is not None), None)
+    if told is None or told.scenario is None or told.held is None:
+        return f"{model} fits on none of the {len(rows)} deployments compared."
+    if len(rows) == 1:
+        return does_not_fit(told.scenario, told.held)
+    return f"None of the {len(rows)} deployments holds it: {does_not_fit(told.scenario, told.held)}"
+
+
+def _dominant(one: Compared) -> str:
+    """The phase that takes most of its machine time, and what binds that."""
+    name, part = max(
+        (("prefill", one.prefill), ("decode", one.decode)), key=lambda pair: pair[1].share.expected if pair[1] else 0
+    )
+    if part is None:
+        return ""
+    return f"{name} is {percent(part.share.expected)} of its machine time and is {part.bound}-bound"
+
+
+def _why(winner: Compared, other: Compared, objective: str) -> str:
+    """The phase in which most of the time is saved, what binds it, and the numbers that differ there."""
+    phases = {"prefill": (winner.prefill, other.prefill), "decode": (winner.decode, other.decode)}
+    saved = {
+        name: (theirs.time_s.expected or 0) - (ours.time_s.expected or 0)
+        for name, (ours, theirs) in phases.items()
+        if ours is not None and theirs is not None
+    }
+    name = max(saved, key=lambda name: saved[name], default="")
+    ours, theirs = phases.get(name, (None, None))
+    numbers = _circumstances(winner, other, objective)
+    if ours is None or theirs is None or saved[name] <= 0:
+        return f"{_dominant(winner)}{_told(numbers)}"
+    told = _told([*_rates(winner, other, ours.bound), *numbers])
+    share = percent(theirs.share.expected)
+    return f"{name}, {share} of the machine time on {other.label}, is {ours.bound}-bound{told}"
+
+
+def _told(numbers: Sequence[str]) -> str:
+    return f": {', '.join(numbers)}" if numbers else ""
+
+
+def _rates(winner: Compared, other: Compared, bound: str) -> list[str]:
+    """The rates of the resource that binds, where they differ."""
+    ours, theirs = winner.hardware, other.hardware
+    if ours is None or theirs is None:
+        return []
+    if bound == "memory" and _differ(ours.memory_bytes_per_s, theirs.memory_bytes_per_s):
+        return [f"{_against(ours.memory_bytes_per_s, theirs.memory_bytes_per_s, 'B/s')} of memory"]
+    if bound == "compute" and _differ(ours.flop_per_s, theirs.flop_per_s):
+        return [f"{_against(ours.flop_per_s, theirs.flop_per_s, 'FLOP/s')} in {ours.format}"]
+    return []
+
+
+def _circumstances(winner: Compared, other: Compared, objective: str) -> list[str]:
+    """What else differs and matters for the objective."""
+    said = []
+    if (winner.batch or 0) > (other.batch or 0):
+        said.append(f"{winner.batch:,} sequences at once against {other.batch:,}")
+    if winner.weights != other.weights:
+        said.append(f"{winner.weights} weights against {other.weights}")
+    if objective == "accelerator" and winner.devices != other.devices:
+        said.append(f"{winner.devices} accelerator{'s' * (winner.devices > 1)} against {other.devices}")
+    ours, theirs = winner.hardware, other.hardware
+    if ours is None or theirs is None:
+        return said
+    if objective == "cost" and ours.price_usd_per_hour and theirs.price_usd_per_hour:
+        said.append(f"${ours.price_usd_per_hour:.2f} an hour against ${theirs.price_usd_per_hour:.2f}")
+    if objective == "energy" and ours.tdp_w and theirs.tdp_w:
+        said.append(f"{ours.tdp_w:,.0f} W against {theirs.tdp_w:,.0f} W")
+    return said
+
+
+def percent(share: float) -> str:
+    """70 %."""
+    return f"{share:.0%}".replace("%", " %")
+
+
+def _differ(one: float, other: float) -> bool:
+    return max(one, other) > _MATTERS * min(one, other)
+
+
+def _against(one: float, other: float, unit: str) -> str:
+    return f"{scaled(one, unit)} against {scaled(other, unit)}"
+
+
+def _at_the_ceilings(ranked: Sequence[Ranked], winner: Compared) -> str:
+    """Who would win at the ceilings, where it is another one."""
+    first = max(ranked, key=lambda place: place.ceiling).one
+    return "" if first is winner else f"; at the ceilings {first.label} would win"

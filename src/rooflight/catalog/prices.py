@@ -1,0 +1,54 @@
+"""Prices as callers give them: dollars an hour of one accelerator, by any of its names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rooflight.catalog.accelerators import load as named_card
+from rooflight.errors import BadInput, RooflightError
+from rooflight.values.accelerator import Accelerator
+
+# Dollars an hour of one accelerator; anything else is a slip.
+LEAST_USD = 0.00001
+MOST_USD = 1_000_000
+
+
+def prices_of(prices: Mapping[str, Any], compared: Iterable[Accelerator]) -> dict[str, float]:
+    """Dollars an hour of one accelerator by its id. Raises BadInput for what is no price, or two for one card."""
+    known = {card.id for card in compared}
+    found: dict[str, float] = {}
+    for name, price in prices.items():
+        card_id = name if name in known else _card_id(name)
+        value = _dollars(price)
+        if value is None:
+            raise BadInput(
+                f"{price!r} is no price", where=f"--price {name}", got=price, want="dollars an hour, such as 2.50"
+            )
+        if found.setdefault(card_id, value) != value:
+            raise BadInput(
+                f"{card_id} has two prices", where="--price", got=f"{found[card_id]} and {value}", want="one"
+            )
+    return found
+
+
+def _card_id(name: str) -> str:
+    try:
+        card, count = named_card(name)
+    except RooflightError as error:
+        raise BadInput(error.what, where="--price", got=name, want=error.want, try_this=error.try_this) from None
+    if count != 1 or name.strip().lower().startswith("1x"):
+        raise BadInput(
+            "a price is that of one accelerator", where="--price", got=name, want=card.id,
+            try_this=f"--price {card.id}=USD_PER_HOUR",
+        )  # fmt: skip
+    return card.id
+
+
+def _dollars(price: Any) -> float | None:
+    try:
+        value = math.nan if isinstance(price, bool) else float(price)
+    except (TypeError, ValueError):
+        return None
+    return value if LEAST_USD <= value <= MOST_USD else None

@@ -1,0 +1,1 @@
+"""Files of measurements and of requests, read row by row; nothing here judges them."""

@@ -1,0 +1,130 @@
+"""Cells of a table as a Measurement, or the reason why they are none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from rooflight.values.measurement import LEAST_VALUE, METRICS, MOST_VALUE, PHASES, Measurement
+
+NEEDED = ("model", "accelerator", "metric", "value")
+COLUMNS = Measurement.__struct_fields__
+# Largest count that is no typing error: tokens of a sequence, sequences, devices.
+_LARGEST = 1 << 40
+_YES = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_SPELLINGS = {
+    "output_tok_s": ("output_tokens_per_s", "output_throughput", "output_tps", "tok_s", "tokens_per_s", "tps"),
+    "total_tok_s": ("total_tokens_per_s", "total_throughput"),
+    "prefill_tok_s": ("prompt_tok_s", "prefill_tokens_per_s", "pp_tok_s"),
+    "output_tok_s_per_user": ("tok_s_per_user", "tok_s_user"),
+    "output_tok_s_per_gpu": ("tok_s_per_gpu", "tok_s_gpu"),
+    "tpot_ms": ("itl_ms",),
+    "e2e_latency_ms": ("latency_ms",),
+}
+_METRIC_OF = {other: name for name, others in _SPELLINGS.items() for other in others}
+
+
+class BadRow(Exception):
+    """Why a row is no measurement."""
+
+
+def measurement(cells: Mapping[str, object]) -> Measurement:
+    """The row's Measurement. Raises BadRow with the reason where a value is missing or cannot be what it should."""
+    text = {name: _text(cells.get(name)) for name in COLUMNS}
+    for name in NEEDED:
+        if not text[name]:
+            raise BadRow(f"{name} is blank")
+    metric = text["metric"].lower()
+    metric = _METRIC_OF.get(metric, metric)
+    if metric not in METRICS:
+        raise BadRow(f"{text['metric'][:60]!r} is no metric: want one of {', '.join(METRICS)}")
+    batch = _count("batch", text["batch"], 1)
+    return Measurement(
+        id=text["id"],
+        model=text["model"],
+        config_like=text["config_like"],
+        accelerator=text["accelerator"],
+        has_accelerator=_flag("has_accelerator", text["has_accelerator"]),
+        gpus=_count("gpus", text["gpus"], 1),
+        tp=_count("tp", text["tp"], 1),
+        pp=_count("pp", text["pp"], 1),
+        ep=_count("ep", text["ep"], 0) or None,  # 0: no expert parallelism
+        dp=_count("dp", text["dp"], 1),
+        weights=text["weights"].lower() or None,
+        kv_cache=text["kv_cache"].lower() or None,
+        compute=text["compute"].lower() or None,
+        phase=_phase(metric, text["phase"].lower()),
+        batch=batch,
+        input_len=_count("input_len", text["input_len"], 0),
+        output_len=_count("output_len", text["output_len"], 0),
+        depth=_count("depth", text["depth"], 0),
+        metric=metric,
+        value=_value(text["value"]),
+        engine=text["engine"],
+    )
+
+
+def _text(value: object) -> str:
+    """A cell as text; None and NaN (what tables of other libraries hold for nothing) are blank."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return str(value).strip()
+
+
+def _number(name: str, text: str, read: Callable[[str], float] = float) -> float:
+    try:
+        number = read(text)
+    except ValueError:
+        raise BadRow(f"{name} is {_short(text)!r}, not a number") from None
+    if not math.isfinite(number):
+        raise BadRow(f"{name} is {_short(text)}, not a finite number")
+    return number
+
+
+def _value(text: str) -> float:
+    number = _number("value", text)
+    if number <= 0:
+        raise BadRow(f"value is {_short(text)}: nothing takes no time, or less")
+    if not LEAST_VALUE <= number <= MOST_VALUE:
+        raise BadRow(f"value is {_short(text)}: no measurement is that small or that large")
+    return number
+
+
+def _count(name: str, text: str, least: int) -> int | None:
+    if not text:
+        return None
+    if text.isascii() and text.isdigit() and len(text) < 13:
+        number = int(text)
+    else:
+        read = _number(name, text)
+        if read != int(read):
+            raise BadRow(f"{name} is {_short(text)}, not a whole number")
+        number = int(read)
+    if number > _LARGEST:
+        raise BadRow(f"{name} is {_short(text)}: want at most {_LARGEST:,}")
+    if number < least:
+        raise BadRow(f"{name} is {_short(text)}: want a whole number of at least {least}")
+    return number
+
+
+def _flag(name: str, text: str) -> bool | None:
+    if not text:
+        return None
+    if text.lower() not in _YES:
+        raise BadRow(f"{name} is {_short(text)!r}: want True or False")
+    return _YES[text.lower()]
+
+
+def _phase(metric: str, text: str) -> str:
+    """The phase the row says, or the one its metric is usually of."""
+    if not text:
+        return METRICS[metric].phases[0]
+    if text not in PHASES:
+        raise BadRow(f"{_short(text)!r} is no phase: want one of {', '.join(PHASES)}")
+    if text not in METRICS[metric].phases:
+        raise BadRow(f"{metric} is not measured in phase {text}: want one of {', '.join(METRICS[metric].phases)}")
+    return text
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else text[:40] + "..."

@@ -1,0 +1,1 @@
+"""A question made definite, and how a definite question is changed."""

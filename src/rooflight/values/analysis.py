@@ -1,0 +1,178 @@
+"""The answer of `analyze`: these structs are the JSON contract (DESIGN section 7), field for field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from rooflight.values.shown import Shown
+
+SCHEMA = "rooflight.analysis/1"
+
+
+class ModelBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts of the text model. weight_bytes is what is stored in the deployment's formats."""
+
+    id: str
+    parameters: int
+    active_parameters: int
+    tower_parameters: int
+    weight_bytes: float
+    streamed_weight_bytes: float
+    kv_bytes_per_token: float
+    window_kv_bytes_per_token: float
+    windows: tuple[int, ...]
+    state_bytes_per_sequence: float
+
+
+class AcceleratorBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """Datasheet rates of one device; memory_bytes is what can be allocated on it."""
+
+    id: str
+    name: str
+    count: int
+    peak_flop_per_s: dict[str, float]
+    memory_bytes_per_s: float
+    memory_bytes: float | None
+    ridge_flop_per_byte: dict[str, float]
+    confidence: str
+
+
+class Bytes(msgspec.Struct, frozen=True, kw_only=True):
+    """Bytes through device memory in a step, all devices."""
+
+    weights: float
+    kv_read: float
+    kv_write: float
+    activations: float
+    total: float
+
+
+class Ceilings(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds each resource alone would take."""
+
+    compute: float
+    memory: float
+    link: float
+    launch: float
+
+
+class Span(msgspec.Struct, frozen=True, kw_only=True):
+    """A quantity at the ceiling, at the roofline, and as expected with its interval (a share has no interval)."""
+
+    ceiling: float
+    roofline: float
+    expected: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One step of the way from ceiling to expected time: what it is, and the seconds it adds."""
+
+    name: str
+    seconds: float
+
+
+class ServedBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """Steady state at a concurrency of `batch` requests of isl and osl tokens, with newcomers prefilled beside.
+
+    running: sequences that decode at once (memory may allow fewer than asked). Expected values with their intervals.
+    """
+
+    engine: str
+    running: int
+    tpot_s: Span
+    ttft_s: Span
+    output_tokens_per_s: Span
+    output_tokens_per_s_per_user: Span
+    output_tokens_per_s_per_accelerator: Span
+
+
+class OperatorBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """`count` equal operators: their FLOP, bytes and time together."""
+
+    name: str
+    count: int
+    flop: float
+    bytes: float
+    link_bytes: float
+    intensity_flop_per_byte: float | None
+    bound: str
+    time_s: float
+    share: float
+    compute: str
+
+
+class Phase(msgspec.Struct, frozen=True, kw_only=True):
+    """One step: FLOP, bytes and link bytes of all devices, launches of one, wall times."""
+
+    flop: float
+    flop_by_format: dict[str, float]
+    bytes: Bytes
+    link_bytes: float
+    launches: int
+    intensity_flop_per_byte: float
+    ridge_flop_per_byte: float
+    bound: str
+    split: dict[str, float]
+    ceilings_s: Ceilings
+    time_s: Span
+    tokens_per_s: Span
+    tokens_per_s_per_user: Span | None
+    waterfall: tuple[Step, ...]
+    operators: tuple[OperatorBlock, ...]
+
+
+class MemoryBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """Bytes of the deployment's memory, all devices. reserve_bytes holds what the engine may not use too.
+
+    fits: weights + kv + reserve <= usable. max_batch: sequences of isl + osl tokens that fit at once.
+    """
+
+    weights_bytes: float
+    kv_bytes: float
+    reserve_bytes: float
+    usable_bytes: float
+    fits: bool
+    max_batch: int
+    activation_bytes: float
+    engine_bytes: float
+    withheld_bytes: float
+    kv_bytes_per_sequence: float
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole request at the workload's batch: prefill, then every decode step as its context grows."""
+
+    time_s: Span
+    prefill_share: Span
+
+
+class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
+    """What `rooflight.analyze` returns. `to_dict()` is the documented JSON, `chart()` its picture."""
+
+    schema: str = SCHEMA
+    answer: str
+    model: ModelBlock
+    accelerator: AcceleratorBlock
+    workload: dict[str, int | float | None]
+    deployment: dict[str, Any]
+    bound: str | None
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...]
+    phases: dict[str, Phase] | None
+    request: Request | None
+    served: ServedBlock | None
+    memory: MemoryBlock
+
+    @property
+    def fits(self) -> bool:
+        """True where weights, KV cache and reserve fit the devices."""
+        return self.memory.fits
+
+    def to_dict(self) -> dict[str, Any]:
+        """The documented JSON as Python values."""
+        result: dict[str, Any] = msgspec.to_builtins(self)
+        return result

@@ -1,0 +1,213 @@
+"""The answer of `compare`: these structs are the JSON rooflight.comparison/1, field for field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from rooflight.values.analysis import Span
+from rooflight.values.mix import Mix
+from rooflight.values.shown import Shown
+
+SCHEMA = "rooflight.comparison/1"
+# What may be asked for, and in words what is the most of it.
+OBJECTIVES = {
+    "throughput": "output tokens per second",
+    "accelerator": "output tokens per second and accelerator",
+    "latency": "output tokens per second and user",
+    "cost": "output tokens per dollar",
+    "energy": "output tokens per joule at TDP",
+}
+# At which of a span's values decisions are taken.
+BASES = ("ceiling", "expected")
+
+
+class Ratio(msgspec.Struct, frozen=True, kw_only=True):
+    """A speed over that of the baseline, at the ceilings, at the rooflines, and as expected."""
+
+    ceiling: float
+    roofline: float
+    expected: float
+
+
+class Share(msgspec.Struct, frozen=True, kw_only=True):
+    """A phase's part of the machine time, at the ceilings, at the rooflines, and as expected."""
+
+    ceiling: float
+    roofline: float
+    expected: float
+
+
+class Hardware(msgspec.Struct, frozen=True, kw_only=True):
+    """Datasheet rates of all devices together, in the format most of the prefill runs in, and over the baseline's."""
+
+    format: str
+    flop_per_s: float
+    memory_bytes_per_s: float
+    memory_bytes: float | None
+    tdp_w: float | None
+    price_usd_per_hour: float | None
+    flop_ratio: float | None
+    memory_ratio: float | None
+
+
+class Fit(msgspec.Struct, frozen=True, kw_only=True):
+    """What lies in the memory of all devices, and how many sequences of the mix's mean length fit at once."""
+
+    weights_bytes: float
+    kv_bytes: float
+    reserve_bytes: float
+    usable_bytes: float
+    max_batch: int
+
+
+class PhasePart(msgspec.Struct, frozen=True, kw_only=True):
+    """A phase of the mix on one deployment.
+
+    time_s          machine seconds of a request
+    step_s          seconds of the step itself: a prompt's prefill, a decode step of the batch
+    tokens_per_s    prompt tokens, or output tokens of the batch
+    bound           what sets the ceiling: compute, memory, link or launch
+    share           of the request's machine time
+    speed_up        over the baseline in this phase
+    """
+
+    time_s: Span
+    step_s: Span
+    tokens_per_s: Span
+    bound: str
+    share: Share
+    speed_up: Ratio | None
+
+
+class Whole(msgspec.Struct, frozen=True, kw_only=True):
+    """A request of the mix from end to end on one deployment, phases one after the other.
+
+    time_s          machine seconds of a request: prefill, and its part of the decode steps it shares
+    overlapped_s    no engine is faster: each resource's own sum over both phases, weights read once for both
+    tokens_per_usd, tokens_per_joule    output tokens; None without a price or a TDP. TDP is the most that the
+                    accelerators draw, so as expected this is the least number of tokens per joule
+    speed_up        over the baseline: its phases' speed-ups, weighted by the baseline's shares of time (Amdahl),
+                    which is the baseline's time over this one's
+    """
+
+    time_s: Span
+    overlapped_s: float
+    requests_per_s: Span
+    output_tokens_per_s: Span
+    output_tokens_per_s_per_accelerator: Span
+    output_tokens_per_s_per_user: Span
+    tokens_per_usd: Span | None
+    tokens_per_joule: Span | None
+    speed_up: Ratio | None
+
+
+class Equal(msgspec.Struct, frozen=True, kw_only=True):
+    """Input-to-output ratios at which a deployment is as fast as the baseline, at the ceilings and as expected.
+
+    Empty where it never is, at the mix's total tokens; at each of them the faster one changes.
+    """
+
+    ceiling: tuple[float, ...]
+    expected: tuple[float, ...]
+
+
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """One deployment of the comparison. Where it does not fit, `reason` says why and the three parts are None.
+
+    label           unique in the comparison: 4 x h100-sxm, and what else tells it from its neighbours
+    batch           sequences decoding at once, the whole deployment; None where no sequence fits
+    """
+
+    label: str
+    accelerator: str
+    devices: int
+    tp: int
+    pp: int
+    ep: int
+    dp: int
+    weights: str
+    kv_cache: str
+    engine: str | None
+    fits: bool
+    reason: str | None
+    batch: int | None
+    hardware: Hardware | None
+    memory: Fit | None
+    prefill: PhasePart | None
+    decode: PhasePart | None
+    request: Whole | None
+    equal_at: Equal | None
+
+
+class Stretch(msgspec.Struct, frozen=True, kw_only=True):
+    """Between two input-to-output ratios one deployment wins; the next stretch begins where they cross.
+
+    objective, basis        what it wins in, at the ceilings or as expected
+    from_ratio, to_ratio    isl / osl at the mix's total tokens
+    """
+
+    objective: str
+    basis: str
+    winner: str
+    from_ratio: float
+    to_ratio: float
+
+
+class Crossing(msgspec.Struct, frozen=True, kw_only=True):
+    """Where two deployments are equal: `below` wins at smaller input-to-output ratios, `above` at larger ones."""
+
+    objective: str
+    basis: str
+    ratio: float
+    isl: float
+    osl: float
+    below: str
+    above: str
+
+
+class Curve(msgspec.Struct, frozen=True, kw_only=True):
+    """A deployment's machine seconds of a request over the ratios of Curves."""
+
+    label: str
+    ceiling_s: tuple[float, ...]
+    expected_s: tuple[float, ...]
+
+
+class Curves(msgspec.Struct, frozen=True, kw_only=True):
+    """Requests of `total_tokens` tokens, cut into input and output at each ratio: what crossings are read from."""
+
+    total_tokens: float
+    ratio: tuple[float, ...]
+    isl: tuple[float, ...]
+    osl: tuple[float, ...]
+    curves: tuple[Curve, ...]
+
+
+class Comparison(Shown, msgspec.Struct, frozen=True, kw_only=True):
+    """What `rooflight.compare` returns. `to_dict()` is the documented JSON."""
+
+    schema: str = SCHEMA
+    answer: str
+    model: str
+    objective: str
+    mix: Mix
+    baseline: str | None
+    winner: str | None
+    compared: tuple[Compared, ...]
+    stretches: tuple[Stretch, ...]
+    crossings: tuple[Crossing, ...]
+    curves: Curves | None
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def answered(self) -> bool:
+        """True where at least one deployment fits (or was computed all the same)."""
+        return any(one.request is not None for one in self.compared)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The documented JSON as Python values."""
+        result: dict[str, Any] = msgspec.to_builtins(self)
+        return result

@@ -1,0 +1,146 @@
+"""A published or own measurement, as a row of a table says it, and what judging it gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from rooflight.values.shown import Shown
+
+SCHEMA = "rooflight.check/1"
+PHASES = ("prefill", "decode", "e2e_offline", "e2e_server")
+VERDICTS = ("ok", "slow", "fast", "impossible", "cannot-judge")
+
+
+class Metric(msgspec.Struct, frozen=True, kw_only=True):
+    """What a value measures. `time`: smaller is faster, in ms; else a rate in tok/s.
+
+    phases      those it may be measured in, the first where the row says none
+    """
+
+    unit: str
+    time: bool
+    phases: tuple[str, ...]
+
+
+_RATE = ("decode", "e2e_offline", "e2e_server")
+_WHOLE = ("e2e_offline", "e2e_server")
+
+# Smaller and larger values, in any metric's unit, are no measurements.
+LEAST_VALUE = 1e-15
+MOST_VALUE = 1e15
+
+METRICS = {
+    "e2e_latency_ms": Metric(unit="ms", time=True, phases=_WHOLE),
+    "ttft_ms": Metric(unit="ms", time=True, phases=("prefill", *_WHOLE)),
+    "tpot_ms": Metric(unit="ms", time=True, phases=_RATE),
+    "output_tok_s": Metric(unit="tok/s", time=False, phases=_RATE),
+    "output_tok_s_per_gpu": Metric(unit="tok/s", time=False, phases=_RATE),
+    "output_tok_s_per_user": Metric(unit="tok/s", time=False, phases=_RATE),
+    "total_tok_s": Metric(unit="tok/s", time=False, phases=(*_WHOLE, "prefill", "decode")),
+    "prefill_tok_s": Metric(unit="tok/s", time=False, phases=("prefill", *_WHOLE)),
+}
+
+
+class Measurement(msgspec.Struct, frozen=True, kw_only=True):
+    """One measured number and what was run. None: not stated, which is not zero.
+
+    model, config_like      names; the second is a model of the same shape
+    has_accelerator         False: the accelerator's name is in no catalog
+    gpus, tp, pp, ep, dp    devices and degrees of parallelism
+    phase                   prefill, decode, e2e_offline (one batch, or a saturated run), e2e_server (arrivals)
+    batch                   sequences at once, whole deployment
+    input_len, output_len   tokens of a sequence; decode: input_len are cached already
+    depth                   tokens cached before what was timed
+    value                   in the metric's unit: ms or tok/s
+    """
+
+    model: str
+    accelerator: str
+    metric: str
+    value: float
+    phase: str
+    id: str = ""
+    config_like: str = ""
+    has_accelerator: bool | None = None
+    gpus: int | None = None
+    tp: int | None = None
+    pp: int | None = None
+    ep: int | None = None
+    dp: int | None = None
+    weights: str | None = None
+    kv_cache: str | None = None
+    compute: str | None = None
+    batch: int | None = None
+    input_len: int | None = None
+    output_len: int | None = None
+    depth: int | None = None
+    engine: str = ""
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """A row judged. ceiling, expected, low and high are in the row's own metric; None where there is none.
+
+    line            of the file, the header being 1; in a list of rows their place, from 1
+    over_ceiling    measured speed over ceiling speed: above 1 is faster than physics allows
+    bound           what sets the ceiling: compute, memory, link
+    mix_up          impossible: the usual mistake that would explain the value; None where none fits
+    given           the row as it was read, columns by name
+    """
+
+    line: int
+    verdict: str
+    reason: str
+    model: str = ""
+    accelerator: str = ""
+    metric: str = ""
+    unit: str = ""
+    value: float | None = None
+    ceiling: float | None = None
+    expected: float | None = None
+    low: float | None = None
+    high: float | None = None
+    over_ceiling: float | None = None
+    bound: str | None = None
+    mix_up: str | None = None
+    given: dict[str, str] = {}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row of the documented JSON as Python values."""
+        result: dict[str, Any] = msgspec.to_builtins(self)
+        return result
+
+
+class Tally(msgspec.Struct, frozen=True, kw_only=True):
+    """A file's verdicts counted. Errors are |expected - measured| / measured; None until something is expected.
+
+    judged      rows with a ceiling and a verdict other than cannot-judge
+    coverage    share of rows with an expectation whose value lies in its interval
+    """
+
+    rows: int
+    judged: int
+    ok: int
+    fast: int
+    slow: int
+    impossible: int
+    cannot_judge: int
+    median_error: float | None = None
+    mean_error: float | None = None
+    coverage: float | None = None
+
+
+class Report(Shown, msgspec.Struct, frozen=True, kw_only=True):
+    """What `rooflight.check` returns: one sentence, the counts, what was odd about the file, and a verdict a row."""
+
+    schema: str = SCHEMA
+    answer: str
+    summary: Tally
+    notes: tuple[str, ...]
+    rows: tuple[Verdict, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The documented JSON as Python values."""
+        result: dict[str, Any] = msgspec.to_builtins(self)
+        return result

@@ -1,0 +1,194 @@
+"""A model as a plan of parts: weight matrices, what mixes tokens, and how often each layer occurs.
+
+Only shapes and storage formats: no weights, no code, no machine.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Linear(msgspec.Struct, frozen=True, kw_only=True):
+    """y[tokens, outputs] = x[tokens, inputs] W (+ bias), applied to every token that reaches it.
+
+    groups      block-diagonal matrices hold inputs * outputs / groups weights
+    bias        bias entries (0 if none)
+    format      storage format id (values.formats)
+    split       how tensor parallelism shares it: "column" (by outputs), "row" (by inputs, an
+                all-reduce follows) or "none" (every device holds the whole)
+    kv_outputs  of `outputs`, those that belong to K and V heads ...
+    kv_heads    ... of which there are so many: they are shared no further than that
+    pinned      keeps its format when a deployment asks for another one (router, lm_head, ...)
+    """
+
+    name: str
+    inputs: int
+    outputs: int
+    groups: int = 1
+    bias: int = 0
+    format: str = "bf16"
+    split: str = "column"
+    kv_outputs: int = 0
+    kv_heads: int = 0
+    pinned: bool = False
+
+
+class Reach(msgspec.Struct, frozen=True, kw_only=True):
+    """Which earlier positions a query attends, itself included; p = tokens up to and with the query.
+
+    all None    all p
+    window      the last min(p, window)
+    chunk       those of its own chunk: (p - 1) mod chunk + 1
+    top_k       the min(p, top_k) that an indexer picks
+    stride      keys are kept once per `stride` tokens: floor(p / stride) of them (or the top_k of those),
+                beside the last `window` uncompressed ones
+    """
+
+    window: int | None = None
+    chunk: int | None = None
+    top_k: int | None = None
+    stride: int = 1
+
+
+class Indexer(msgspec.Struct, frozen=True, kw_only=True):
+    """The small scorer of sparse attention: heads * head_dim queries against one cached key a position."""
+
+    heads: int
+    head_dim: int
+    key_dim: int
+
+
+class Attention(msgspec.Struct, frozen=True, kw_only=True, tag="attention"):
+    """Softmax attention over K and V heads (MHA, GQA, MQA).
+
+    head_dim, value_dim     elements of a query/key head and of a value head
+    cache_elements          elements cached per cached position (normally kv_heads * (head_dim + value_dim);
+                            kv_heads * head_dim where K and V are one tensor)
+    stores                  False: reads the cache of an earlier layer and appends nothing
+    fixed_context           cross-attention: so many positions, whatever the text length
+    sinks                   learned sink logits beside the keys (no cache, no product)
+    """
+
+    reach: Reach = Reach()
+    heads: int
+    kv_heads: int
+    head_dim: int
+    value_dim: int
+    cache_elements: int
+    indexer: Indexer | None = None
+    stores: bool = True
+    fixed_context: int | None = None
+    sinks: bool = False
+
+
+class LatentAttention(msgspec.Struct, frozen=True, kw_only=True, tag="latent"):
+    """Multi-head latent attention (MLA): the cache holds latent_dim + rope_dim elements a token.
+
+    Prefill expands the latent to heads (nope_dim + rope_dim per key, value_dim per value); decode
+    absorbs the expansion into query and output and attends the latent itself. The expansion matrix
+    is the projection named "kv_b".
+    """
+
+    reach: Reach = Reach()
+    heads: int
+    latent_dim: int
+    rope_dim: int
+    nope_dim: int
+    value_dim: int
+    indexer: Indexer | None = None
+
+
+class Recurrent(msgspec.Struct, frozen=True, kw_only=True, tag="recurrent"):
+    """A mixer whose memory does not grow: state-space, linear attention, short convolution.
+
+    kind            "mamba1", "mamba2", "gated-delta", "kda", "lightning", "rg-lru", "short-conv", ...
+    heads, key_dim, value_dim   the state is heads x key_dim x value_dim
+                    (mamba1: channels x state size x 1; mamba2: heads x state size x head dim)
+    conv_channels, conv_kernel  the causal depthwise convolution in front of it
+    conv_state_elements         what of it is carried between steps, in the activation format
+    state_bytes_per_element     4 where the state is carried in fp32
+    """
+
+    kind: str
+    heads: int = 0
+    key_dim: int = 0
+    value_dim: int = 0
+    conv_channels: int = 0
+    conv_kernel: int = 0
+    conv_state_elements: int = 0
+    state_bytes_per_element: int = 4
+
+
+Mixer = Attention | LatentAttention | Recurrent
+
+
+class Experts(msgspec.Struct, frozen=True, kw_only=True):
+    """Routed experts: each token uses `chosen` of `count`, each a copy of `linears`."""
+
+    count: int
+    chosen: int
+    linears: tuple[Linear, ...]
+    router: Linear
+
+
+class Layer(msgspec.Struct, frozen=True, kw_only=True):
+    """`count` layers of equal shape.
+
+    projections         the mixer's matrices ("qkv", "o", "q_a", ...)
+    mlp                 feed-forward that every token passes: dense, or the shared experts of an MoE
+    vector_parameters   everything that is no matrix: norms, convolutions, sinks, scalars
+    norms               norms over the hidden size in the layer
+    inner_norms         norms inside the mixer: of queries and keys, or of latents
+    """
+
+    count: int
+    kind: str
+    mixer: Mixer | None = None
+    projections: tuple[Linear, ...] = ()
+    mlp: tuple[Linear, ...] = ()
+    experts: Experts | None = None
+    vector_parameters: int = 0
+    norms: int = 2
+    inner_norms: int = 0
+
+
+class Tower(msgspec.Struct, frozen=True, kw_only=True):
+    """A vision or audio encoder with its projector; parameters is None where it is not counted."""
+
+    name: str
+    parameters: int | None
+    format: str = "bf16"
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True):
+    """The text model (and, apart, the towers that come with it).
+
+    embedding_parameters    the input tables: looked up, never streamed; position tables included
+    embedding_row           elements looked up per token
+    head                    the output matrix; with tied=True it is the embedding and adds no parameters
+    outside                 matrices outside the layers that every token passes
+    vector_parameters       final norm and the like
+    dtype                   what the config says weights and activations are
+    kv_format               the KV cache format the checkpoint asks for, if any
+    """
+
+    id: str
+    type: str
+    architecture: str
+    hidden: int
+    vocab: int
+    layers: tuple[Layer, ...]
+    embedding_parameters: int
+    embedding_row: int
+    head: Linear | None
+    tied: bool
+    outside: tuple[Linear, ...] = ()
+    vector_parameters: int = 0
+    towers: tuple[Tower, ...] = ()
+    dtype: str = "bf16"
+    quantization: str | None = None
+    kv_format: str | None = None
+    max_context: int | None = None
+    origin: str = ""
+    assumptions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()

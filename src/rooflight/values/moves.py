@@ -1,0 +1,141 @@
+"""The answer of `moves`: what each change of a deployment would do, and why it does nothing where it does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from rooflight.values.shown import Shown
+
+SCHEMA = "rooflight.moves/1"
+# The gain each objective looks at; cost without prices is accelerator time, which is throughput's.
+GAIN_OF = {"throughput": "throughput", "latency": "request", "ttft": "prefill", "cost": "cost"}
+OBJECTIVES = tuple(GAIN_OF)
+
+
+class Time(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds at the ceiling, and as a well-run engine gets them with the interval."""
+
+    ceiling: float
+    expected: float
+    low: float
+    high: float
+
+
+class Dot(msgspec.Struct, frozen=True, kw_only=True):
+    """A phase on the roofline: its time, what binds it, each resource's own seconds, and where it stands.
+
+    weights, kv     shares of the bytes through memory that are weights, and KV cache
+    """
+
+    time_s: Time
+    bound: str
+    terms_s: dict[str, float]
+    intensity_flop_per_byte: float
+    ridge_flop_per_byte: float
+    weights: float
+    kv: float
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What a deployment gets: each phase, a request, and what that is worth.
+
+    devices             accelerators it takes
+    batch               sequences decoding at once; max_batch: as many as memory holds
+    prefill             of prefill-batch prompts; decode: a step of all sequences (per token, where a step yields more)
+    token_s             time between a sequence's tokens under load: a step, and the prefills of others in between
+    request_s           prefill, then every further token
+    tokens_per_s        output tokens a second of the deployment, prefills and decode steps taking turns
+    tokens_per_s_per_accelerator    the same by devices
+    usd_per_million_tokens          by the accelerator's price; null without one
+    """
+
+    devices: int
+    batch: int
+    max_batch: int
+    fits: bool
+    prefill: Dot
+    decode: Dot
+    token_s: Time
+    request_s: Time
+    tokens_per_s: Time
+    tokens_per_s_per_accelerator: Time
+    usd_per_million_tokens: Time | None = None
+
+
+class Gain(msgspec.Struct, frozen=True, kw_only=True):
+    """How many times as good: above 1 is better. Of the ceiling, and as expected."""
+
+    ceiling: float
+    expected: float
+
+
+class Move(msgspec.Struct, frozen=True, kw_only=True):
+    """One change and its effect.
+
+    kind        the family of moves it belongs to ("batch", "weights", "tp", ...)
+    of          "settings" (same machine, same model), "machine" (more or other ones) or "model" (what if it had)
+    verdict     "helps", "nothing", "hurts" (by the objective), "does-not-fit" or "not-possible"
+    because     why, with numbers
+    cost        what it takes: memory, quality, accelerators, money
+    gains       by "prefill", "decode", "request", "throughput" and, with prices, "cost"; null where nothing runs
+    assumed     what was taken for granted to evaluate it
+    """
+
+    kind: str
+    of: str
+    title: str
+    verdict: str
+    because: str
+    cost: str
+    gains: dict[str, Gain] | None
+    after: Outcome | None
+    assumed: tuple[str, ...] = ()
+
+
+class Combined(msgspec.Struct, frozen=True, kw_only=True):
+    """The best few moves of the same machine together, evaluated as one deployment."""
+
+    titles: tuple[str, ...]
+    gains: dict[str, Gain]
+    after: Outcome
+
+
+class Left(msgspec.Struct, frozen=True, kw_only=True):
+    """What is left of a phase: expected over its ceiling, and the ceiling over the next resource's own time."""
+
+    phase: str
+    to_ceiling: float
+    ceiling: str
+    to_next: float | None
+    next: str | None
+
+
+class Story(msgspec.Struct, frozen=True, kw_only=True):
+    """A usual wrong belief that this situation matches, answered with its numbers."""
+
+    name: str
+    words: str
+
+
+class Moves(Shown, msgspec.Struct, frozen=True, kw_only=True):
+    """What `rooflight.moves` returns; `moves` ranked by the objective. `to_dict()` is the documented JSON."""
+
+    schema: str = SCHEMA
+    answer: str
+    objective: str
+    model: str
+    accelerator: str
+    before: Outcome | None
+    memory: str
+    moves: tuple[Move, ...]
+    combined: Combined | None
+    left: tuple[Left, ...]
+    stories: tuple[Story, ...]
+    assumptions: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The documented JSON as Python values."""
+        result: dict[str, Any] = msgspec.to_builtins(self)
+        return result

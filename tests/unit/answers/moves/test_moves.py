@@ -1,0 +1,267 @@
+"""Moves: what each changes, by how much in each phase, and why some change nothing."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+import rooflight
+from rooflight.answers.moves import judge, option
+from rooflight.answers.moves.judge import gains
+from rooflight.answers.moves.option import Asked
+from rooflight.answers.moves.outcome import outcome, output_tokens_per_s
+from rooflight.answers.moves.report import moves
+from rooflight.answers.moves.serving import pays_up_to, tokens_per_verify
+from rooflight.errors import BadInput
+from rooflight.library import make_scenario
+from rooflight.roofline.formulas import crossover_batch
+from rooflight.roofline.rates import ridges
+from rooflight.scenario.change import changed
+
+
+def asked(model="llama-3.1-8b", on="h100-sxm", **fields):
+    return make_scenario(model, on, **fields)
+
+
+def named(found, title):
+    (one,) = [move for move in found.moves if move.title.startswith(title)]
+    return one
+
+
+def ceilings(sc, **change):
+    """Gains of the ceilings when a scenario changes."""
+    found = gains(outcome(sc), outcome(changed(sc, **change)))
+    return {name: gain.ceiling for name, gain in found.items()}
+
+
+def test_h100_to_h200_is_bandwidth_alone():
+    """4.8 / 3.35 TB/s = 1.433; the same chip: prefill +0 %."""
+    gain = ceilings(asked(), accelerator=rooflight.accelerator("h200-sxm"))
+    assert gain["decode"] == pytest.approx(4.8 / 3.35, rel=0.005)
+    assert gain["prefill"] == pytest.approx(1, rel=0.005)
+
+
+def test_a100_to_h100_prefill_is_the_ratio_of_peaks():
+    """989.4 / 312 = 3.17."""
+    one, other = (asked(on=name, isl=8192) for name in ("a100-sxm4-80gb", "h100-sxm"))
+    peaks = [sc.accelerator.peak_flop_per_s["bf16"] for sc in (one, other)]
+    assert peaks[1] / peaks[0] == pytest.approx(3.17, rel=0.01)
+    phases = [rooflight.analyze("llama-3.1-8b", sc.accelerator, isl=8192).phases["prefill"] for sc in (one, other)]
+    assert phases[0].flop / peaks[0] / (phases[1].flop / peaks[1]) == pytest.approx(3.17, rel=0.01)
+
+
+def test_mi300x_against_h100_in_decode_is_bandwidth():
+    """5.3 / 3.35 = 1.58, with 1,307 against 989 TFLOP/s."""
+    other = rooflight.accelerator("mi300x")
+    assert ceilings(asked(batch=8), accelerator=other)["decode"] == pytest.approx(1.58, rel=0.005)
+    assert other.peak_flop_per_s["bf16"] / 1e12 == pytest.approx(1307, rel=0.001)
+
+
+def test_eight_bits_double_prefill_only_where_they_multiply():
+    """W8A8 doubles the peak, and the head and the scores stay wide: up to 2.0x. Weight-only: 1.0x."""
+    sc = asked("llama-3.1-70b", "4xh100-sxm", isl=4096)
+    assert 1.85 < ceilings(sc, weights="fp8")["prefill"] <= 2.0
+    assert ceilings(sc, weights="fp8-weight-only")["prefill"] == pytest.approx(1.0, abs=0.005)
+
+
+def test_weight_only_formats_cross_over_at_ridge_times_bits_over_16():
+    """312 / 2.039 x 4.25 / 16 = 40.6 on an A100, 989.4 / 3.35 x 4.25 / 16 = 78.4 on an H100."""
+    for card, batch in (("a100-sxm4-80gb", 41), ("h100-sxm", 78)):
+        ridge = ridges(rooflight.accelerator(card))["bf16"]
+        assert round(crossover_batch(ridge_flop_per_byte=ridge, bits=4.25)) == batch
+
+
+def test_naive_attention_moves_the_scores():
+    """8,192 x 8,192 scores of 32 heads in 2 bytes, 32 layers: written, read, written, read by product and softmax."""
+    found = [rooflight.analyze("llama-3.1-8b", "h100-sxm", isl=8192, attention=kind) for kind in ("naive", "flash")]
+    extra = found[0].phases["prefill"].bytes.total - found[1].phases["prefill"].bytes.total
+    scores = 8192 * 8192 * 32 * 2 * 32
+    assert extra == 4 * scores
+    report = moves(asked(isl=8192, attention="naive", ignore_capacity=True), "ttft")
+    assert named(report, "flash attention").verdict == "helps"
+
+
+def test_the_cache_of_a_70b_at_32k():
+    """2 x 80 layers x 8 heads x 128 x 2 bytes x 32,768 = 10.7 GB."""
+    block = rooflight.analyze("llama-3.1-70b", "4xh100-sxm", isl=32767, osl=1).memory
+    assert block.kv_bytes == pytest.approx(2 * 80 * 8 * 128 * 2 * 32768, rel=1e-3)
+
+
+def test_a_batch_touches_most_experts():
+    """1 - (1 - 8/128)^32 = 87 %."""
+    found = moves(asked("qwen3-235b-a22b", "8xh200-sxm", batch=32))
+    (told,) = [one for one in found.stories if one.name.startswith("a mixture of experts")]
+    assert "32 tokens touch 87% of them" in told.words
+
+
+def test_prefills_and_steps_take_turns():
+    assert output_tokens_per_s(osl=257, prefill_s=0.016, step_s=0.008, batch=32) == pytest.approx(
+        257 / (0.016 + 256 * 0.00025)
+    )
+
+
+def test_a_verify_step_yields_the_accepted_and_one_more():
+    """1 + 0.7 + 0.49 + 0.343 + 0.2401 = 2.7731; all accepted: 5."""
+    assert tokens_per_verify(draft_tokens=4, acceptance=0.7) == pytest.approx(2.7731)
+    assert tokens_per_verify(draft_tokens=4, acceptance=1) == 5
+
+
+def test_speculation_stops_paying_as_the_batch_grows():
+    sc = asked(isl=32, osl=32)  # a long context is read once for all positions: there it pays at any batch
+    last = pays_up_to(sc, Asked())
+    report = moves(changed(sc, batch=last * 4, ignore_capacity=True), "latency")
+    assert named(report, "speculative decoding").gains["decode"].ceiling < 1
+    assert named(moves(sc, "latency"), "speculative decoding").gains["decode"].ceiling > 2
+
+
+def test_what_does_not_bind_does_nothing_and_says_what_does():
+    """FLOP/s for a memory-bound decode."""
+    one = named(moves(asked(osl=4096), "latency"), "twice the FLOP/s")
+    assert one.gains["decode"].ceiling == pytest.approx(1)
+    assert one.verdict == "nothing"
+    assert "decode waits for memory" in one.because
+
+
+def test_replicas_gain_nothing_by_accelerator():
+    one = named(moves(asked(batch=32)), "dp 1 to 2")
+    assert one.gains["throughput"].expected == pytest.approx(1, rel=0.01)
+    assert one.verdict == "nothing"
+    assert "on 2 accelerators in place of 1" in one.because
+
+
+def test_formats_without_a_path_are_weight_only():
+    """An A100 has no FP8 arithmetic; engines then run W8A16."""
+    titles = [one.title for one in moves(asked(on="a100-sxm4-80gb", batch=4)).moves]
+    assert "fp8-weight-only weights" in titles
+    assert "fp8 weights" not in titles
+
+
+def test_a_move_that_cannot_be_made_says_why():
+    """Eight devices do not divide 28 heads."""
+    one = named(moves(asked("qwen2.5-7b")), "tp 1 to 8")
+    assert one.verdict == "not-possible"
+    assert "tp 8 does not divide the 28 heads" in one.because
+
+
+def test_what_does_not_fit_is_told_what_would():
+    found = moves(asked("llama-3.1-70b"))
+    assert found.before is None
+    assert "does not fit" in found.answer
+    assert "It would with" in found.answer
+    assert named(found, "tp 1 to 2").verdict == "helps"
+    assert named(found, "int4-g128 weights").verdict == "helps"
+
+
+def test_together_is_evaluated_not_multiplied():
+    found = moves(asked(batch=8, isl=8192))
+    singles = [named(found, title).gains["throughput"].expected for title in found.combined.titles[1:]]
+    assert found.combined.gains["throughput"].expected >= max(singles)
+    assert found.combined.after.batch <= found.combined.after.max_batch
+
+
+def test_prices_rank_cards_and_their_lack_is_said():
+    both = {"h100-sxm": 2.0, "h200-sxm": 4.0}
+    priced = moves(asked(batch=32), "cost", Asked(usd_per_hour=both))
+    assert named(priced, "h100-sxm to h200-sxm").gains["cost"].ceiling < 1  # 1.3x as fast at twice the price
+    alone = named(moves(asked(batch=32), "cost"), "h100-sxm to h200-sxm")
+    assert alone.verdict == "not-possible"
+    assert "--price h200-sxm=USD" in alone.because
+
+
+@pytest.mark.parametrize("objective", ["throughput", "latency", "ttft", "cost"])
+def test_moves_are_ranked_by_what_is_asked(objective):
+    found = moves(asked(batch=16, osl=64), objective)
+    helping = [judge.wanted(one.gains, objective).expected for one in found.moves if one.verdict == "helps"]
+    assert helping == sorted(helping, reverse=True)
+    assert len(helping) > 3
+
+
+def test_an_unknown_objective_is_refused():
+    with pytest.raises(BadInput, match="not ranked for 'speed'"):
+        moves(asked(), "speed")
+
+
+def test_a_move_is_one_small_function(monkeypatch):
+    """Registered under a name, it is evaluated like the others."""
+    monkeypatch.setattr(option, "KINDS", list(option.KINDS))
+    monkeypatch.setattr(judge, "KINDS", option.KINDS)
+
+    @option.move("shorter")
+    def shorter(sc, asked):
+        yield option.option("half the answer", "stops early", "none", lambda: changed(sc, osl=sc.workload.osl // 2))
+
+    one = named(moves(asked(), "latency"), "half the answer")
+    assert one.gains["request"].ceiling == pytest.approx(2, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("words", "fields"),
+    [
+        ("more FLOP/s for a bandwidth problem", {"batch": 4}),
+        ("FP8 weights make decode twice as fast", {"batch": 64, "isl": 8192, "ignore_capacity": True}),
+        ("INT4 weights help at any batch", {"batch": 128}),
+        ("tensor parallelism divides the time", {"on": "8xh100-sxm", "batch": 4}),
+        ("a small model is easy to run fast", {"model": "llama-3.2-1b", "weights": "fp8"}),
+        ("a profile of one prompt shows what to optimise", {}),
+        ("a smaller batch makes each user fast", {"batch": 32}),
+        ("a mixture of experts costs its active parameters",
+         {"model": "qwen3-30b-a3b", "batch": 16}),
+        ("the weights are what decode reads", {"batch": 32, "isl": 16384, "ignore_capacity": True}),
+        ("a faster interconnect", {"on": "2xh100-sxm", "batch": 4}),
+        ("speculative decoding always pays", {"batch": 256, "isl": 32, "osl": 32}),
+        ("GPU utilisation of 100 % is efficiency", {}),
+    ],
+)  # fmt: skip
+def test_beliefs_are_answered_where_the_situation_invites_them(words, fields):
+    told = {one.name: one.words for one in moves(asked(**fields)).stories}
+    assert words in told
+    assert any(character.isdigit() for character in told[words])
+
+
+def test_beliefs_stay_quiet_where_they_would_be_right():
+    """Prefill-bound work on one card at batch 1, decode at a batch past the ridge."""
+    told = {one.name for one in moves(asked(batch=1, isl=128)).stories}
+    assert "INT4 weights help at any batch" not in told
+    assert "tensor parallelism divides the time" not in told
+    assert "the weights are what decode reads" not in told
+    assert "a faster interconnect" not in told
+
+
+def test_the_document_is_plain():
+    found = rooflight.moves("llama-3.1-8b", "h100-sxm", batch=4)
+    document = found.to_dict()
+    assert document["schema"] == "rooflight.moves/1"
+    assert msgspec.json.decode(msgspec.json.encode(found)) == msgspec.json.decode(msgspec.json.encode(document))
+
+
+def test_fusion_changes_what_is_expected_and_no_ceiling():
+    """Norms and activation functions write and read activations; in a prefill that is a tenth and more."""
+    one = named(moves(asked(isl=4096), "ttft"), "element-wise kernels fused")
+    assert one.gains["prefill"].ceiling == pytest.approx(1)
+    assert 1.02 < one.gains["prefill"].expected < 1.5
+
+
+@pytest.mark.parametrize("load", [{"batch": 50, "isl": 8000, "osl": 32}, {"batch": 16, "isl": 1024, "osl": 1}])
+def test_chunks_ride_on_no_more_decode_steps_than_there_are(load):
+    """A request brings (osl - 1) / batch steps; its arithmetic, prefill and decode, cannot take less than it takes."""
+    one = named(moves(asked(**load)), "chunked prefill")
+    before = moves(asked(**load)).before
+    compute = before.prefill.terms_s["compute"] + (load["osl"] - 1) / load["batch"] * before.decode.terms_s["compute"]
+    assert one.after.tokens_per_s.ceiling <= load["osl"] / compute * 1.001
+
+
+def test_the_sentence_names_all_that_is_combined_and_only_what_gains():
+    found = moves(asked(batch=32))
+    assert all(title in found.answer for title in found.combined.titles)
+    alone = moves(asked(batch=8), "latency")  # speculation is best, and is combined with nothing
+    assert "together" not in alone.answer
+
+
+def test_a_batch_that_does_not_fit_is_made_smaller():
+    one = named(moves(asked(batch=1_000_000)), "batch 1,000,000 to")
+    assert one.verdict == "helps"
+
+
+def test_what_never_pays_is_said_so():
+    told = {one.name: one.words for one in moves(asked(batch=32), asked=Asked(acceptance=0)).stories}
+    assert "does not pay at any batch" in told["speculative decoding always pays"]

@@ -1,0 +1,78 @@
+"""Cells as a Measurement, and every reason why they are none."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from rooflight.ingest.rows import BadRow, measurement
+
+GOOD = {"model": "llama", "accelerator": "h100-sxm", "metric": "tpot_ms", "value": "12.5"}
+
+
+def test_blank_and_missing_columns_are_not_stated():
+    row = measurement({**GOOD, "tp": "", "batch": " ", "weights": ""})
+    assert (row.tp, row.batch, row.weights, row.gpus, row.input_len) == (None, None, None, None, None)
+    assert row.value == 12.5
+
+
+def test_numbers_are_read_as_tables_write_them():
+    row = measurement({**GOOD, "gpus": "8.0", "batch": 64, "input_len": 1024.0, "depth": float("nan"), "tp": None})
+    assert (row.gpus, row.batch, row.input_len, row.depth, row.tp) == (8, 64, 1024, None, None)
+    assert isinstance(row.gpus, int)
+
+
+def test_no_expert_parallelism_is_written_as_zero_too():
+    assert measurement({**GOOD, "ep": "0"}).ep is None
+    assert measurement({**GOOD, "ep": "8"}).ep == 8
+
+
+@pytest.mark.parametrize(
+    "metric, phase",
+    [("tpot_ms", "decode"), ("ttft_ms", "prefill"), ("output_tok_s", "decode"), ("e2e_latency_ms", "e2e_offline")],
+)
+def test_a_blank_phase_is_the_metrics_usual_one(metric, phase):
+    assert measurement({**GOOD, "metric": metric}).phase == phase
+
+
+def test_usual_spellings_of_metrics_are_known():
+    assert measurement({**GOOD, "metric": "ITL_ms"}).metric == "tpot_ms"
+    assert measurement({**GOOD, "metric": "tok_s"}).metric == "output_tok_s"
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"model": ""}, "model is blank"),
+        ({"value": ""}, "value is blank"),
+        ({"value": "fast"}, "value is 'fast', not a number"),
+        ({"value": "12,5"}, "value is '12,5', not a number"),
+        ({"value": "0"}, "nothing takes no time"),
+        ({"value": "-3"}, "value is -3"),
+        ({"value": "nan"}, "not a finite number"),
+        ({"value": "inf"}, "not a finite number"),
+        ({"batch": "-1"}, "batch is -1: want a whole number of at least 1"),
+        ({"batch": "0"}, "batch is 0"),
+        ({"batch": "2.5"}, "batch is 2.5, not a whole number"),
+        ({"batch": "1e300"}, "batch is 1e300: want at most"),
+        ({"value": "5e-324"}, "no measurement is that small"),
+        ({"value": "1e308"}, "no measurement is that small or that large"),
+        ({"gpus": "eight"}, "gpus is 'eight', not a number"),
+        ({"gpus": "²"}, "gpus is '²', not a number"),
+        ({"input_len": "-5"}, "input_len is -5: want a whole number of at least 0"),
+        ({"metric": "speed"}, "'speed' is no metric"),
+        ({"phase": "training"}, "'training' is no phase"),
+        ({"phase": "prefill"}, "tpot_ms is not measured in phase prefill"),
+        ({"has_accelerator": "maybe"}, "has_accelerator is 'maybe'"),
+    ],
+)
+def test_a_bad_cell_is_named(change, words):
+    with pytest.raises(BadRow) as caught:
+        measurement({**GOOD, **change})
+    assert words in str(caught.value)
+
+
+def test_a_value_of_another_librarys_table_is_blank_where_it_is_nan():
+    with pytest.raises(BadRow, match="value is blank"):
+        measurement({**GOOD, "value": math.nan})
