@@ -59,9 +59,9 @@ def analyze(
 
     Raises BadInput and its kinds for a malformed question, MissingFact for a number nobody published.
     """
-    from rooflight.serve.analyze import analyze as answer
+    from rooflight.words.analysis import analyzed
 
-    return answer(make_scenario(model, on, workload=workload, deployment=deployment, **fields))
+    return analyzed(make_scenario(model, on, workload=workload, deployment=deployment, **fields))
 
 
 def sweep(

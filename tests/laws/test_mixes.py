@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 import rooflight
 from effort import examples
 from laws.strategies import cards, deployments, models
-from rooflight.answers.compare.outcome import total
-from rooflight.catalog.calibration import engine_named
 from rooflight.errors import RooflightError
 from rooflight.ingest.log import read_log
 from rooflight.scenario.definite import scenario
@@ -38,8 +36,7 @@ def parts(model, card, layout, batch, given_requests):
     sc = scenario(model, card, None, Workload(batch=batch), layout)
     mix = mixes.summary(given_requests)
     lengths = mixes.lengths(given_requests, mix, bends=bends(sc))
-    engine = engine_named(None, card.family)
-    return mixes.prefill_part(sc, engine, lengths), mixes.decode_part(sc, engine, lengths)
+    return mixes.prefill_part(sc, lengths), mixes.decode_part(sc, lengths)
 
 
 @given(model=models(), card=cards, layout=deployments, batch=batches, drawn=requests)
@@ -47,7 +44,7 @@ def parts(model, card, layout, batch, given_requests):
 def test_times_of_a_mix_stand_in_order(model, card, layout, batch, drawn):
     """ceiling <= roofline <= expected, low <= expected <= high; and perfect overlap is never slower than none."""
     prefill, decode = parts(model, card, layout, batch, log_of(drawn))
-    for span in (prefill.span, decode.span, total(prefill.span, decode.span)):
+    for span in (prefill.span, decode.span, prefill.span + decode.span):
         assert 0 <= span.ceiling <= span.roofline * ROUNDING
         assert span.roofline <= span.expected * ROUNDING
         assert span.ceiling <= span.low * ROUNDING

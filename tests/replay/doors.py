@@ -114,9 +114,9 @@ def _thinned(value: Any) -> Any:
 
 def _check(question: str) -> Document:
     """A file's verdicts, or those on claims: fields that are metrics are claimed, the others are the deployment."""
-    from rooflight.advise.claims import judge
+    from rooflight.answers.check.claims import judge
     from rooflight.library import make_scenario
-    from rooflight.spec.measurement import METRICS
+    from rooflight.values.measurement import METRICS
 
     name, fields = parsed(question)
     if name.endswith(".csv"):

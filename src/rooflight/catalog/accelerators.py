@@ -19,6 +19,7 @@ from rooflight.catalog import card
 from rooflight.errors import BadConfig, BadInput, UnknownName
 from rooflight.units import to_base
 from rooflight.values.accelerator import Accelerator
+from rooflight.values.note import Note
 
 _HERE = Path(__file__).parent
 _FOLDER = _HERE / "accelerators"
@@ -119,12 +120,10 @@ def _by_other_name(name: str, dashed: str) -> Accelerator:
 
 
 def _picked(alias: str, chosen: list[str]) -> Accelerator:
-    """The first of the entries a short name may mean, with a line that says so."""
+    """The first of the entries a short name may mean, with a note that says so."""
     accelerator = _shipped(chosen[0])
-    line = f"{alias} read as {accelerator.id} ({accelerator.name})"
-    if len(chosen) > 1:
-        line += f"; others: {', '.join(chosen[1:])}"
-    return msgspec.structs.replace(accelerator, assumptions=(line, *accelerator.assumptions))
+    note = Note(key="accelerator", value=(accelerator.id, accelerator.name, tuple(chosen[1:])), why=alias)
+    return msgspec.structs.replace(accelerator, assumptions=(note, *accelerator.assumptions))
 
 
 @functools.cache

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from rooflight.errors import BadConfig
 from rooflight.units import to_base
 from rooflight.values.accelerator import Accelerator, Assumed, Fact, Link
+from rooflight.values.note import Note
 
 DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "fp6", "fp4", "int8", "int4")
 
@@ -104,27 +106,21 @@ def accelerator(raw: dict[str, Any], *, origin: str, assumed_from: dict[str, Any
         facts=facts,
         notes=top["notes"],
         origin=origin,
-        assumptions=tuple(_said(accelerator_id, top["confidence"], devices, texts, memory_bytes)),
+        assumptions=tuple(_notes(accelerator_id, top["confidence"], devices, texts, memory_bytes)),
     )
 
 
-def _said(
+def _notes(
     accelerator_id: str, confidence: str, devices: int, facts: dict[str, Fact], memory_bytes: float | None
-) -> list[str]:
-    """What was assumed in reading the file, a line each."""
-    lines = []
+) -> Iterator[Note]:
+    """What was assumed in reading the file."""
     if devices > 1:
-        lines.append(f"{accelerator_id} is one of the {devices} devices of its package: printed figures are divided")
+        yield Note(key="package", value=devices, why=accelerator_id)
     if "memory-label" in facts and "memory-usable" not in facts:
         label = facts["memory-label"]
-        share = f" / {devices}" if devices > 1 else ""
-        lines.append(
-            f"memory of {accelerator_id} is the vendor's label, {label.value:g} {label.unit}{share},"
-            f" taken as {memory_bytes:,.0f} bytes"
-        )
+        yield Note(key="memory_label", value=(label.value, label.unit, devices, memory_bytes), why=accelerator_id)
     if confidence == "C":
-        lines.append(f"figures of {accelerator_id} are uncertain: one source, derived or only announced (confidence C)")
-    return lines
+        yield Note(key="confidence", value=confidence, why=accelerator_id)
 
 
 def _fast(

@@ -94,7 +94,7 @@ def command(
 def _arrows(sc: Scenario, objective: str) -> tuple[Analysis, Analysis | None]:
     """The analysis as it is, and with the best settings of the same machine."""
     from rooflight.answers.moves.report import improved
-    from rooflight.serve.analyze import analyze
+    from rooflight.words.analysis import analyzed
 
     after = improved(sc, objective)
-    return analyze(sc), None if after is None else analyze(after)
+    return analyzed(sc), None if after is None else analyzed(after)

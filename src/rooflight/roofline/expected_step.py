@@ -1,8 +1,4 @@
-"""Expected time of a step: each operator by its kind's fit, one after the other, and the host between steps.
-
-An operator's time is its floor and its body. In a step of a real engine floors overlap with the kernels before them
-(an engine's floor_share of them is left), bodies do not.
-"""
+"""Expected time of operators, each by its kind's fit: a floor, which overlaps with the kernels before, and a body."""
 
 from __future__ import annotations
 
@@ -11,14 +7,12 @@ import msgspec
 from rooflight.numeric import Number, maximum, minimum
 from rooflight.roofline import expected, formulas
 from rooflight.roofline.rates import Rates
-from rooflight.values.calibration import Calibration, DecodeFit, Engine, GemmFit, LinkFit, PrefillFit
+from rooflight.values.calibration import Calibration, DecodeFit, GemmFit, LinkFit, PrefillFit
 from rooflight.values.formats import FORMATS
 from rooflight.values.work import Exchange, Gemm, Operator, Scores
 
 # Compute units taken where an entry names none: those of a large GPU.
 COMPUTE_UNITS = 128
-# How sharply an engine's step turns from what memory allows to what its compute units draw.
-UNIT_SHARPNESS = 4
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,57 +31,17 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         return self.rates.accelerator.compute_units or COMPUTE_UNITS
 
 
-class Parts(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds of a step by what they are; may hold arrays.
-
-    body        kernels, beyond their floors; floors: of all kernels
-    link        collectives
-    experts     bodies of the routed experts' products
-    unit_bytes  bytes (no seconds) that each compute unit moves
-    """
-
-    body: Number = 0.0
-    floors: Number = 0.0
-    link: Number = 0.0
-    experts: Number = 0.0
-    unit_bytes: Number = 0.0
-
-
-def parts(operators: tuple[Operator, ...], at: Setting) -> Parts:
-    """The expected seconds of all operators, sorted into parts."""
-    body: Number = 0.0
-    floors: Number = 0.0
-    link: Number = 0.0
-    experts: Number = 0.0
-    moved: Number = 0.0
-    for op in operators:
-        seconds = operator_s(op, at)
-        if isinstance(op.shape, Exchange):
-            link = link + seconds * op.count
-            continue
-        moved = moved + op.work.moved_bytes * op.count
-        floor = minimum(floor_s(op, at), seconds)
-        floors = floors + floor * op.count
-        if op.kind == "experts":
-            experts = experts + (seconds - floor) * op.count
-        else:
-            body = body + (seconds - floor) * op.count
-    return Parts(body=body, floors=floors, link=link, experts=experts, unit_bytes=moved / at.compute_units)
-
-
-def step_s(part: Parts, engine: Engine, *, sequences: Number, expert_layers: int) -> Number:
-    """Expected wall seconds of a step: an engine's shares of the parts, and the host.
-
-    = p-norm(body x body_share + experts x expert_share, unit_bytes x unit_byte_s) + floors x floor_share + link
-      + expert_layers x expert_layer_s + host_s + sequences x host_per_sequence_s
-
-    Source: fitted (calibration/fit_engines.py).
-    """
-    kernels = part.body * engine.body_share + part.experts * engine.expert_share
-    if engine.unit_byte_s:
-        kernels = expected.joined_s(kernels, part.unit_bytes * engine.unit_byte_s, sharpness=UNIT_SHARPNESS)
-    host = engine.host_s + sequences * engine.host_per_sequence_s
-    return kernels + part.floors * engine.floor_share + part.link + expert_layers * engine.expert_layer_s + host
+def operator_parts(op: Operator, at: Setting) -> tuple[tuple[str, Number], ...]:
+    """What all runs of an operator add to the parts of a step: (field of Parts, amount); bytes of all compute units."""
+    seconds = operator_s(op, at)
+    if isinstance(op.shape, Exchange):
+        return (("link", seconds * op.count),)
+    floor = minimum(floor_s(op, at), seconds)
+    return (
+        ("unit_bytes", op.work.moved_bytes * op.count),
+        ("floors", floor * op.count),
+        ("experts" if op.kind == "experts" else "body", (seconds - floor) * op.count),
+    )
 
 
 def operator_s(op: Operator, at: Setting) -> Number:

@@ -2,63 +2,125 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from rooflight.numeric import Number, index_of_largest, maximum
 from rooflight.roofline import formulas
+from rooflight.roofline.expected_step import Setting, cached_share, operator_parts
 from rooflight.roofline.rates import Rates
-from rooflight.values.steptime import OperatorTime, StepTime
-from rooflight.values.work import Operator
+from rooflight.values.calibration import Calibration
+from rooflight.values.steptime import OperatorTime, Parts, StepTime
+from rooflight.values.work import Operator, Work
 from rooflight.work.step import total
 
 
-def step_time(
-    operators: tuple[Operator, ...], rates: Rates, *, stages: int = 1, overlap: Number = 1, fill: Number = 1
-) -> StepTime:
-    """Times of a pass of `operators` through all pipeline stages.
+class Pass(msgspec.Struct, frozen=True, kw_only=True):
+    """Operators evaluated on a machine, once through all pipeline stages; may hold arrays.
 
-    stages      devices one pass runs through in turn (their caches add up)
+    work            of one device
+    compute_s       at the fastest rates
+    weight_bytes    that every pass reads, with routing at its narrowest
+    other_bytes     what else a ceiling counts: cache, and activations that cannot stay on chip
+    timed           (operator, seconds of all its runs, index of its largest term)
+    roofline_s      the sum of those seconds
+    parts           what is expected; None where only bounds were asked for
+    """
+
+    work: Work
+    compute_s: Number
+    weight_bytes: Number
+    other_bytes: Number
+    timed: tuple[tuple[Operator, Number, Number], ...]
+    roofline_s: Number
+    parts: Parts | None
+
+
+def evaluated(
+    operators: tuple[Operator, ...],
+    rates: Rates,
+    fits: Calibration | None = None,
+    *,
+    stages: int = 1,
+    expert_devices: int = 1,
+) -> Pass:
+    """One pass of `operators`: bounds, and with `fits` what is expected, each operator looked at once.
+
+    stages          devices it runs through in turn (their caches add up)
+    expert_devices  that share the routed experts
+    """
+    work = total(operators)
+    at = None
+    if fits is not None:
+        cached = cached_share(work.moved_bytes, rates.cache_bytes * stages)
+        at = Setting(rates=rates, calibration=fits, cached=cached, expert_devices=expert_devices)
+    timed = []
+    compute: Number = 0
+    roofline: Number = 0
+    fusible: Number = 0
+    expected: dict[str, Number] = dict.fromkeys(Parts.__struct_fields__, 0.0)
+    for op in operators:
+        seconds, bound = _terms(op, rates)
+        timed.append((op, seconds, bound))
+        roofline = roofline + seconds
+        if _nonzero(op.work.flop):
+            compute = compute + op.work.flop * op.count / rates.fastest(op.compute)
+        if is_fusible(op):
+            fusible = fusible + op.work.activation_bytes * op.count
+        if at is not None:
+            for part, amount in operator_parts(op, at):
+                expected[part] = expected[part] + amount
+    return Pass(
+        work=work,
+        compute_s=compute,
+        weight_bytes=work.weight_bytes - work.avoidable_bytes,
+        other_bytes=work.moved_bytes - work.weight_bytes - fusible,
+        timed=tuple(timed),
+        roofline_s=roofline,
+        parts=None if at is None else Parts(**expected | {"unit_bytes": expected["unit_bytes"] / at.compute_units}),
+    )
+
+
+def step_time(one: Pass, rates: Rates, *, stages: int = 1, overlap: Number = 1, fill: Number = 1) -> StepTime:
+    """Times of a step made of such passes.
+
     overlap     share of the pass's compute, activations and link traffic that one stage cannot hand to another
                 (1 but in a pipelined prefill, whose passes or chunks run on all stages at once)
     fill        how many times the roofline time of a pass the whole step takes (pipeline fill and drain)
     """
-    timed = tuple(_operator_terms(op, rates) for op in operators)
-    pass_s = sum(terms[0] for terms in timed)
-    work = total(operators)
-    compute = sum(op.work.flop * op.count / rates.fastest(op.compute) for op in operators if _nonzero(op.work.flop))
-    rest = work.moved_bytes - work.weight_bytes - fusible_bytes(operators)
-    moved = work.weight_bytes - work.avoidable_bytes + rest * overlap
+    moved = one.weight_bytes + one.other_bytes * overlap
     moved = moved - formulas.step_cache_credit(moved, rates.cache_bytes * stages)
-    compute, memory = compute * overlap, formulas.memory_s(moved, rates.memory_bytes_per_s)
-    link = 0.0 if rates.link_bytes_per_s is None else work.link_bytes * overlap / rates.link_bytes_per_s
-    launch = formulas.launch_s(work.launches, rates.launch_s)
+    compute, memory = one.compute_s * overlap, formulas.memory_s(moved, rates.memory_bytes_per_s)
+    link = 0.0 if rates.link_bytes_per_s is None else one.work.link_bytes * overlap / rates.link_bytes_per_s
+    launch = formulas.launch_s(one.work.launches, rates.launch_s)
     ceiling = formulas.largest(compute, memory, link)
     return StepTime(
-        work=work,
+        work=one.work,
         compute_s=compute,
         memory_s=memory,
         link_s=link,
         launch_s=launch,
         ceiling_s=ceiling,
         # the sum is never below the largest term but for the last bit of a float
-        roofline_s=maximum(pass_s * fill, ceiling),
+        roofline_s=maximum(one.roofline_s * fill, ceiling),
         bound=index_of_largest((compute, memory, link, launch)),
         operators=tuple(
-            OperatorTime(operator=op, time_s=seconds * fill, bound=bound, share=seconds / pass_s)
-            for op, (seconds, bound) in zip(operators, timed, strict=True)
+            OperatorTime(operator=op, time_s=seconds * fill, bound=bound, share=seconds / one.roofline_s)
+            for op, seconds, bound in one.timed
         ),
+        parts=one.parts,
     )
 
 
-def fusible_bytes(operators: tuple[Operator, ...]) -> Number:
-    """Activations that only element-wise kernels move (norms, activation functions, rotary, sorting).
+def is_fusible(op: Operator) -> bool:
+    """Whether only an element-wise kernel moves its activations (norms, activation functions, rotary, sorting).
 
     A ceiling leaves them out: fused into their neighbours, as good engines do, they never reach memory. The rows that
     the embedding looks up stay.
     """
-    fused = (op for op in operators if op.kind == "elementwise" and op.name != "embedding")
-    return sum(op.work.activation_bytes * op.count for op in fused)
+    return op.kind == "elementwise" and op.name != "embedding"
 
 
-def _operator_terms(op: Operator, rates: Rates) -> tuple[Number, Number]:
+def _terms(op: Operator, rates: Rates) -> tuple[Number, Number]:
     """(seconds of all its runs, which term is largest) at datasheet rates, without cache credit."""
     compute = op.work.flop / rates.peak(op.compute) if _nonzero(op.work.flop) else 0.0
     memory = op.work.moved_bytes / rates.memory_bytes_per_s

@@ -1,4 +1,4 @@
-"""`analyze`: a scenario's phases, memory and request, as the documented answer."""
+"""`analyze`: a scenario's phases, memory and request in numbers; words.analysis adds the sentences."""
 
 from __future__ import annotations
 
@@ -6,21 +6,14 @@ import math
 
 import msgspec
 
-from rooflight.catalog.calibration import engine_named
+from rooflight.roofline.engine import Expected
 from rooflight.roofline.rates import hardware_format, ridges
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve import phases
-from rooflight.serve.answer import answer
-from rooflight.serve.expected import (
-    Expected,
-    expected_decode,
-    expected_prefill,
-    expected_request,
-    expected_step,
-    ordered,
-    served,
-)
 from rooflight.serve.memory import memory
+from rooflight.serve.request import decode_total_s, expected_request
+from rooflight.serve.served import served
+from rooflight.span import Span
 from rooflight.units import whole
 from rooflight.values.analysis import (
     AcceleratorBlock,
@@ -32,10 +25,8 @@ from rooflight.values.analysis import (
     Phase,
     Request,
     ServedBlock,
-    Span,
     Step,
 )
-from rooflight.values.calibration import Engine
 from rooflight.values.steptime import BOUNDS, OperatorTime
 from rooflight.work import count
 from rooflight.work.storage import element_bytes
@@ -50,31 +41,20 @@ def analyze(sc: Scenario, *, serving: bool = True) -> Analysis:
     shown: dict[str, Phase] | None = None
     request = steady = None
     if held.fits or sc.deployment.ignore_capacity:
-        engine = engine_named(sc.deployment.engine, sc.accelerator.family)
-        prefill = phases.prefill(sc)
-        decode = phases.decode(sc)
-        shown = {
-            "prefill": phase_block(sc, prefill, expected_prefill(sc, engine, prefill)),
-            "decode": phase_block(sc, decode, expected_decode(sc, engine, decode)),
-        }
-        steady = served_block(sc, engine) if held.fits and serving else None
+        found = {"prefill": phases.prefill(sc), "decode": phases.decode(sc)}
+        steady = served_block(sc) if held.fits and serving else None
         if sc.workload.draft_tokens:
-            verify = phases.verify(sc)
-            shown["verify"] = phase_block(sc, verify, expected_step(sc, engine, verify))
+            found["verify"] = phases.verify(sc)
         if sc.workload.chunk_tokens:
-            mixed = phases.mixed(sc)
-            shown["mixed"] = phase_block(sc, mixed, expected_step(sc, engine, mixed))
-        request = _request(sc, shown["prefill"].time_s, engine) if serving else None
-    accelerator = accelerator_block(sc)
+            found["mixed"] = phases.mixed(sc)
+        shown = {name: phase_block(sc, phase) for name, phase in found.items()}
+        request = _request(sc, found["prefill"]) if serving else None
     return Analysis(
-        answer=answer(sc, shown, held),
         model=model_block(sc),
-        accelerator=accelerator,
+        accelerator=accelerator_block(sc),
         workload=_workload(sc),
         deployment=_deployment(sc),
         bound=None if held.fits else "capacity",
-        assumptions=_said(sc),
-        warnings=sc.warnings,
         phases=shown,
         request=request,
         served=steady,
@@ -114,7 +94,7 @@ def accelerator_block(sc: Scenario) -> AcceleratorBlock:
     )
 
 
-def phase_block(sc: Scenario, phase: phases.PhaseTime, expected: Expected) -> Phase:
+def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
     """A phase as the contract shows it: work of all devices, launches of one, wall times."""
     time, work = phase.time, phase.work
     by_format: dict[str, float] = {}
@@ -123,7 +103,7 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime, expected: Expected) -> Ph
         if op.work.flop:
             used = hardware_format(sc.accelerator, op.compute)
             by_format[used] = by_format.get(used, 0.0) + op.work.flop * op.count * phase.copies(op, sc.layout)
-    span = _span(time.ceiling_s, time.roofline_s, expected)
+    span = phase.span
     return Phase(
         flop=work.flop,
         flop_by_format=by_format,
@@ -137,14 +117,14 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime, expected: Expected) -> Ph
         link_bytes=work.link_bytes,
         launches=math.ceil(time.work.launches * phase.passes / sc.layout.pp),
         intensity_flop_per_byte=work.flop / work.moved_bytes,
-        ridge_flop_per_byte=ridges(sc.accelerator)[phases.main_format(sc, time)],
+        ridge_flop_per_byte=phases.ridge(sc, time),
         bound=BOUNDS[time.bound],
         split=split(time.operators),
         ceilings_s=Ceilings(compute=time.compute_s, memory=time.memory_s, link=time.link_s, launch=time.launch_s),
         time_s=span,
-        tokens_per_s=_per_second(phase.tokens, span),
-        tokens_per_s_per_user=None if phase.users is None else _per_second(phase.tokens / phase.users, span),
-        waterfall=waterfall(span, expected),
+        tokens_per_s=span.rate(phase.tokens),
+        tokens_per_s_per_user=None if phase.users is None else span.rate(phase.tokens / phase.users),
+        waterfall=waterfall(span, phase.expected),
         operators=tuple(_operator_block(sc, row, phase.copies(row.operator, sc.layout)) for row in time.operators),
     )
 
@@ -157,17 +137,12 @@ def split(rows: tuple[OperatorTime, ...]) -> dict[str, float]:
     return shares
 
 
-def _span(ceiling: float, roofline: float, expected: Expected) -> Span:
-    middle, low, high = ordered(ceiling, roofline, expected)
-    return Span(ceiling=ceiling, roofline=roofline, expected=middle, low=low, high=high)
-
-
 def waterfall(span: Span, expected: Expected) -> tuple[Step, ...]:
     """From the ceiling to the expected time: no overlap and launches, what kernels lose, links, experts, host.
 
     The steps add up to the expected time; where the roofline leaves less than the parts ask for, the last get less.
     """
-    ceiling, roofline, middle = span.ceiling, span.roofline, span.expected or span.roofline
+    ceiling, roofline, middle = span.ceiling, span.roofline, span.expected
     rest = middle - roofline
     named = []
     for name, part in (
@@ -186,36 +161,20 @@ def waterfall(span: Span, expected: Expected) -> tuple[Step, ...]:
     return tuple(Step(name=name, seconds=float(seconds)) for name, seconds in reversed(named) if seconds > 0)
 
 
-def served_block(sc: Scenario, engine: Engine) -> ServedBlock:
+def served_block(sc: Scenario) -> ServedBlock:
     """What serving yields in the steady state; a step is no shorter than its ceiling."""
-    state = served(sc, engine)
-    tpot = phases.decode(sc, batch=state.running, context=sc.workload.isl + sc.workload.osl / 2).time
-    step = _span(tpot.ceiling_s, tpot.roofline_s, state.tpot)
-    one = phases.prefill(sc, prompts=1).time
-    running = float(state.running)
+    state = served(sc)
+    context = sc.workload.isl + sc.workload.osl / 2
+    token = phases.decode(sc, batch=state.running, context=context, bounds_only=True).time
+    step, running = phases.spanned(token, state.tpot), float(state.running)
     return ServedBlock(
-        engine=engine.id,
+        engine=sc.engine.id,
         running=int(running),
         tpot_s=step,
-        ttft_s=_span(one.ceiling_s, one.roofline_s, state.ttft),
-        output_tokens_per_s=_per_second(running, step),
-        output_tokens_per_s_per_user=_per_second(1, step),
-        output_tokens_per_s_per_accelerator=_per_second(running / sc.layout.devices, step),
-    )
-
-
-def _per_second(tokens: float, span: Span) -> Span:
-    """Rates of times; the interval swaps its ends."""
-
-    def rate(seconds: float | None) -> float | None:
-        return None if seconds is None else tokens / seconds
-
-    return Span(
-        ceiling=tokens / span.ceiling,
-        roofline=tokens / span.roofline,
-        expected=rate(span.expected),
-        low=rate(span.high),
-        high=rate(span.low),
+        ttft_s=phases.spanned(phases.prefill(sc, prompts=1, bounds_only=True).time, state.ttft),
+        output_tokens_per_s=step.rate(running),
+        output_tokens_per_s_per_user=step.rate(1),
+        output_tokens_per_s_per_accelerator=step.rate(running / sc.layout.devices),
     )
 
 
@@ -236,14 +195,19 @@ def _operator_block(sc: Scenario, row: OperatorTime, copies: float) -> OperatorB
     )
 
 
-def _request(sc: Scenario, prefill: Span, engine: Engine) -> Request:
+def _request(sc: Scenario, prefill: phases.PhaseTime) -> Request:
     """Prefill plus the sum of the decode steps of one request at the workload's batch."""
-    ceiling, roofline = phases.decode_total_s(sc)
-    span = _span(prefill.ceiling + ceiling, prefill.roofline + roofline, expected_request(sc, engine))
-    share = Span(ceiling=prefill.ceiling / span.ceiling, roofline=prefill.roofline / span.roofline)
-    if prefill.expected is not None and span.expected is not None:
-        share = msgspec.structs.replace(share, expected=min(prefill.expected / span.expected, 1))
-    return Request(time_s=span, prefill_share=share)
+    fill, found = prefill.span, expected_request(sc, prefill.expected)
+    ceiling, roofline = decode_total_s(sc)
+    span = Span.of_time(
+        ceiling=fill.ceiling + ceiling,
+        roofline=fill.roofline + roofline,
+        expected=found.seconds,
+        low=found.low,
+        high=found.high,
+    )
+    share = fill.over(span)
+    return Request(time_s=span, prefill_share=msgspec.structs.replace(share, expected=min(share.expected, 1)))
 
 
 def _workload(sc: Scenario) -> dict[str, int | float | None]:
@@ -260,15 +224,10 @@ def _deployment(sc: Scenario) -> dict[str, object]:
         **given,
         "devices": sc.layout.devices,
         "tp": sc.layout.tp,
-        "weights": weights.id if weights is not None else (sc.model.quantization or sc.model.dtype),
+        "weights": sc.weights,
         "kv_cache": sc.numbers.kv,
         "activations": sc.numbers.activations or brought or "bf16",
         "weights_given": sc.deployment.weights is not None,
         "kv_element_bytes": sc.numbers.kv_bytes,
         "table_element_bytes": element_bytes(count.table_format(sc.model, weights)),
     }
-
-
-def _said(sc: Scenario) -> tuple[str, ...]:
-    """Assumptions, each once, in order."""
-    return tuple(dict.fromkeys(sc.assumptions))

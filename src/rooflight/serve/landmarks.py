@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import msgspec
 
-from rooflight.roofline.rates import ridges
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve import phases
 from rooflight.serve.memory import max_batch, room
@@ -22,16 +21,12 @@ def landmarks(sc: Scenario) -> Landmarks:
     """The landmarks of one deployment at its own context."""
     one = room(msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, batch=1)))
 
-    steps: dict[int, StepTime] = {}
-
     def step(batch: int) -> StepTime:
-        if batch not in steps:
-            steps[batch] = phases.decode(sc, batch=batch).time
-        return steps[batch]
+        return phases.decode(sc, batch=batch, bounds_only=True).time
 
     def past_ridge(batch: int) -> bool:
         time = step(batch)
-        return bool(time.work.flop / time.work.moved_bytes >= ridges(sc.accelerator)[phases.main_format(sc, time)])
+        return bool(time.work.flop / time.work.moved_bytes >= phases.ridge(sc, time))
 
     def computes(batch: int) -> bool:
         return BOUNDS[step(batch).bound] == "compute"
@@ -40,7 +35,7 @@ def landmarks(sc: Scenario) -> Landmarks:
         return bool(2 * step(batch).roofline_s < KNEE_GAIN * step(2 * batch).roofline_s)
 
     def prefill_computes(isl: int) -> bool:
-        return BOUNDS[phases.prefill(alone, isl=isl, prompts=1).time.bound] == "compute"
+        return BOUNDS[phases.prefill(alone, isl=isl, prompts=1, bounds_only=True).time.bound] == "compute"
 
     alone = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, cached_prefix=0))
     return Landmarks(
@@ -50,7 +45,7 @@ def landmarks(sc: Scenario) -> Landmarks:
         pp=sc.layout.pp,
         ep=sc.layout.ep,
         dp=sc.layout.dp,
-        weights=sc.numbers.weights.id if sc.numbers.weights is not None else (sc.model.quantization or sc.model.dtype),
+        weights=sc.weights,
         kv_cache=sc.numbers.kv,
         isl=int(sc.workload.isl),
         osl=int(sc.workload.osl),

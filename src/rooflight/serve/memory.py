@@ -6,7 +6,8 @@ import msgspec
 
 from rooflight.errors import MissingFact
 from rooflight.numeric import Number, ceil, floor, maximum, minimum
-from rooflight.scenario.definite import PREFILL_CHUNK_TOKENS, Scenario
+from rooflight.scenario.assume import PREFILL_CHUNK_TOKENS
+from rooflight.scenario.definite import Scenario
 from rooflight.units import whole
 from rooflight.values.analysis import MemoryBlock
 from rooflight.values.model import Attention, LatentAttention, Model

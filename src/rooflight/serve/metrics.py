@@ -8,16 +8,18 @@ import msgspec
 
 from rooflight.catalog.calibration import engine_named
 from rooflight.errors import UnknownName
-from rooflight.numeric import Number, floor, is_plain, maximum, minimum
+from rooflight.numeric import Number, floor, is_plain, maximum
+from rooflight.roofline.engine import Expected
 from rooflight.roofline.formulas import largest
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve import phases
-from rooflight.serve.expected import expected_of
+from rooflight.serve.expected import in_proportion
 from rooflight.serve.memory import room
+from rooflight.serve.request import batch_run, decode_total_s
+from rooflight.serve.served import served
+from rooflight.span import Span
 from rooflight.units import to_base
-from rooflight.values.analysis import Span
-from rooflight.values.calibration import Engine
-from rooflight.values.measurement import METRICS, Measurement
+from rooflight.values.measurement import METRICS, Measurement, Timed
 from rooflight.values.model import Attention, LatentAttention
 
 _MS = to_base(1, "ms")
@@ -26,95 +28,100 @@ _SAMPLES = 16
 # Sequences at once that are taken for any number of them (a cache that costs nothing has no limit of its own).
 MOST_SEQUENCES = 1 << 20
 
-
-class Seconds(msgspec.Struct, frozen=True, kw_only=True):
-    """The wall time that a metric measures, and the tokens it counts in that time (time metrics: 1).
-
-    Every field may be an array. expected, low and high are None until a calibration supplies them.
-    """
-
-    tokens: Number
-    ceiling: Number
-    roofline: Number
-    expected: Number | None = None
-    low: Number | None = None
-    high: Number | None = None
+# (ceiling, roofline) in seconds.
+Times = tuple[Number, Number]
 
 
 def metric_span(sc: Scenario, row: Measurement) -> Span:
     """The scenario in the row's metric and unit: the fastest value physics allows, roofline, and what is expected.
 
-    Only the metric and the phase are taken from the row, all numbers from the scenario; they may be arrays. A decode
-    step is averaged over the osl tokens after isl cached ones where the workload states no context of its own.
+    Only what is timed is taken from the row, all numbers from the scenario; they may be arrays. A decode step is
+    averaged over the osl tokens after isl cached ones where the workload states no context of its own.
     """
-    return in_metric(row_seconds(sc, row), row.metric)
+    return in_metric(row_seconds(sc, row), row.metric, counted_tokens(sc, row))
 
 
-def in_metric(seconds: Seconds, metric: str) -> Span:
-    """Seconds as milliseconds, or as tokens per second: low and high are numerical, so for a rate they swap.
+def in_metric(seconds: Span, metric: str, tokens: Number = 1) -> Span:
+    """Seconds as milliseconds, or as tokens per second.
 
     Check: tokens 100, ceiling 2 s -> 50 tok/s; low 4 s, high 5 s -> 20 to 25 tok/s. A time metric: 2 s -> 2000 ms.
     """
-    fast, slow = ("low", "high") if METRICS[metric].time else ("high", "low")
-    return Span(
-        ceiling=_converted(seconds.ceiling, seconds.tokens, metric),
-        roofline=_converted(seconds.roofline, seconds.tokens, metric),
-        expected=None if seconds.expected is None else _converted(seconds.expected, seconds.tokens, metric),
-        **{
-            fast: None if seconds.low is None else _converted(seconds.low, seconds.tokens, metric),
-            slow: None if seconds.high is None else _converted(seconds.high, seconds.tokens, metric),
-        },
-    )
+    return seconds / _MS if METRICS[metric].time else seconds.rate(tokens)
 
 
-def _converted(time_s: Number, tokens: Number, metric: str) -> Number:
-    return time_s / _MS if METRICS[metric].time else tokens / time_s
-
-
-def bounds_s(sc: Scenario, row: Measurement, *, quick: bool = False) -> tuple[Number, Number]:
-    """(ceiling, roofline) seconds of what the row's metric times; quick: a request's steps at their mean context."""
-    if row.phase == "decode":
+def bounds_s(sc: Scenario, row: Measurement, *, quick: bool = False) -> Times:
+    """(ceiling, roofline) seconds of what the row times; quick: a request's steps at their mean context."""
+    timed = row.timed
+    if timed is Timed.STEP:
         return _step_s(sc)
-    if row.phase == "prefill" or row.metric == "prefill_tok_s":
+    if timed is Timed.PREFILL:
         return _prefill_s(sc)
-    if row.metric == "ttft_ms":
+    if timed.prompt:
         return _prefill_s(sc, prompts=1)
-    if row.metric in ("tpot_ms", "output_tok_s_per_user") and row.phase == "e2e_server":
+    if timed in (Timed.SERVED_TOKEN, Timed.SERVED_USER):
         return _served_token_s(sc, counted_tokens(sc, row))
-    if row.metric == "tpot_ms":
+    if timed is Timed.BATCH_TOKEN:
         ceiling, roofline = _decode_s(sc, quick)
         steps = maximum(sc.workload.osl - 1, 1)
         return ceiling / steps, roofline / steps
-    if row.phase == "e2e_server" and row.metric != "e2e_latency_ms":
+    if timed is Timed.SERVED_ALL:
         return _served_s(sc)
     (fill, fill_roofline), (decoding, decoding_roofline) = _prefill_s(sc), _decode_s(sc, quick)
     return fill + decoding, fill_roofline + decoding_roofline
 
 
-def row_seconds(sc: Scenario, row: Measurement) -> Seconds:
-    """Ceiling, roofline and expected seconds of what the row's metric times, and the tokens it counts in them."""
+def row_seconds(sc: Scenario, row: Measurement) -> Span:
+    """Seconds of what the row times: those tokens that counted_tokens counts take so long."""
     ceiling, roofline = bounds_s(sc, row)
-    named = sc.deployment.engine
-    engine = engine_of(row, sc.accelerator.family) if named is None else engine_named(named, sc.accelerator.family)
-    found = expected_of(sc, engine, phase=row.phase, metric=row.metric)
-    middle = maximum(found.seconds, ceiling)
-    return Seconds(
-        tokens=counted_tokens(sc, row),
-        ceiling=ceiling,
-        roofline=roofline,
-        expected=middle,
-        low=maximum(minimum(found.low, middle), ceiling),
-        high=maximum(found.high, middle),
-    )
+    found = expected_seconds(with_engine_of(sc, row), row.timed)
+    # what is expected of a row is held to the ceiling alone
+    span = Span.of_time(ceiling=ceiling, roofline=ceiling, expected=found.seconds, low=found.low, high=found.high)
+    return msgspec.structs.replace(span, roofline=roofline)
 
 
-def engine_of(row: Measurement, family: str) -> Engine:
-    """The row's engine, in the era of what was measured; the mean of the serving engines where it is not calibrated."""
+def with_engine_of(sc: Scenario, row: Measurement) -> Scenario:
+    """The scenario under the row's engine, in the era of what was measured; one that the scenario names stays."""
+    if sc.deployment.engine is not None:
+        return sc
     era = "2025" if row.phase == "e2e_server" else "2024"
     try:
-        return engine_named(row.engine or None, family, era)
+        engine = engine_named(row.engine or None, sc.accelerator.family, era)
     except UnknownName:
-        return engine_named(None)
+        return sc
+    return msgspec.structs.replace(sc, engine=engine)
+
+
+def expected_seconds(sc: Scenario, timed: Timed) -> Expected:
+    """Expected seconds of what a measurement times, at the scenario's numbers.
+
+    Of prompts together and of the first token of a batch: their prefill; of a batch from end to end: prefill, then all
+    decode steps; of served requests: the steady state, in which those that wait get no tokens.
+    """
+    if timed is Timed.STEP:
+        return phases.decode(sc).expected
+    if timed is Timed.PREFILL:
+        return phases.prefill(sc).expected
+    osl = sc.workload.osl
+    if timed in (Timed.BATCH_FIRST, Timed.BATCH_TOKEN, Timed.BATCH):
+        fill, step = batch_run(sc)
+        if timed is Timed.BATCH:
+            return _times(step, maximum(osl - 1, 0), beside=fill.seconds)
+        return fill if timed is Timed.BATCH_FIRST else step
+    state = served(sc)
+    if timed is Timed.SERVED_FIRST:
+        return state.ttft
+    if timed is Timed.SERVED_TOKEN:
+        return state.tpot
+    if timed is Timed.SERVED_REQUEST:
+        return _times(state.tpot, osl, beside=state.ttft.seconds)
+    turns = 1 if timed is Timed.SERVED_USER else sc.workload.batch / state.running
+    return _times(state.tpot, osl * turns)
+
+
+def _times(one: Expected, times: Number, beside: Number = 0) -> Expected:
+    """`times` steps and `beside` seconds, with the relative interval of a step."""
+    found = in_proportion(one, one.seconds * times + beside)
+    return msgspec.structs.replace(found, host=one.host * times)
 
 
 def counted_tokens(sc: Scenario, row: Measurement) -> Number:
@@ -122,14 +129,14 @@ def counted_tokens(sc: Scenario, row: Measurement) -> Number:
     load = sc.workload
     if METRICS[row.metric].time:
         return 1
-    if row.phase == "prefill" or row.metric == "prefill_tok_s":
+    if row.timed is Timed.PREFILL:
         return load.prefill_batch * (load.isl - load.cached_prefix)
-    each = 1 if row.phase == "decode" else load.osl
+    each = 1 if row.timed is Timed.STEP else load.osl
     if row.metric == "output_tok_s_per_user":
         return each
     if row.metric == "output_tok_s_per_gpu":
         return load.batch * each / sc.layout.devices
-    if row.metric == "total_tok_s" and row.phase != "decode":
+    if row.metric == "total_tok_s" and row.timed is not Timed.STEP:
         return load.batch * (load.isl + each)
     return load.batch * each
 
@@ -148,11 +155,8 @@ def saturating_batch(sc: Scenario) -> Number:
     return each * sc.layout.dp
 
 
-Times = tuple[Number, Number]
-
-
 def _prefill_s(sc: Scenario, prompts: Number | None = None) -> Times:
-    time = phases.prefill(sc, prompts=prompts).time
+    time = phases.prefill(sc, prompts=prompts, bounds_only=True).time
     return time.ceiling_s, time.roofline_s
 
 
@@ -160,16 +164,16 @@ def _step_s(sc: Scenario) -> Times:
     """One decode step: at the context the workload states, else the mean over osl tokens after isl cached ones."""
     load = sc.workload
     if load.context is not None:
-        time = phases.decode(sc).time
+        time = phases.decode(sc, bounds_only=True).time
         return time.ceiling_s, time.roofline_s
     return _mean_step_s(sc, first=load.isl, steps=load.osl)
 
 
 def _decode_s(sc: Scenario, quick: bool) -> Times:
-    """All decode steps of a request, as phases.decode_total_s; of arrays at the mean context, see _mean_step_s."""
+    """All decode steps of a request, as request.decode_total_s; of arrays at the mean context, see _mean_step_s."""
     load = sc.workload
     if is_plain(load.batch, load.isl, load.osl) and not quick:
-        return phases.decode_total_s(sc)
+        return decode_total_s(sc)
     steps = maximum(load.osl - 1, 0)
     ceiling, roofline = _mean_step_s(sc, first=load.isl, steps=maximum(steps, 1))
     return ceiling * steps, roofline * steps
@@ -182,14 +186,14 @@ def _mean_step_s(sc: Scenario, *, first: Number, steps: Number) -> Times:
     never above its mean: still a ceiling. Windows and chunks bend the lines, so there several contexts are averaged.
     """
     if not bends(sc):
-        time = phases.decode(sc, context=first + (steps - 1) / 2).time
+        time = phases.decode(sc, context=first + (steps - 1) / 2, bounds_only=True).time
         return time.ceiling_s, time.roofline_s
     import numpy as np
 
     first, steps = np.asarray(first, dtype=float)[..., None], np.asarray(steps, dtype=float)[..., None]
     places = (np.arange(_SAMPLES) + 0.5) / _SAMPLES
     batch = np.asarray(sc.workload.batch, dtype=float)[..., None]
-    time = phases.decode(sc, batch=batch, context=np.maximum(first + steps * places - 0.5, 0)).time
+    time = phases.decode(sc, batch=batch, context=np.maximum(first + steps * places - 0.5, 0), bounds_only=True).time
     means: Any = [np.asarray(part).mean(axis=-1) for part in (time.ceiling_s, time.roofline_s)]
     if is_plain(sc.workload.batch, sc.workload.isl, sc.workload.osl):
         return float(means[0]), float(means[1])
@@ -213,11 +217,12 @@ def _served_s(sc: Scenario) -> Times:
     load = sc.workload
     context = maximum(load.isl + load.osl / 2 - 1, 0)
     steps = maximum(load.osl - 1, 0)
-    fill, step = phases.prefill(sc).time, phases.decode(sc, context=context).time
+    fill = phases.prefill(sc, bounds_only=True).time
+    step = phases.decode(sc, context=context, bounds_only=True).time
     weights = fill.work.weight_bytes / sc.rates.memory_bytes_per_s
     alone = (
-        phases.prefill(sc, prompts=1).time.ceiling_s
-        + steps * phases.decode(sc, batch=1, context=context).time.ceiling_s
+        phases.prefill(sc, prompts=1, bounds_only=True).time.ceiling_s
+        + steps * phases.decode(sc, batch=1, context=context, bounds_only=True).time.ceiling_s
     )
     ceiling = largest(
         fill.compute_s + steps * step.compute_s,
@@ -241,16 +246,14 @@ def _served_token_s(sc: Scenario, tokens: Number) -> Times:
 
 def bound_of(sc: Scenario, row: Measurement) -> str:
     """The resource that sets the ceiling of what the row measures: compute, memory or link."""
-    prefill = row.phase == "prefill" or row.metric in ("ttft_ms", "prefill_tok_s")
-    if prefill:
-        times = [phases.prefill(sc).time]
+    if row.timed.prompt:
+        times = [phases.prefill(sc, bounds_only=True).time]
     else:
         context = context_tokens(sc.workload)
-        times = [phases.decode(sc, context=context).time]
+        times = [phases.decode(sc, context=context, bounds_only=True).time]
         if (
-            row.phase != "decode"
-            and row.metric != "tpot_ms"
-            and times[0].ceiling_s * sc.workload.osl < (fill := phases.prefill(sc).time).ceiling_s
+            row.timed not in (Timed.STEP, Timed.BATCH_TOKEN, Timed.SERVED_TOKEN)
+            and times[0].ceiling_s * sc.workload.osl < (fill := phases.prefill(sc, bounds_only=True).time).ceiling_s
         ):
             times = [fill]
     parts = {"compute": times[0].compute_s, "memory": times[0].memory_s, "link": times[0].link_s}

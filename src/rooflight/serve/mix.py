@@ -10,10 +10,8 @@ import numpy as np
 from rooflight.numeric import Number, index_of_largest
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import formulas, phases
-from rooflight.serve.expected import expected_decode, expected_prefill, ordered
 from rooflight.serve.phases import PhaseTime
-from rooflight.values.analysis import Span
-from rooflight.values.calibration import Engine
+from rooflight.span import Span
 from rooflight.values.mix import Lengths, Mix, Requests
 
 # Places of a request's decode steps that stand for all of them, where a step is no straight line of its context.
@@ -50,7 +48,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def span(self) -> Span:
         """Machine seconds of a request."""
-        return Span(**{name: self.of_request(getattr(self.step, name)) for name in Span.__struct_fields__})
+        return self.step.each(self.of_request)
 
     def of_request(self, step_s: Number) -> Number:
         """A request's part of what its steps take."""
@@ -164,15 +162,14 @@ def prompts_together(sc: Scenario) -> int:
     return max(int(sc.workload.prefill_batch), sc.layout.dp)
 
 
-def prefill_part(sc: Scenario, engine: Engine, mix: Lengths) -> Part:
+def prefill_part(sc: Scenario, mix: Lengths) -> Part:
     """The prefill of a prompt, in the mean over the prompts."""
-    prompts = {"isl": mix.isl, "prompts": prompts_together(sc), "cached_prefix": mix.cached}
-    phase = phases.prefill(sc, **prompts)
-    span = _span(phase, expected_prefill(sc, engine, **prompts))
-    return _part(sc, phase, span, mix.prompt_share, steps=1, sharers=prompts_together(sc))
+    prompts = prompts_together(sc)
+    phase = phases.prefill(sc, isl=mix.isl, prompts=prompts, cached_prefix=mix.cached)
+    return _part(sc, phase, mix.prompt_share, steps=1, sharers=prompts)
 
 
-def decode_part(sc: Scenario, engine: Engine, mix: Lengths) -> Part:
+def decode_part(sc: Scenario, mix: Lengths) -> Part:
     """A decode step of the batch; a request takes its steps, each shared by all sequences in it.
 
     Requests of all lengths are in a batch at once, so resources are averaged over the places before the largest is
@@ -180,19 +177,12 @@ def decode_part(sc: Scenario, engine: Engine, mix: Lengths) -> Part:
     """
     batch = float(sc.workload.batch)
     phase = phases.decode(sc, batch=batch, context=mix.contexts)
-    span = _span(phase, expected_decode(sc, engine, batch=batch, context=mix.contexts))
-    part = _part(sc, phase, span, mix.context_share, steps=mix.steps, sharers=batch)
+    part = _part(sc, phase, mix.context_share, steps=mix.steps, sharers=batch)
     least = np.maximum(np.maximum(part.compute_s, part.memory_s), part.link_s)
     return msgspec.structs.replace(part, step=msgspec.structs.replace(part.step, ceiling=least))
 
 
-def _span(phase: PhaseTime, found: Any) -> Span:
-    time = phase.time
-    expected, low, high = ordered(time.ceiling_s, time.roofline_s, found)
-    return Span(ceiling=time.ceiling_s, roofline=time.roofline_s, expected=expected, low=low, high=high)
-
-
-def _part(sc: Scenario, phase: PhaseTime, span: Span, share: Array, *, steps: Number, sharers: Number) -> Part:
+def _part(sc: Scenario, phase: PhaseTime, share: Array, *, steps: Number, sharers: Number) -> Part:
     """A step's numbers averaged over the last axis."""
 
     def mean(values: Any) -> Array:
@@ -201,10 +191,9 @@ def _part(sc: Scenario, phase: PhaseTime, span: Span, share: Array, *, steps: Nu
 
     time = phase.time
     weights = np.minimum(phase.time.work.weight_bytes / sc.rates.memory_bytes_per_s, time.memory_s)
-    step: dict[str, Any] = {name: mean(getattr(span, name)) for name in Span.__struct_fields__}
     parts = [mean(values) for values in (time.compute_s, time.memory_s, time.link_s, time.launch_s)]
     return Part(
-        step=Span(**step),
+        step=phase.span.each(mean),
         steps=steps,
         sharers=sharers,
         compute_s=parts[0],

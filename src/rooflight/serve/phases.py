@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import msgspec
 
 from rooflight.numeric import Number, is_plain
-from rooflight.roofline.rates import hardware_format
-from rooflight.roofline.step import step_time
+from rooflight.roofline.engine import Expected
+from rooflight.roofline.rates import hardware_format, ridges
 from rooflight.scenario.definite import Scenario, context_tokens
-from rooflight.values.model import Attention
-from rooflight.values.steptime import StepTime
+from rooflight.serve.expected import expected, expected_prefill
+from rooflight.span import Span
+from rooflight.values.steptime import Parts, StepTime
 from rooflight.values.work import Operator, Work
 from rooflight.work import step as steps
 from rooflight.work.layout import Layout, Share, share_out
-
-# A stretch of decode steps counts as straight where its middle is this close to the line (relative).
-STRAIGHT_TOLERANCE = 1e-6
-# Decode steps of a request that are evaluated at most before stretches are taken as straight all the same.
-MOST_STEPS = 400
 
 
 class PhaseTime(msgspec.Struct, frozen=True, kw_only=True):
     """A step of the whole deployment; every number may be an array.
 
     time        of one pass of one replica; its times are wall times of the step
+    fitted      what the engine's fit says of it; None where only bounds were asked for
     work        of all devices
     passes      micro-batches of one replica
     replicas    that have a pass to run
@@ -34,11 +29,24 @@ class PhaseTime(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     time: StepTime
+    fitted: Expected | None
     work: Work
     passes: Number
     replicas: Number
     tokens: Number
     users: Number | None
+
+    @property
+    def span(self) -> Span:
+        """Wall seconds of the step, in their order."""
+        return spanned(self.time, self.expected)
+
+    @property
+    def expected(self) -> Expected:
+        """What the engine's fit says of it by itself. Raises TypeError of a phase that is bounds alone."""
+        if self.fitted is None:
+            raise TypeError("a phase of bounds alone has nothing to expect")
+        return self.fitted
 
     def copies(self, op: Operator, layout: Layout) -> Number:
         """Devices x passes that run an operator; experts that replicas pool run on idle replicas' devices too."""
@@ -46,24 +54,35 @@ class PhaseTime(msgspec.Struct, frozen=True, kw_only=True):
         return self.passes * (layout.dp if pooled else self.replicas) * layout.tp
 
 
-def decode(sc: Scenario, *, batch: Number | None = None, context: Number | None = None) -> PhaseTime:
+def spanned(time: StepTime, found: Expected) -> Span:
+    """What is expected of a step, or of another quantity with the same bounds, in its order."""
+    return Span.of_time(
+        ceiling=time.ceiling_s, roofline=time.roofline_s, expected=found.seconds, low=found.low, high=found.high
+    )
+
+
+def decode(
+    sc: Scenario, *, batch: Number | None = None, context: Number | None = None, bounds_only: bool = False
+) -> PhaseTime:
     """One decode step of all sequences. Micro-batches fill the pipeline, so a step is one pass's time."""
     batch = sc.workload.batch if batch is None else batch
     context = context_tokens(sc.workload) if context is None else context
     share = share_out(batch, sc.layout)
     step = steps.decode(sequences=share.sequences, context=context)
-    return _phase(sc, step, share, tokens=batch, users=batch)
+    time, part = _timed(sc, step, share, bounds_only=bounds_only)
+    found = None if part is None else expected(sc, part, sequences=share.sequences)
+    return _phase(sc, time, found, share, tokens=batch, users=batch)
 
 
-def verify(sc: Scenario) -> PhaseTime:
+def verify(sc: Scenario, *, bounds_only: bool = False) -> PhaseTime:
     """One verify step: draft_tokens + 1 positions a sequence; tokens if all were accepted."""
     load = sc.workload
     share = share_out(load.batch, sc.layout)
     step = steps.verify(sequences=share.sequences, context=context_tokens(load), draft_tokens=load.draft_tokens)
-    return _phase(sc, step, share, tokens=load.batch * (load.draft_tokens + 1), users=load.batch)
+    return _beside(sc, step, share, bounds_only, tokens=load.batch * (load.draft_tokens + 1))
 
 
-def mixed(sc: Scenario) -> PhaseTime:
+def mixed(sc: Scenario, *, bounds_only: bool = False) -> PhaseTime:
     """A decode step with a chunk of a newcomer's prompt beside it, half of that prompt cached already."""
     load = sc.workload
     share = share_out(load.batch, sc.layout)
@@ -73,11 +92,23 @@ def mixed(sc: Scenario) -> PhaseTime:
         chunk_tokens=load.chunk_tokens,
         chunk_context=load.isl // 2,
     )
-    return _phase(sc, step, share, tokens=load.batch, users=load.batch)
+    return _beside(sc, step, share, bounds_only, tokens=load.batch)
+
+
+def _beside(sc: Scenario, step: steps.Step, share: Share, bounds_only: bool, *, tokens: Number) -> PhaseTime:
+    """A step that is more than decode; what is expected of it has the interval of a decode step."""
+    time = sc.steps.time(_busy(step, share, sc.layout), bounds_only=bounds_only)
+    found = None if time.parts is None else expected(sc, time.parts, sequences=share.sequences)
+    return _phase(sc, time, found, share, tokens=tokens, users=sc.workload.batch)
 
 
 def prefill(
-    sc: Scenario, *, isl: Number | None = None, prompts: Number | None = None, cached_prefix: Number | None = None
+    sc: Scenario,
+    *,
+    isl: Number | None = None,
+    prompts: Number | None = None,
+    cached_prefix: Number | None = None,
+    bounds_only: bool = False,
 ) -> PhaseTime:
     """The prefill of prefill_batch prompts; in a pipeline the passes (or chunks of one) overlap on the stages."""
     load = sc.workload
@@ -87,10 +118,10 @@ def prefill(
     share = share_out(prompts, sc.layout)
     step = steps.prefill(sequences=share.sequences, isl=isl, cached_prefix=cached_prefix)
     stages = sc.layout.pp
-    return _phase(
-        sc, step, share, tokens=prompts * isl, users=None,
-        overlap=share.passes / stages, fill=(share.passes + stages - 1) / stages,
-    )  # fmt: skip
+    overlap, fill = share.passes / stages, (share.passes + stages - 1) / stages
+    time, part = _timed(sc, step, share, overlap=overlap, fill=fill, bounds_only=bounds_only)
+    found = None if part is None else expected_prefill(sc, part, sequences=share.sequences, fill=fill)
+    return _phase(sc, time, found, share, tokens=prompts * isl, users=None)
 
 
 def main_format(sc: Scenario, time: StepTime) -> str:
@@ -106,22 +137,33 @@ def main_format(sc: Scenario, time: StepTime) -> str:
     return max(sums, key=lambda name: sums[name], default="bf16")
 
 
+def ridge(sc: Scenario, time: StepTime) -> float:
+    """The ridge point in FLOP/byte of the format that most of a step's FLOP run in."""
+    return ridges(sc.accelerator)[main_format(sc, time)]
+
+
+def _busy(step: steps.Step, share: Share, layout: Layout) -> steps.Step:
+    """The step where some replicas may have nothing to do."""
+    return msgspec.structs.replace(step, busy=share.replicas / layout.dp)
+
+
+def _timed(
+    sc: Scenario, step: steps.Step, share: Share, *, overlap: Number = 1, fill: Number = 1, bounds_only: bool
+) -> tuple[StepTime, Parts | None]:
+    """Bounds of a step, and the parts of what is expected: those of a step in which all replicas are busy."""
+    real = _busy(step, share, sc.layout)
+    alike = sc.layout.dp == 1 or (is_plain(real.busy) and real.busy == 1)
+    time = sc.steps.time(real, overlap=overlap, fill=fill, bounds_only=bounds_only or not alike)
+    return time, time.parts if alike or bounds_only else sc.steps.parts(step)
+
+
 def _phase(
-    sc: Scenario,
-    step: steps.Step,
-    share: Share,
-    *,
-    tokens: Number,
-    users: Number | None,
-    overlap: Number = 1,
-    fill: Number = 1,
+    sc: Scenario, time: StepTime, found: Expected | None, share: Share, *, tokens: Number, users: Number | None
 ) -> PhaseTime:
     layout = sc.layout
-    step = msgspec.structs.replace(step, busy=share.replicas / layout.dp)
-    ops = steps.operators(sc.model, step, layout, sc.numbers)
-    time = step_time(ops, sc.rates, stages=layout.pp, overlap=overlap, fill=fill)
     phase = PhaseTime(
         time=time,
+        fitted=found,
         work=time.work * (share.passes * share.replicas * layout.tp),
         passes=share.passes,
         replicas=share.replicas,
@@ -131,61 +173,6 @@ def _phase(
     if layout.pooled == 1:
         return phase
     work = Work()
-    for op in ops:
-        work = work + op.work * (op.count * phase.copies(op, layout))
+    for row in time.operators:
+        work = work + row.operator.work * (row.operator.count * phase.copies(row.operator, layout))
     return msgspec.structs.replace(phase, work=work)
-
-
-Times = tuple[float, float]
-
-
-def decode_total_s(sc: Scenario) -> Times:
-    """(ceiling, roofline) seconds of all decode steps of a request: contexts isl .. isl + osl - 2.
-
-    Times are straight lines of the context between kinks (a bound changes, a window fills). Chunked attention starts
-    anew at each chunk: there the sum over whole chunks is one over chunks of sums within them.
-    """
-    if not is_plain(sc.workload.isl, sc.workload.osl) or sc.workload.osl < 2:
-        return 0.0, 0.0
-    first, end = int(sc.workload.isl), int(sc.workload.isl + sc.workload.osl - 1)
-
-    def step(context: int) -> Times:
-        time = decode(sc, context=context).time
-        return time.ceiling_s, time.roofline_s
-
-    mixers = [layer.mixer for layer in sc.model.layers if isinstance(layer.mixer, Attention)]
-    size = min((mixer.reach.chunk for mixer in mixers if mixer.reach.chunk), default=0)
-    if size == 0 or end - first <= size:
-        return straight_sum(step, first, end)
-    start, stop = -(-first // size), end // size
-    whole = straight_sum(lambda chunk: straight_sum(step, chunk * size, (chunk + 1) * size), start, stop)
-    return _added(straight_sum(step, first, start * size), whole, straight_sum(step, stop * size, end))
-
-
-def straight_sum(of: Callable[[int], Times], first: int, end: int) -> Times:
-    """The sum of a pair of functions over first .. end - 1: a stretch whose middle lies on the line between its ends
-    is summed as one, others are halved."""
-    seen: dict[int, Times] = {}
-
-    def at(place: int) -> Times:
-        if place not in seen:
-            seen[place] = of(place)
-        return seen[place]
-
-    def stretch(low: int, high: int) -> Times:
-        count, middle = high - low + 1, (low + high) // 2
-        (a0, a1), (b0, b1) = at(low), at(high)
-        if count <= 2:
-            return (a0 + b0) / 2 * count, (a1 + b1) / 2 * count
-        share = (middle - low) / (high - low)
-        line = (a0 + (b0 - a0) * share, a1 + (b1 - a1) * share)
-        straight = all(abs(y - on) <= STRAIGHT_TOLERANCE * on for y, on in zip(at(middle), line, strict=True))
-        if straight or len(seen) > MOST_STEPS:
-            return (a0 + b0) / 2 * count, (a1 + b1) / 2 * count
-        return _added(stretch(low, middle), stretch(middle + 1, high))
-
-    return stretch(first, end - 1) if end > first else (0.0, 0.0)
-
-
-def _added(*parts: Times) -> Times:
-    return sum(part[0] for part in parts), sum(part[1] for part in parts)

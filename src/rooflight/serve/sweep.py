@@ -9,18 +9,16 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rooflight.catalog.calibration import engine_named
 from rooflight.errors import BadInput, UnknownName
 from rooflight.numeric import ceil
-from rooflight.roofline.rates import ridges
 from rooflight.scenario.definite import Scenario, context_tokens, scenario
 from rooflight.serve import phases
-from rooflight.serve.expected import expected_decode, expected_prefill, ordered
 from rooflight.serve.landmarks import landmarks
 from rooflight.serve.memory import max_batch, room
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import Deployment
 from rooflight.values.model import Model
+from rooflight.values.note import Note
 from rooflight.values.shown import Shown
 from rooflight.values.sweep import Landmarks, SweepBlock
 from rooflight.values.workload import Workload
@@ -38,8 +36,6 @@ MOST_LAYOUTS = 2_000
 
 # Axes that a phase's time does not depend on (a decode step's context may follow from isl and osl).
 _IDLE_IN = {"prefill": ("batch", "context", "osl"), "decode": ("prefill_batch",)}
-# How the assumption about an axis begins, where not with its name.
-_ASSUMED_AS = {"kv_cache": "KV cache ", "context": "decode context "}
 
 
 class Sweep(Shown):
@@ -66,18 +62,16 @@ class Sweep(Shown):
         return count
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
+    def assumptions(self) -> tuple[Note, ...]:
         """Of all scenarios, each once; what an axis varies is not assumed."""
-        said = dict.fromkeys(line for sc in self.scenarios for line in sc.assumptions)
-        swept = tuple(_ASSUMED_AS.get(axis, f"{axis.replace('_', '-')} ") for axis in self.axes)
-        return tuple(line for line in said if not line.startswith(swept))
+        said = dict.fromkeys(note for sc in self.scenarios for note in sc.assumptions)
+        return tuple(note for note in said if note.key not in self.axes)
 
     @property
-    def warnings(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[Note, ...]:
         """Of all scenarios, each once; and of axes that change nothing in this phase."""
-        idle = [axis for axis in self.axes if axis in _IDLE_IN[self.phase]]
-        said = [f"{self.phase} does not depend on {axis.replace('_', '-')}: its rows repeat" for axis in idle]
-        return tuple(dict.fromkeys([*said, *(line for sc in self.scenarios for line in sc.warnings)]))
+        idle = [Note(key="idle_axis", value=axis, why=self.phase) for axis in self.axes if axis in _IDLE_IN[self.phase]]
+        return tuple(dict.fromkeys([*idle, *(note for sc in self.scenarios for note in sc.warnings)]))
 
     def __iter__(self) -> Iterator[SweepBlock]:
         for sc in self.scenarios:
@@ -226,13 +220,8 @@ def _block(sc: Scenario, pieces: Mapping[str, np.ndarray[Any, Any]], phase: str)
     """The points of one block. Floats inside: whole numbers of this size are exact in them."""
     arrays = {name: piece.astype(np.float64) for name, piece in pieces.items()}
     sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, **arrays))
-    engine = engine_named(sc.deployment.engine, sc.accelerator.family)
-    one, found = (
-        (phases.decode(sc), expected_decode(sc, engine))
-        if phase == "decode"
-        else (phases.prefill(sc), expected_prefill(sc, engine))
-    )
-    expected, low, high = ordered(one.time.ceiling_s, one.time.roofline_s, found)
+    one = phases.decode(sc) if phase == "decode" else phases.prefill(sc)
+    span = one.span
     memory = room(sc)
     sequences, prompts = (ceil(count / sc.layout.dp) for count in (sc.workload.batch, sc.workload.prefill_batch))
     shape = np.broadcast_shapes(*(piece.shape for piece in pieces.values()))
@@ -244,7 +233,7 @@ def _block(sc: Scenario, pieces: Mapping[str, np.ndarray[Any, Any]], phase: str)
         pp=sc.layout.pp,
         ep=sc.layout.ep,
         dp=sc.layout.dp,
-        weights=sc.numbers.weights.id if sc.numbers.weights is not None else (sc.model.quantization or sc.model.dtype),
+        weights=sc.weights,
         kv_cache=sc.numbers.kv,
         phase=phase,
         shape=shape,
@@ -254,12 +243,12 @@ def _block(sc: Scenario, pieces: Mapping[str, np.ndarray[Any, Any]], phase: str)
         osl=load.osl,
         context=context_tokens(load) if phase == "decode" else None,
         time=one.time,
-        expected_s=expected,
-        low_s=low,
-        high_s=high,
+        expected_s=span.expected,
+        low_s=span.low,
+        high_s=span.high,
         tokens=one.tokens,
         work=one.work,
-        ridge_flop_per_byte=ridges(card)[phases.main_format(sc, one.time)],
+        ridge_flop_per_byte=phases.ridge(sc, one.time),
         fits=np.broadcast_to(memory.fits(sequences, prompts), shape),
         max_batch=np.asarray(max_batch(memory), dtype=np.int64) * sc.layout.dp,
     )

@@ -12,6 +12,7 @@ from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
 from rooflight.values.accelerator import Accelerator, Assumed, Fact, Link
+from rooflight.words.notes import worded
 
 LIST_SCHEMA = "rooflight.accelerators/1"
 ONE_SCHEMA = "rooflight.accelerator/1"
@@ -102,7 +103,7 @@ def page(card: Accelerator) -> Page:
         ceiling_flop_per_s=card.fast_flop_per_s,
         facts=card.facts,
         assumed=card.assumed,
-        assumptions=card.assumptions,
+        assumptions=worded(card.assumptions),
         notes=card.notes,
         origin=card.origin,
     )

@@ -10,8 +10,9 @@ from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Drawing, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
 from rooflight.show.roof import Dot, Flat, draw
+from rooflight.span import Span
 from rooflight.units import to_base
-from rooflight.values.analysis import Analysis, MemoryBlock, OperatorBlock, Phase, Request, ServedBlock, Span
+from rooflight.values.analysis import Analysis, MemoryBlock, OperatorBlock, Phase, Request, ServedBlock
 
 # Operators are listed one by one until they cover this share of a phase's roofline time.
 COVERED = 0.95

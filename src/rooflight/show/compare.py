@@ -10,9 +10,9 @@ from rooflight.answers.compare.sentence import tokens
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
+from rooflight.span import Span
 from rooflight.units import round_significant, to_base
-from rooflight.values.analysis import Span
-from rooflight.values.comparison import Compared, Comparison, Ratio, Stretch
+from rooflight.values.comparison import Compared, Comparison, Stretch
 
 _PARTS = ("hardware", "memory", "prefill", "decode", "request", "equal_at")
 # What is won along the ratio, as text says it; the others are in the JSON.
@@ -141,7 +141,7 @@ def _speed_up_table(comparison: Comparison, timed: Sequence[Compared]) -> Table:
     return Table(title=title, heads=heads, left=("on",), rows=tuple(lines))
 
 
-def _both(ratio: Ratio | None) -> str:
+def _both(ratio: Span | None) -> str:
     return "" if ratio is None else f"{times(ratio.ceiling)} ({times(ratio.expected)})"
 
 

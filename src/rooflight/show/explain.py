@@ -71,7 +71,7 @@ def explain(sc: Scenario, phase: str, name: str) -> Explanation:
 
     Raises UnknownName for one the phase does not have.
     """
-    time = phases.prefill(sc).time if phase == "prefill" else phases.decode(sc).time
+    time = phases.prefill(sc, bounds_only=True).time if phase == "prefill" else phases.decode(sc, bounds_only=True).time
     rows = _by_name(time.operators)
     if name not in rows:
         raise UnknownName(

@@ -9,8 +9,9 @@ import msgspec
 
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
+from rooflight.span import Span
 from rooflight.units import round_significant, scaled
-from rooflight.values.moves import GAIN_OF, Combined, Dot, Gain, Move, Moves, Outcome
+from rooflight.values.moves import GAIN_OF, Combined, Dot, Move, Moves, Outcome
 
 _HEADINGS = {
     "settings": "On the same machine:",
@@ -106,11 +107,11 @@ def _helping(title: str, moves: Sequence[Move], objective: str) -> list[Block]:
     return [table, why]
 
 
-def _expected(gain: Gain | None) -> str:
+def _expected(gain: Span | None) -> str:
     return "" if gain is None else _times(gain.expected)
 
 
-def _gain(gain: Gain | None) -> str:
+def _gain(gain: Span | None) -> str:
     """As expected, with the ceiling's in brackets where it differs."""
     if gain is None:
         return ""

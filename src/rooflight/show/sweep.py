@@ -33,6 +33,7 @@ from rooflight.show.data import Rows, encode
 from rooflight.values.analysis import Bytes
 from rooflight.values.steptime import BOUNDS
 from rooflight.values.sweep import Landmarks, SweepBlock
+from rooflight.words.notes import worded
 
 if TYPE_CHECKING:
     from rooflight.serve.sweep import Sweep
@@ -116,8 +117,8 @@ def summary(sweep: Sweep, model: str) -> Summary:
         phase=sweep.phase,
         axes=sweep.axes,
         points=sweep.points,
-        assumptions=sweep.assumptions,
-        warnings=sweep.warnings,
+        assumptions=worded(sweep.assumptions),
+        warnings=worded(sweep.warnings),
         landmarks=landmarks,
     )
 

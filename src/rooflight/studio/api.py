@@ -15,7 +15,6 @@ from fastapi.responses import Response
 from rooflight import __version__
 from rooflight.catalog import accelerators, models
 from rooflight.scenario.definite import CACHE_FORMATS
-from rooflight.serve.analyze import analyze
 from rooflight.show.analysis import rows as csv_rows
 from rooflight.show.data import write_csv
 from rooflight.show.explain import explain
@@ -25,6 +24,7 @@ from rooflight.studio.presets import PRESETS
 from rooflight.studio.question import Name, Question
 from rooflight.studio.state import LONGEST, query_of, read_query
 from rooflight.values.formats import FORMATS
+from rooflight.words.analysis import analyzed
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": problems.Problems, "description": "The body is no JSON."},
@@ -80,7 +80,7 @@ async def question_of(request: Request, q: Annotated[str, Query(max_length=LONGE
 @router.post("/analyze", response_class=Json, responses=_REFUSALS)
 async def analyze_(question: Question) -> Json:
     """`rooflight.analyze` of the card in focus: the document rooflight.analysis/1."""
-    return Json(analyze(pictures.focused(question)))
+    return Json(analyzed(pictures.focused(question)))
 
 
 @router.post("/landmarks", response_class=Json, responses=_REFUSALS)
@@ -129,11 +129,11 @@ _drawing = asyncio.Semaphore(2)
 async def export(question: Question, form: Literal["svg", "png", "csv", "json"], dark: bool = False) -> Response:
     """A file to keep: the roofline as SVG or PNG; the figures of the card in focus as CSV or JSON."""
     if form == "json":
-        written = msgspec.json.format(msgspec.json.encode(analyze(pictures.focused(question))))
+        written = msgspec.json.format(msgspec.json.encode(analyzed(pictures.focused(question))))
         return Response(written, media_type=_MEDIA[form])
     if form == "csv":
         text = StringIO()
-        write_csv(csv_rows(analyze(pictures.focused(question))), text)
+        write_csv(csv_rows(analyzed(pictures.focused(question))), text)
         return Response(text.getvalue(), media_type=_MEDIA[form])
     async with _drawing:
         drawn = await run_in_threadpool(pictures.export, question, dark, form)

@@ -7,10 +7,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rooflight.catalog.calibration import engine_named
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import phases
-from rooflight.serve.expected import expected_step, ordered
 from rooflight.serve.memory import room
 from rooflight.values.steptime import BOUNDS
 
@@ -42,10 +40,8 @@ def curve(sc: Scenario) -> Curve:
     """Decode over the batch: one array expression a formula, the same numbers as `rooflight.sweep`."""
     load = msgspec.structs.replace(sc.workload, batch=np.asarray(BATCHES, dtype=np.float64))
     many = msgspec.structs.replace(sc, workload=load)
-    engine = engine_named(sc.deployment.engine, sc.accelerator.family)
     decode = phases.decode(many)
-    time = decode.time
-    expected, low, high = ordered(time.ceiling_s, time.roofline_s, expected_step(many, engine, decode))
+    time, span = decode.time, decode.span
     fits = room(many).fits(load.batch, load.prefill_batch)
     shown = (fits | sc.deployment.ignore_capacity).tolist()
 
@@ -59,9 +55,9 @@ def curve(sc: Scenario) -> Curve:
         bound=[BOUNDS[one] if kept else "capacity" for one, kept in zip(time.bound.tolist(), shown, strict=True)],
         ceiling_s=listed(time.ceiling_s),
         roofline_s=listed(time.roofline_s),
-        expected_s=listed(expected),
-        low_s=listed(low),
-        high_s=listed(high),
+        expected_s=listed(span.expected),
+        low_s=listed(span.low),
+        high_s=listed(span.high),
         intensity_flop_per_byte=(decode.work.flop / decode.work.moved_bytes).tolist(),
         flop=decode.work.flop.tolist(),
     )

@@ -8,7 +8,6 @@ import msgspec
 
 from rooflight.errors import RooflightError
 from rooflight.scenario.definite import Scenario
-from rooflight.serve.analyze import analyze
 from rooflight.serve.landmarks import landmarks
 from rooflight.show.charts.place import Datasets
 from rooflight.studio import commands, problems
@@ -19,6 +18,7 @@ from rooflight.studio.question import Question, cards_of, model_of, scenario_of
 from rooflight.studio.state import query_of
 from rooflight.values.analysis import Analysis
 from rooflight.values.sweep import Landmarks
+from rooflight.words.analysis import analyzed
 
 _curves: Kept[Curve] = Kept(256)
 _landmarks: Kept[Landmarks] = Kept(512)
@@ -52,7 +52,7 @@ def picture(question: Question, place: Place) -> Picture:
     answers = [card for card in cards if card.analysis is not None]
     shown = cards[question.shown].analysis
     if shown is None:  # asked once more, for its error
-        shown = analyze(focused(question), serving=False)
+        shown = analyzed(focused(question), serving=False)
     before = _before(question)
     marks = _landmarks.get(key_without_batch(question, question.shown))
     key = _along_key(question, cards, marks, place)
@@ -86,11 +86,11 @@ def _marked(along: dict[str, Datasets], batch: int) -> dict[str, Datasets]:
 
 def export(question: Question, dark: bool, form: str) -> bytes:
     """The roofline of a question as SVG or PNG. Raises as picture() does."""
-    shown = analyze(focused(question), serving=False)
+    shown = analyzed(focused(question), serving=False)
     before = _before(question)
     if before is not None or len(question.cards) == 1:
         return exported([shown], before, None if before else landmarks_of(question), dark, form)
-    answered = [analyze(sc, serving=False) for sc in scenarios_of(question) if not isinstance(sc, RooflightError)]
+    answered = [analyzed(sc, serving=False) for sc in scenarios_of(question) if not isinstance(sc, RooflightError)]
     return exported(answered, None, None, dark, form)
 
 
@@ -129,7 +129,7 @@ def _card(question: Question, place: int, sc: Scenario | RooflightError) -> Card
         if isinstance(sc, RooflightError):
             raise sc
         steps = _curves.get_or_make(key_without_batch(question, place), lambda: curve(sc))
-        return Card(on=name, analysis=analyze(sc, serving=False), curve=steps)
+        return Card(on=name, analysis=analyzed(sc, serving=False), curve=steps)
     except RooflightError as error:
         return Card(on=name, problem=problems.of_error(error, "cards"))
 
@@ -142,7 +142,7 @@ def _before(question: Question) -> Analysis | None:
     sc = scenarios_of(earlier)[0]
     if isinstance(sc, RooflightError):
         raise sc
-    return analyze(sc, serving=False)
+    return analyzed(sc, serving=False)
 
 
 def key_without_batch(question: Question, place: int) -> str:

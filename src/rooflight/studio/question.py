@@ -19,6 +19,7 @@ from rooflight.studio.kept import Kept, digest
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import Deployment
 from rooflight.values.model import Model
+from rooflight.values.note import Note
 from rooflight.values.workload import Workload
 
 MOST_CARDS = 4
@@ -142,7 +143,7 @@ def what_if(card: Accelerator, bandwidth_times: float, peak_times: float) -> Acc
     """The card with other rates; the answer says so among its assumptions."""
     if bandwidth_times == peak_times == 1:
         return card
-    said = f"what if: {card.id} with {bandwidth_times:g} times its memory bandwidth and {peak_times:g} times its peaks"
+    said = Note(key="what_if", value=(bandwidth_times, peak_times), why=card.id)
     return msgspec.structs.replace(
         card,
         id=f"{card.id} (what if)",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from rooflight.values.note import Note
+
 
 class Link(msgspec.Struct, frozen=True, kw_only=True):
     """How devices of one kind reach each other.
@@ -84,4 +86,4 @@ class Accelerator(msgspec.Struct, frozen=True, kw_only=True):
     facts: tuple[Fact, ...] = ()
     notes: str = ""
     origin: str = ""
-    assumptions: tuple[str, ...] = ()
+    assumptions: tuple[Note, ...] = ()

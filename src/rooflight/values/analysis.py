@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from rooflight.span import Span
 from rooflight.values.shown import Shown
 
 SCHEMA = "rooflight.analysis/1"
@@ -56,16 +57,6 @@ class Ceilings(msgspec.Struct, frozen=True, kw_only=True):
     memory: float
     link: float
     launch: float
-
-
-class Span(msgspec.Struct, frozen=True, kw_only=True):
-    """A quantity at the ceiling, at the roofline, and as expected with its interval (a share has no interval)."""
-
-    ceiling: float
-    roofline: float
-    expected: float | None = None
-    low: float | None = None
-    high: float | None = None
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,14 +145,14 @@ class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """What `rooflight.analyze` returns. `to_dict()` is the documented JSON, `chart()` its picture."""
 
     schema: str = SCHEMA
-    answer: str
+    answer: str = ""
     model: ModelBlock
     accelerator: AcceleratorBlock
     workload: dict[str, int | float | None]
     deployment: dict[str, Any]
     bound: str | None
-    assumptions: tuple[str, ...]
-    warnings: tuple[str, ...]
+    assumptions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     phases: dict[str, Phase] | None
     request: Request | None
     served: ServedBlock | None

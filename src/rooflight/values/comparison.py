@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from rooflight.values.analysis import Span
+from rooflight.span import Span
 from rooflight.values.mix import Mix
 from rooflight.values.shown import Shown
 
@@ -21,22 +21,6 @@ OBJECTIVES = {
 }
 # At which of a span's values decisions are taken.
 BASES = ("ceiling", "expected")
-
-
-class Ratio(msgspec.Struct, frozen=True, kw_only=True):
-    """A speed over that of the baseline, at the ceilings, at the rooflines, and as expected."""
-
-    ceiling: float
-    roofline: float
-    expected: float
-
-
-class Share(msgspec.Struct, frozen=True, kw_only=True):
-    """A phase's part of the machine time, at the ceilings, at the rooflines, and as expected."""
-
-    ceiling: float
-    roofline: float
-    expected: float
 
 
 class Hardware(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,8 +61,8 @@ class PhasePart(msgspec.Struct, frozen=True, kw_only=True):
     step_s: Span
     tokens_per_s: Span
     bound: str
-    share: Share
-    speed_up: Ratio | None
+    share: Span
+    speed_up: Span | None
 
 
 class Whole(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,7 +84,7 @@ class Whole(msgspec.Struct, frozen=True, kw_only=True):
     output_tokens_per_s_per_user: Span
     tokens_per_usd: Span | None
     tokens_per_joule: Span | None
-    speed_up: Ratio | None
+    speed_up: Span | None
 
 
 class Equal(msgspec.Struct, frozen=True, kw_only=True):

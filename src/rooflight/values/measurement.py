@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 import msgspec
@@ -43,6 +44,36 @@ METRICS = {
 }
 
 
+class Timed(enum.StrEnum):
+    """What a measurement times; its metric and phase together say which."""
+
+    STEP = "a decode step"
+    PREFILL = "a prefill of the prompts together"
+    BATCH_FIRST = "the first token of a batch started together"
+    BATCH_TOKEN = "a later token of a batch started together"
+    BATCH = "a batch started together, from end to end"
+    SERVED_FIRST = "the first token of a served request"
+    SERVED_TOKEN = "a later token of a served request"
+    SERVED_REQUEST = "a served request, from end to end"
+    SERVED_USER = "the output of a served request at the rate of its later tokens"
+    SERVED_ALL = "the output of as many served requests as are asked for"
+
+    @property
+    def prompt(self) -> bool:
+        """Whether prompts are what it times."""
+        return self in (Timed.PREFILL, Timed.BATCH_FIRST, Timed.SERVED_FIRST)
+
+
+_BATCH_TIMED = {"ttft_ms": Timed.BATCH_FIRST, "tpot_ms": Timed.BATCH_TOKEN, "prefill_tok_s": Timed.PREFILL}
+_SERVED_TIMED = {
+    "ttft_ms": Timed.SERVED_FIRST,
+    "tpot_ms": Timed.SERVED_TOKEN,
+    "e2e_latency_ms": Timed.SERVED_REQUEST,
+    "output_tok_s_per_user": Timed.SERVED_USER,
+    "prefill_tok_s": Timed.PREFILL,
+}
+
+
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     """One measured number and what was run. None: not stated, which is not zero.
 
@@ -77,6 +108,17 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     output_len: int | None = None
     depth: int | None = None
     engine: str = ""
+
+    @property
+    def timed(self) -> Timed:
+        """What the value times."""
+        if self.phase == "decode":
+            return Timed.STEP
+        if self.phase == "prefill":
+            return Timed.PREFILL
+        if self.phase == "e2e_server":
+            return _SERVED_TIMED.get(self.metric, Timed.SERVED_ALL)
+        return _BATCH_TIMED.get(self.metric, Timed.BATCH)
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):

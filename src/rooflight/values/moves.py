@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from rooflight.span import Span
 from rooflight.values.shown import Shown
 
 SCHEMA = "rooflight.moves/1"
@@ -14,22 +15,13 @@ GAIN_OF = {"throughput": "throughput", "latency": "request", "ttft": "prefill", 
 OBJECTIVES = tuple(GAIN_OF)
 
 
-class Time(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds at the ceiling, and as a well-run engine gets them with the interval."""
-
-    ceiling: float
-    expected: float
-    low: float
-    high: float
-
-
 class Dot(msgspec.Struct, frozen=True, kw_only=True):
     """A phase on the roofline: its time, what binds it, each resource's own seconds, and where it stands.
 
     weights, kv     shares of the bytes through memory that are weights, and KV cache
     """
 
-    time_s: Time
+    time_s: Span
     bound: str
     terms_s: dict[str, float]
     intensity_flop_per_byte: float
@@ -57,18 +49,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     fits: bool
     prefill: Dot
     decode: Dot
-    token_s: Time
-    request_s: Time
-    tokens_per_s: Time
-    tokens_per_s_per_accelerator: Time
-    usd_per_million_tokens: Time | None = None
-
-
-class Gain(msgspec.Struct, frozen=True, kw_only=True):
-    """How many times as good: above 1 is better. Of the ceiling, and as expected."""
-
-    ceiling: float
-    expected: float
+    token_s: Span
+    request_s: Span
+    tokens_per_s: Span
+    tokens_per_s_per_accelerator: Span
+    usd_per_million_tokens: Span | None = None
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +64,8 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     verdict     "helps", "nothing", "hurts" (by the objective), "does-not-fit" or "not-possible"
     because     why, with numbers
     cost        what it takes: memory, quality, accelerators, money
-    gains       by "prefill", "decode", "request", "throughput" and, with prices, "cost"; null where nothing runs
+    gains       how many times as good (above 1 is better), by "prefill", "decode", "request", "throughput" and, with
+                prices, "cost"; null where nothing runs
     assumed     what was taken for granted to evaluate it
     """
 
@@ -89,7 +75,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str
     because: str
     cost: str
-    gains: dict[str, Gain] | None
+    gains: dict[str, Span] | None
     after: Outcome | None
     assumed: tuple[str, ...] = ()
 
@@ -98,7 +84,7 @@ class Combined(msgspec.Struct, frozen=True, kw_only=True):
     """The best few moves of the same machine together, evaluated as one deployment."""
 
     titles: tuple[str, ...]
-    gains: dict[str, Gain]
+    gains: dict[str, Span]
     after: Outcome
 
 

@@ -11,6 +11,22 @@ from rooflight.values.work import Operator, Work
 BOUNDS = ("compute", "memory", "link", "launch")
 
 
+class Parts(msgspec.Struct, frozen=True, kw_only=True):
+    """Expected seconds of a pass by what they are, before an engine takes its shares; may hold arrays.
+
+    body        kernels, beyond their floors; floors: of all kernels
+    link        collectives
+    experts     bodies of the routed experts' products
+    unit_bytes  bytes (no seconds) that each compute unit moves
+    """
+
+    body: Number = 0.0
+    floors: Number = 0.0
+    link: Number = 0.0
+    experts: Number = 0.0
+    unit_bytes: Number = 0.0
+
+
 class OperatorTime(msgspec.Struct, frozen=True, kw_only=True):
     """An operator on a machine: time_s of all its `count` runs, its largest term, its share of the step."""
 
@@ -28,6 +44,7 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     ceiling_s       the largest of the first three
     roofline_s      the sum over operators of each one's largest term, launch floors included
     operators       in the order of the pass
+    parts           what is expected of one pass; None where only bounds were asked for
     """
 
     work: Work
@@ -39,3 +56,4 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     roofline_s: Number
     bound: Number
     operators: tuple[OperatorTime, ...]
+    parts: Parts | None = None

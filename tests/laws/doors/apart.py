@@ -112,7 +112,7 @@ LINES: tuple[Apart, ...] = (
         "compare's request.time_s is machine time, a request's part of the steps it shares; the others' is wall time",
     ),
     Apart(
-        rf"request\.prefill_share{SPAN}",
+        r"request\.prefill_share\.(ceiling|roofline|expected)",
         COMPARE, WHOLE,
         "compare's share is of a request's machine time, analyze's of its wall time",
     ),

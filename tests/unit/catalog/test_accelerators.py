@@ -14,6 +14,7 @@ import pytest
 from rooflight.catalog import accelerators, card
 from rooflight.errors import BadConfig, BadInput, RooflightError, UnknownName
 from rooflight.values.accelerator import Accelerator
+from rooflight.words.notes import worded
 
 FOLDER = Path(accelerators.__file__).parent
 MINIMAL = """
@@ -77,9 +78,9 @@ def test_fp64_takes_the_matrix_units() -> None:
 
 def test_memory_is_what_can_be_allocated_else_the_label_and_says_so() -> None:
     assert one("l40s").memory_bytes == 45.0 * 2**30  # stated: 46068 MiB
-    assert not any("label" in line for line in one("l40s").assumptions)
+    assert not any("label" in line for line in worded(one("l40s").assumptions))
     assert one("h100-sxm").memory_bytes == 80e9
-    assert any("80 GB, taken as 80,000,000,000 bytes" in line for line in one("h100-sxm").assumptions)
+    assert any("80 GB, taken as 80,000,000,000 bytes" in line for line in worded(one("h100-sxm").assumptions))
 
 
 def test_a_package_of_two_is_one_of_its_devices() -> None:
@@ -94,7 +95,7 @@ def test_a_package_of_two_is_one_of_its_devices() -> None:
     assert mi250x.link.bytes_per_s == 800e9 / 2 / 2
     assert mi250x.tdp_w == 280
     assert mi250x.pcie_bytes_per_s == 32e9  # the slot serves either device
-    assert any("one of the 2 devices" in line for line in mi250x.assumptions)
+    assert any("one of the 2 devices" in line for line in worded(mi250x.assumptions))
     assert next(f.value for f in mi250x.facts if f.what == "memory-label") == 128  # the fact stays as printed
 
 
@@ -125,8 +126,8 @@ def test_only_nvlink_switches_from_the_fourth_generation_add_up_in_flight(name: 
 
 
 def test_uncertain_entries_say_so() -> None:
-    assert any("confidence C" in line for line in one("rubin").assumptions)
-    assert not any("confidence C" in line for line in one("rtx-4090").assumptions)
+    assert any("confidence C" in line for line in worded(one("rubin").assumptions))
+    assert not any("confidence C" in line for line in worded(one("rtx-4090").assumptions))
 
 
 # --- the rate of a ceiling ---------------------------------------------------------------------------------------
@@ -206,12 +207,15 @@ def test_a_family_is_read_as_a_stated_pick(name: str, wanted: str) -> None:
     picked = one(name)
 
     assert picked.id == wanted
-    assert f"read as {wanted} (" in picked.assumptions[0]
-    assert picked.assumptions[1:] == one(wanted).assumptions
+    assert f"read as {wanted} (" in worded(picked.assumptions)[0]
+    assert worded(picked.assumptions)[1:] == worded(one(wanted).assumptions)
 
 
 def test_a_pick_names_the_others() -> None:
-    assert one("h100").assumptions[0] == "h100 read as h100-sxm (NVIDIA H100 SXM5 80GB); others: h100-pcie, h100-nvl"
+    assert (
+        worded(one("h100").assumptions)[0]
+        == "h100 read as h100-sxm (NVIDIA H100 SXM5 80GB); others: h100-pcie, h100-nvl"
+    )
 
 
 @pytest.mark.parametrize(
@@ -333,6 +337,7 @@ import sys
 opened = []
 sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
 from rooflight.catalog import accelerators
+from rooflight.words.notes import worded
 accelerators.load("8xh100-sxm")
 print(sorted(path.rsplit("/", 1)[1] for path in opened if path.endswith(".toml")))
 print(sorted({"numpy", "rich", "click", "difflib"} & set(sys.modules)))

@@ -8,7 +8,8 @@ import pytest
 
 from rooflight.roofline.formulas import CACHE_REUSE_LIMIT
 from rooflight.roofline.rates import rates
-from rooflight.roofline.step import kernel_ceiling_s, step_time
+from rooflight.roofline.step import evaluated, kernel_ceiling_s
+from rooflight.roofline.step import step_time as time_of_pass
 from rooflight.values.accelerator import Link
 from rooflight.values.steptime import BOUNDS
 from rooflight.values.work import Operator, Work
@@ -29,6 +30,10 @@ def machine(*, cache=0.0, launch=1.0, fast=None):
 
 def op(name="x", count=1, compute="bf16", **work):
     return Operator(name=name, kind="linear", count=count, compute=compute, work=Work(**work))
+
+
+def step_time(operators, given, *, stages=1, **shape):
+    return time_of_pass(evaluated(operators, given, stages=stages), given, stages=stages, **shape)
 
 
 def test_the_ceiling_is_the_largest_of_three_and_launches_are_no_part_of_it():

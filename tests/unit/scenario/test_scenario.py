@@ -12,6 +12,7 @@ from rooflight.values.accelerator import Link
 from rooflight.values.deployment import Deployment
 from rooflight.values.model import Tower
 from rooflight.values.workload import Workload
+from rooflight.words.notes import worded
 from unit.models import card, tiny_dense, tiny_hybrid, tiny_moe, with_linears
 
 SEEING = msgspec.structs.replace(tiny_dense(), towers=(Tower(name="vision", parameters=1),))
@@ -26,7 +27,7 @@ def asked(model=None, accelerator=None, count=None, deployment=None, **workload)
 
 def said(*parts, **given):
     """Whether one line of the assumptions holds all of these words."""
-    return any(all(part in line for part in parts) for line in asked(**given).assumptions)
+    return any(all(part in line for part in parts) for line in worded(asked(**given).assumptions))
 
 
 def test_the_defaults():
@@ -70,7 +71,7 @@ def test_formats_are_bf16_unless_said():
     ],
 )
 def test_every_default_is_listed(words):
-    assert said(*words), asked().assumptions
+    assert said(*words), worded(asked().assumptions)
 
 
 @pytest.mark.parametrize(
@@ -139,10 +140,10 @@ def test_what_the_case_at_hand_assumes(words, given):
 
 def test_devices_that_no_link_joins_are_a_warning():
     """Sixteen devices where the link joins eight; replicas that never talk need no link."""
-    joined = asked(count=16, deployment=Deployment(pp=2, dp=4)).warnings
+    joined = worded(asked(count=16, deployment=Deployment(pp=2, dp=4)).warnings)
 
     assert any("16 devices exceed the 8" in line for line in joined)
-    assert not asked(count=16, deployment=Deployment(tp=1, dp=16)).warnings
+    assert not worded(asked(count=16, deployment=Deployment(tp=1, dp=16)).warnings)
 
 
 @pytest.mark.parametrize(
@@ -242,7 +243,7 @@ def test_nothing_multiplies_in_a_storage_format(option, name):
 def test_a_text_longer_than_the_model_was_made_for_is_warned_about_and_computed(workload, warned):
     short = msgspec.structs.replace(tiny_dense(), max_context=100)
 
-    warnings = asked(model=short, **workload).warnings
+    warnings = worded(asked(model=short, **workload).warnings)
 
     assert bool(warnings) is warned
     assert all("exceed the 100" in line for line in warnings)

@@ -10,18 +10,14 @@ import rooflight
 from rooflight.catalog.calibration import engine_named, engines
 from rooflight.errors import UnknownName
 from rooflight.library import make_scenario
-from rooflight.roofline.expected_step import step_s
+from rooflight.roofline.engine import step_s
 from rooflight.serve import phases
-from rooflight.serve.expected import (
-    Expected,
-    admitted,
-    batch_run,
-    expected_decode,
-    expected_of,
-    expected_prefill,
-    served,
-    widening,
-)
+from rooflight.serve.expected import widening
+from rooflight.serve.metrics import expected_seconds
+from rooflight.serve.request import batch_run
+from rooflight.serve.served import admitted, served
+from rooflight.values.measurement import Timed
+from rooflight.work import step as steps
 from unit.models import llama_3_8b
 
 GENERIC = engine_named(None)
@@ -29,6 +25,10 @@ GENERIC = engine_named(None)
 
 def asked(on="h100-sxm", model=None, **fields):
     return make_scenario(model or llama_3_8b(), on, **fields)
+
+
+def under(engine, sc):
+    return msgspec.structs.replace(sc, engine=engine)
 
 
 @pytest.mark.parametrize("on", ["h100-sxm", "8xh200-sxm", "b200", "l40s", "mi300x", "t4", "tpu-v6e", "apple-m3-max-40"])
@@ -58,23 +58,23 @@ def test_the_waterfall_leads_from_the_ceiling_to_the_expected_time(fields):
 
 
 def test_a_pure_step_is_no_slower_than_one_with_newcomers_beside():
-    state = served(asked(batch=32), GENERIC)
-    pure = expected_decode(asked(batch=32, context=1024 + 128), GENERIC)
+    state = served(asked(batch=32))
+    pure = phases.decode(asked(batch=32, context=1024 + 128)).expected
 
     assert state.tpot.seconds > pure.seconds
-    assert state.ttft.seconds > expected_prefill(asked(), GENERIC).seconds
+    assert state.ttft.seconds > phases.prefill(asked()).expected.seconds
 
 
 def test_longer_answers_leave_decode_in_peace():
     """With the same prompts and ever longer answers, fewer newcomers arrive a step: TPOT falls towards a pure step."""
-    short, long = (served(asked(batch=32, osl=osl, isl=2048), GENERIC).tpot.seconds for osl in (64, 2048))
+    short, long = (served(asked(batch=32, osl=osl, isl=2048)).tpot.seconds for osl in (64, 2048))
 
     assert long < short
 
 
 def test_memory_bounds_what_runs_at_once_and_the_rest_waits():
     """One 80 GB card holds a few hundred such requests: of 4,000 the others wait for their first token."""
-    few, many = (served(asked(batch=batch), GENERIC) for batch in (200, 4000))
+    few, many = (served(asked(batch=batch)) for batch in (200, 4000))
 
     assert many.running < 4000
     assert many.ttft.seconds > 5 * few.ttft.seconds
@@ -83,7 +83,7 @@ def test_memory_bounds_what_runs_at_once_and_the_rest_waits():
 def test_eager_launches_take_the_host_time_of_every_kernel():
     """291 kernels at 54 us: a step of a small model on a fast card is no shorter, and the wait is the host's."""
     graphs, eager = (
-        expected_decode(asked(model=None, graphs=graphs, weights="int4-g128"), GENERIC) for graphs in (True, False)
+        phases.decode(asked(model=None, graphs=graphs, weights="int4-g128")).expected for graphs in (True, False)
     )
 
     assert eager.seconds == pytest.approx(291 * 54e-6)
@@ -93,35 +93,23 @@ def test_eager_launches_take_the_host_time_of_every_kernel():
 
 def test_a_batch_run_is_prefill_and_then_its_steps():
     sc = asked(batch=8, osl=100)
-    fill, step = batch_run(sc, GENERIC)
-    whole = expected_of(sc, GENERIC, phase="e2e_offline", metric="e2e_latency_ms")
+    fill, step = batch_run(sc)
+    whole = expected_seconds(sc, Timed.BATCH)
 
     assert whole.seconds == pytest.approx(fill.seconds + 99 * step.seconds)
     assert whole.low / whole.seconds == pytest.approx(step.low / step.seconds)
 
 
-@pytest.mark.parametrize(
-    ("phase", "metric"),
-    [
-        ("decode", "tpot_ms"),
-        ("prefill", "ttft_ms"),
-        ("e2e_offline", "e2e_latency_ms"),
-        ("e2e_offline", "tpot_ms"),
-        ("e2e_offline", "ttft_ms"),
-        ("e2e_server", "tpot_ms"),
-        ("e2e_server", "ttft_ms"),
-        ("e2e_server", "output_tok_s"),
-    ],
-)
-def test_arrays_give_what_numbers_give(phase, metric):
+@pytest.mark.parametrize("timed", Timed)
+def test_arrays_give_what_numbers_give(timed):
     batches = [1, 8, 64]
     sc = asked()
     arrays = msgspec.structs.replace(
         sc, workload=msgspec.structs.replace(sc.workload, batch=np.array(batches), prefill_batch=np.array(batches))
     )
-    together = expected_of(arrays, GENERIC, phase=phase, metric=metric)
+    together = expected_seconds(arrays, timed)
     for place, batch in enumerate(batches):
-        one: Expected = expected_of(asked(batch=batch, prefill_batch=batch), GENERIC, phase=phase, metric=metric)
+        one = expected_seconds(asked(batch=batch, prefill_batch=batch), timed)
         assert np.broadcast_to(together.seconds, 3)[place] == pytest.approx(one.seconds, rel=1e-9)
 
 
@@ -177,15 +165,17 @@ def test_a_card_the_engine_was_not_fitted_on_has_a_wider_interval():
 def test_memory_taken_as_it_grows_holds_more_sequences():
     """isl 1,000 and osl 1,000: reserved at once 2,000 tokens each, in the mean of their lives 1,500."""
     sc = asked(batch=1024, isl=1000, osl=1000, ignore_capacity=True)
-    whole, grown = (admitted(sc, msgspec.structs.replace(GENERIC, reserved_output=share)) for share in (1.0, 0.5))
+    whole, grown = (
+        admitted(under(msgspec.structs.replace(GENERIC, reserved_output=share), sc)) for share in (1.0, 0.5)
+    )
 
     assert grown / whole == pytest.approx(2000 / 1500, rel=0.02)
 
 
 def test_requests_beyond_memory_wait_for_their_turn():
     """Little's law: those that wait, over those that run, times how long one runs."""
-    few = served(asked(batch=64, isl=4096, osl=1024, ignore_capacity=True), GENERIC)
-    many = served(asked(batch=640, isl=4096, osl=1024, ignore_capacity=True), GENERIC)
+    few = served(asked(batch=64, isl=4096, osl=1024, ignore_capacity=True))
+    many = served(asked(batch=640, isl=4096, osl=1024, ignore_capacity=True))
     wait = (640 - many.running) / many.running * many.tpot.seconds * 1024
 
     assert few.running == 64
@@ -197,7 +187,7 @@ def test_an_engine_whose_compute_units_draw_little_gains_nothing_from_faster_mem
     """llama.cpp at batch 1: an A100 has 2.2 times an RTX 3090's bandwidth, and 1.3 times its compute units."""
     own = msgspec.structs.replace(GENERIC, unit_byte_s=1.2e-10, host_s=0.0)
     cards = [asked(on, batch=1) for on in ("a100-sxm4-80gb", "rtx-3090")]
-    parts = [expected_decode(sc, own).part for sc in cards]
+    parts = [sc.steps.parts(steps.decode(sequences=1, context=1152)) for sc in cards]
 
     slow = [step_s(part, own, sequences=1, expert_layers=0) for part in parts]
     fast = [step_s(part, GENERIC, sequences=1, expert_layers=0) for part in parts]
@@ -211,7 +201,7 @@ def test_experts_are_among_what_compute_units_draw():
     """Where the units' limit is all, the bytes of experts count once: beside it only floors, links and the host."""
     sc = make_scenario("openai/gpt-oss-20b", "h100-sxm", batch=1)
     limited = msgspec.structs.replace(GENERIC, unit_byte_s=8e-10)
-    part = expected_decode(sc, limited).part
+    part = sc.steps.parts(steps.decode(sequences=1, context=1152))
 
     seconds = step_s(part, limited, sequences=1, expert_layers=0)
     beside = part.floors * limited.floor_share + part.link + limited.host_s + limited.host_per_sequence_s
@@ -222,11 +212,11 @@ def test_requests_that_wait_for_memory_get_no_tokens():
     """A rate of all grows until memory is full; TPOT and the rate of one stay where they are."""
     engine = engine_named("vllm", "Hopper")
     sizes = {"isl": 6534, "osl": 771, "ignore_capacity": True}
-    full = int(admitted(asked(batch=1, **sizes), engine))
+    full = int(admitted(under(engine, asked(batch=1, **sizes))))
     rates = {}
     for batch in (full // 2, full, full * 2, full * 20):
-        load = asked(batch=batch, **sizes)
-        found = expected_of(load, engine, phase="e2e_server", metric="output_tok_s")
+        load = under(engine, asked(batch=batch, **sizes))
+        found = expected_seconds(load, Timed.SERVED_ALL)
         rates[batch] = batch * load.workload.osl / found.seconds
         assert found.low / found.seconds == pytest.approx(engine.low)
 
@@ -242,6 +232,6 @@ def test_a_share_withheld_of_what_is_free_leaves_more_where_weights_fill_the_mem
         msgspec.structs.replace(GENERIC, withheld_of_free=share, reserved_output=1.0) for share in (0.0, 1.0)
     )
 
-    assert admitted(tight, of_free) > 3 * max(admitted(tight, of_all), 1)
+    assert admitted(under(of_free, tight)) > 3 * max(admitted(under(of_all, tight)), 1)
     assert engine_named("tensorrt-llm", "Hopper").withheld_of_free == 1
     assert engine_named("vllm", "Hopper").withheld_of_free == 0

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import rooflight
-from rooflight.catalog.calibration import engine_named
 from rooflight.scenario.definite import scenario
 from rooflight.serve import mix as mixes
 from rooflight.serve.metrics import bends
@@ -18,7 +17,6 @@ from rooflight.values.workload import Workload
 from unit.models import card, llama_3_8b, tiny_dense
 
 H100 = rooflight.accelerator("h100-sxm")
-ENGINE = engine_named(None, H100.family)
 
 
 def requests(*lengths: tuple[int, ...]) -> Requests:
@@ -29,7 +27,7 @@ def requests(*lengths: tuple[int, ...]) -> Requests:
 def parts(sc, given: Requests):
     mix = mixes.summary(given)
     lengths = mixes.lengths(given, mix, bends=bends(sc))
-    return mixes.prefill_part(sc, ENGINE, lengths), mixes.decode_part(sc, ENGINE, lengths)
+    return mixes.prefill_part(sc, lengths), mixes.decode_part(sc, lengths)
 
 
 def asked(model=None, accelerator=H100, **fields):
@@ -106,7 +104,7 @@ def test_the_ceiling_of_a_mixed_batch_is_of_its_resources():
     """Half of the places compute-bound, half memory-bound: the batch takes the larger sum, not the sum of maxima."""
     sc = asked(batch=400, ignore_capacity=True)
     lengths = mixes.lengths(requests((10, 2), (90_000, 2)), mixes.summary(requests((10, 2), (90_000, 2))), bends=True)
-    part = mixes.decode_part(sc, ENGINE, lengths)
+    part = mixes.decode_part(sc, lengths)
     assert float(part.step.ceiling) == pytest.approx(max(float(part.compute_s), float(part.memory_s)))
 
 
@@ -132,7 +130,7 @@ def test_cuts_of_the_same_total():
     assert cut.osl.tolist() == [640, 256]
     sc = asked(batch=8)
     _, decode = parts(sc, requests((1024, 256)))
-    assert float(mixes.decode_part(sc, ENGINE, cut).span.ceiling[1]) == pytest.approx(float(decode.span.ceiling))
+    assert float(mixes.decode_part(sc, cut).span.ceiling[1]) == pytest.approx(float(decode.span.ceiling))
 
 
 def test_thousands_of_places_are_taken_together():

@@ -7,7 +7,8 @@ import pytest
 
 import rooflight
 from rooflight.library import make_scenario
-from rooflight.serve.phases import decode, decode_total_s
+from rooflight.serve.phases import decode
+from rooflight.serve.request import decode_total_s
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.model import Reach
 from unit.models import card, llama_3_8b, tiny_dense, tiny_hybrid, tiny_mla

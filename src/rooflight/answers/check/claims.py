@@ -8,11 +8,11 @@ import msgspec
 
 from rooflight.answers.check.judge import check_claim
 from rooflight.answers.check.tally import Counts, answer
-from rooflight.catalog.calibration import engine_named
 from rooflight.scenario.definite import Scenario, context_tokens
-from rooflight.serve.answer import does_not_fit
 from rooflight.serve.memory import memory
 from rooflight.values.measurement import METRICS, Measurement, Report, Verdict
+from rooflight.words.analysis import does_not_fit
+from rooflight.words.notes import worded
 
 
 def judge(sc: Scenario, values: Mapping[str, float]) -> Report:
@@ -20,10 +20,7 @@ def judge(sc: Scenario, values: Mapping[str, float]) -> Report:
 
     tpot and output tokens are those of a decode step, as analyze's decode phase; ttft and prefill tokens those of its
     prefill phase; the others those of the whole request, all prompts of the batch prefilled together.
-
-    Raises UnknownName for an engine that is not calibrated.
     """
-    engine_named(sc.deployment.engine, sc.accelerator.family)
     held = memory(sc)
     counts = Counts()
     fits = held.fits or sc.deployment.ignore_capacity
@@ -31,7 +28,7 @@ def judge(sc: Scenario, values: Mapping[str, float]) -> Report:
     verdicts = tuple(counts.over(rows))
     said = " ".join(f"{one.reason.rstrip('.')}." for one in verdicts)
     tally = counts.tally()
-    return Report(answer=said or answer(tally), summary=tally, notes=sc.assumptions, rows=verdicts)
+    return Report(answer=said or answer(tally), summary=tally, notes=worded(sc.assumptions), rows=verdicts)
 
 
 def _judged(sc: Scenario, metric: str, value: float) -> Verdict:

@@ -21,7 +21,7 @@ from rooflight.ingest.table import RawRow, Table
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.memory import holds_weights
 from rooflight.serve.metrics import bound_of, metric_span
-from rooflight.values.analysis import Span
+from rooflight.span import Span
 from rooflight.values.measurement import METRICS, Measurement, Report, Verdict
 
 # Rows judged together: enough to share evaluations, few enough for flat memory.
@@ -149,7 +149,7 @@ class Judge:
             return _unjudged(asked, found.problem or "it cannot be computed")
         sc, span, row = found.scenario, found.span, question.row
         if question.bare:
-            span = msgspec.structs.replace(span, expected=None, low=None, high=None)
+            span = msgspec.structs.replace(span, low=None, high=None)
         notes = list(question.notes)
         if question.options.layout_open:
             notes.append(f"layout not stated: the fastest legal one, {layouts.layout_words(sc)}")
@@ -162,7 +162,7 @@ class Judge:
             if not holds_weights(sc):
                 notes.append(f"the weights alone are more than {sc.layout.devices} x {sc.accelerator.id} hold")
         elif not holds_weights(sc):
-            bare = msgspec.structs.replace(span, expected=None, low=None, high=None)
+            bare = msgspec.structs.replace(span, low=None, high=None)
             return _unjudged(asked, reasons.joined(reasons.too_big(sc), notes), **numbers(row, bare))
         return self.judged(asked, sc, row, span, notes)
 
@@ -239,10 +239,10 @@ def over_ceiling(row: Measurement, span: Span) -> float:
 
 
 def numbers(row: Measurement, span: Span) -> dict[str, float | None]:
-    """The numbers of a verdict."""
+    """The numbers of a verdict; without an interval nothing is expected."""
     return {
         "ceiling": span.ceiling,
-        "expected": span.expected,
+        "expected": None if span.low is None else span.expected,
         "low": span.low,
         "high": span.high,
         "over_ceiling": over_ceiling(row, span),

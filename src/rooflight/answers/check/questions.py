@@ -9,6 +9,7 @@ from rooflight.answers.check.names import Names
 from rooflight.catalog.calibration import calibrated
 from rooflight.ingest.rows import BadRow
 from rooflight.values.measurement import METRICS, Measurement
+from rooflight.words.notes import sentence
 
 # Sequences of which an unstated number of tokens is taken as the fewest.
 _RATES = ("output_tok_s", "output_tok_s_per_gpu", "total_tok_s")
@@ -46,7 +47,7 @@ def question(row: Measurement, names: Names) -> Question:
     card, count = names.accelerator(row)
     options = candidates(row, model, card, count, names)
     notes = [note] if note else []
-    notes += [text for text in card.assumptions if " read as " in text]
+    notes += [sentence(note) for note in card.assumptions if note.key == "accelerator"]
     notes += options.notes
     if row.engine and not calibrated(row.engine):
         notes.append(f"no engine {row.engine[:40]!r} is calibrated: the mean of the serving engines is expected")

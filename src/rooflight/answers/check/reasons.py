@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from rooflight.answers.check.mixups import MixUp, sentence
 from rooflight.numeric import Number, maximum, minimum
-from rooflight.scenario.definite import Scenario, context_tokens
+from rooflight.scenario.definite import Scenario
 from rooflight.serve import phases
-from rooflight.serve.answer import where
-from rooflight.serve.expected import eager_s, expected_decode, expected_prefill
-from rooflight.serve.metrics import bound_of, engine_of
+from rooflight.serve.expected import eager_s
+from rooflight.serve.metrics import bound_of, with_engine_of
+from rooflight.span import Span
 from rooflight.units import round_significant, scaled
-from rooflight.values.analysis import Span
 from rooflight.values.measurement import METRICS, Measurement
 from rooflight.values.steptime import BOUNDS, StepTime
 
@@ -60,24 +59,29 @@ def possible(row: Measurement, span: Span, over: float, reason: str) -> str:
 def because(sc: Scenario, row: Measurement) -> str:
     """What sets the ceiling, with its numbers, for one device."""
     bound = bound_of(sc, row)
-    prefill = row.phase == "prefill" or row.metric in ("ttft_ms", "prefill_tok_s")
-    time = phases.prefill(sc).time if prefill else phases.decode(sc, context=context_tokens(sc.workload)).time
+    prefill = row.timed.prompt
+    time = _step(sc, row).time
     what = "the prefill" if prefill else "each decode step"
     each = "" if sc.layout.devices == 1 else " on each device"
     work, rates = time.work, sc.rates
     if bound == "memory":
         return (
             f"{what} moves {scaled(work.moved_bytes, 'B')}{each} through memory of "
-            f"{scaled(rates.memory_bytes_per_s, 'B/s')} ({where(sc)})"
+            f"{scaled(rates.memory_bytes_per_s, 'B/s')} ({sc.devices})"
         )
     if bound == "link":
         speed = rates.link_bytes_per_s or 0.0
-        return f"{what} sends {scaled(work.link_bytes, 'B')}{each} over a link of {scaled(speed, 'B/s')} ({where(sc)})"
+        return f"{what} sends {scaled(work.link_bytes, 'B')}{each} over a link of {scaled(speed, 'B/s')} ({sc.devices})"
     form = phases.main_format(sc, time)
     return (
         f"{what} takes {scaled(work.flop, 'FLOP')}{each}, at most {scaled(rates.fastest(form), 'FLOP/s')} "
-        f"in {form} ({where(sc)})"
+        f"in {form} ({sc.devices})"
     )
+
+
+def _step(sc: Scenario, row: Measurement) -> phases.PhaseTime:
+    """The prefill or decode step that what the row times is mostly made of."""
+    return phases.prefill(sc) if row.timed.prompt else phases.decode(sc)
 
 
 def too_big(sc: Scenario) -> str:
@@ -100,8 +104,7 @@ def _interval(row: Measurement, span: Span) -> str:
 
 def slow(sc: Scenario, row: Measurement, span: Span) -> str:
     """Slower than expected, with the largest candidates."""
-    times = span.expected or 1.0
-    factor = row.value / times if METRICS[row.metric].time else times / row.value
+    factor = row.value / span.expected if METRICS[row.metric].time else span.expected / row.value
     found = ", ".join(candidates(sc, row, factor))
     return f"{factor:.1f}x slower than expected ({_interval(row, span)}); look at: {found}"
 
@@ -111,10 +114,8 @@ def candidates(sc: Scenario, row: Measurement, factor: float) -> list[str]:
 
     factor: so many times slower than that it was. Launches one by one, if they alone would take longer, are not it.
     """
-    prefill = row.phase == "prefill" or row.metric in ("ttft_ms", "prefill_tok_s")
-    time = phases.prefill(sc).time if prefill else phases.decode(sc, context=context_tokens(sc.workload)).time
-    engine = engine_of(row, sc.accelerator.family)
-    step = expected_prefill(sc, engine) if prefill else expected_decode(sc, engine)
+    phase = _step(with_engine_of(sc, row), row)
+    time, step = phase.time, phase.expected
     shares = dict.fromkeys(BOUNDS, 0.0)
     for op in time.operators:
         shares[BOUNDS[op.bound]] += op.share
@@ -133,7 +134,7 @@ def candidates(sc: Scenario, row: Measurement, factor: float) -> list[str]:
     ]
     if row.metric == "ttft_ms":
         told.append((1.0, "waiting in the queue behind other prompts"))
-    elif not prefill and row.phase == "e2e_server":
+    elif not row.timed.prompt and row.phase == "e2e_server":
         told.append((0.8, "prefill of newcomers between decode steps"))
     together = ("output_tok_s", "total_tok_s", "output_tok_s_per_gpu")
     if row.metric in together and sc.workload.batch > 1:

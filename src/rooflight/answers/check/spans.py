@@ -12,7 +12,7 @@ from rooflight.answers.check.questions import Question
 from rooflight.errors import RooflightError
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.metrics import bends, metric_span, saturating_batch
-from rooflight.values.analysis import Span
+from rooflight.span import Span
 from rooflight.values.measurement import METRICS
 from rooflight.values.workload import Workload
 
@@ -121,7 +121,9 @@ def _column(values: Any, count: int) -> list[float | None]:
 
 def _span(columns: list[list[float | None]], place: int) -> Span:
     ceiling, roofline, expected, low, high = (values[place] for values in columns)
-    return Span(ceiling=ceiling or math.nan, roofline=roofline or math.nan, expected=expected, low=low, high=high)
+    return Span(
+        ceiling=ceiling or math.nan, roofline=roofline or math.nan, expected=expected or math.nan, low=low, high=high
+    )
 
 
 def _too_big(sc: Scenario) -> str:

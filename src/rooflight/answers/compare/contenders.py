@@ -8,19 +8,17 @@ from typing import Any
 
 import msgspec
 
-from rooflight.catalog.calibration import engine_named
 from rooflight.errors import BadInput, MissingFact
 from rooflight.scenario.definite import Scenario, scenario
-from rooflight.serve.answer import too_big, weights_of, where
 from rooflight.serve.memory import max_batch, memory, room
 from rooflight.serve.sweep import filled
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.analysis import MemoryBlock
-from rooflight.values.calibration import Engine
 from rooflight.values.deployment import Deployment
 from rooflight.values.mix import Mix
 from rooflight.values.model import Model
 from rooflight.values.workload import Workload
+from rooflight.words.analysis import too_big
 
 # Fields of Deployment that may have several values: each is a deployment of its own.
 AXES = ("tp", "pp", "ep", "dp", "weights", "kv_cache", "engine")
@@ -41,7 +39,6 @@ class Contender(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     deployment: Deployment
     scenario: Scenario | None
-    engine: Engine
     held: MemoryBlock | None
     reason: str | None
     price_usd_per_hour: float | None
@@ -107,7 +104,6 @@ def _contender(
     model: Model, card: Accelerator, count: int | None, deployment: Deployment, load: Workload, largest: bool,
     prices: Mapping[str, float],
 ) -> Contender:  # fmt: skip
-    engine = engine_named(deployment.engine, card.family)
     said = count or (deployment.tp or 1) * deployment.pp * deployment.dp
     try:
         sc = scenario(model, card, count, load, deployment)
@@ -117,7 +113,7 @@ def _contender(
         held = memory(sc)
     except MissingFact as missing:
         return Contender(
-            card=card, count=said, deployment=deployment, scenario=None, engine=engine, held=None, reason=missing.what,
+            card=card, count=said, deployment=deployment, scenario=None, held=None, reason=missing.what,
             price_usd_per_hour=_price(prices, card, said), error=missing,
         )  # fmt: skip
     return Contender(
@@ -125,7 +121,6 @@ def _contender(
         count=sc.layout.devices,
         deployment=deployment,
         scenario=sc,
-        engine=engine,
         held=held,
         reason=None if held.fits else too_big(sc, held),
         price_usd_per_hour=_price(prices, card, sc.layout.devices),
@@ -145,7 +140,7 @@ def _labelled(rows: list[Contender], axes: Sequence[str]) -> list[Contender]:
     """Names that tell rows apart: devices, then what the options with several values say of each."""
     labels = []
     for one in rows:
-        here = where(one.scenario) if one.scenario is not None else _counted(one)
+        here = one.scenario.devices if one.scenario is not None else _counted(one)
         labels.append(" ".join([here, *(_told(one, name) for name in axes)]))
     twice = {label for label in labels if labels.count(label) > 1}
     for place, label in enumerate(labels):
@@ -158,7 +153,7 @@ def _told(one: Contender, name: str) -> str:
     """What a row is in one of the fields that have several values."""
     value = getattr(one.deployment, name)
     if name == "weights" and one.scenario is not None:
-        return weights_of(one.scenario)
+        return one.scenario.weights
     if name == "engine":
         return str(value)
     return f"KV {value}" if name == "kv_cache" else f"{name} {value}"

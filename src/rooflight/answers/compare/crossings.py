@@ -94,9 +94,9 @@ def found_crossings(rows: Sequence[Named], mix: Mix) -> Found:
 
 def _seconds(row: Named, mix: Mix, logs: Array) -> dict[str, Array]:
     """Machine seconds of a request at each ratio, by basis."""
-    one, sc = row
+    _, sc = row
     lengths = mixes.at_ratios(mix, np.exp(logs), bends=bends(sc))
-    parts = [of(sc, one.engine, lengths).span for of in (mixes.prefill_part, mixes.decode_part)]
+    parts = [of(sc, lengths).span for of in (mixes.prefill_part, mixes.decode_part)]
     return {basis: np.asarray(sum(getattr(part, basis) for part in parts)) for basis in BASES}
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import msgspec
 
 from rooflight.answers.compare.contenders import Contender
@@ -12,10 +9,9 @@ from rooflight.roofline.rates import ridges
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import formulas
 from rooflight.serve import mix as mixes
-from rooflight.serve.answer import weights_of
 from rooflight.serve.phases import main_format
-from rooflight.values.analysis import Span
-from rooflight.values.comparison import Compared, Equal, Fit, Hardware, PhasePart, Ratio, Share, Whole
+from rooflight.span import Span
+from rooflight.values.comparison import Compared, Equal, Fit, Hardware, PhasePart, Whole
 from rooflight.values.mix import Mix
 from rooflight.values.steptime import BOUNDS
 
@@ -31,50 +27,21 @@ class Timed(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def span(self) -> Span:
         """Machine seconds of a request, phases one after the other."""
-        return total(self.prefill.span, self.decode.span)
+        return self.prefill.span.plain() + self.decode.span.plain()
 
     def seconds(self, basis: str) -> float:
         """Machine seconds of a request at the ceiling, the roofline, or as expected."""
         return float(getattr(self.span, basis))
 
 
-def total(first: Span, second: Span) -> Span:
-    """Two times one after the other; the interval is that of both at their ends."""
-    return Span(**{name: getattr(first, name) + getattr(second, name) for name in Span.__struct_fields__})
-
-
 def rate(amount: float, seconds: Span) -> Span:
-    """An amount per second of a time; the interval swaps its ends. Zero of something in no time is zero."""
-
-    def per(value: Any) -> float:
-        return amount / float(value) if amount else 0.0
-
-    return Span(
-        ceiling=per(seconds.ceiling),
-        roofline=per(seconds.roofline),
-        expected=per(seconds.expected),
-        low=per(seconds.high),
-        high=per(seconds.low),
-    )
+    """An amount per second of a time. Zero of something in no time is zero."""
+    return seconds.rate(amount) if amount else Span.same(0.0)
 
 
-def plain(span: Span, times: float = 1) -> Span:
-    """The span in Python's floats, `times` as large."""
-    return Span(**{name: float(getattr(span, name)) * times for name in Span.__struct_fields__})
-
-
-_BASES = ("ceiling", "roofline", "expected")
-
-
-def _ratio(before: Span, after: Span) -> Ratio | None:
+def _ratio(before: Span, after: Span) -> Span | None:
     """How much faster; None where a phase takes no time."""
-    if not float(after.ceiling):
-        return None
-    return Ratio(**{name: float(getattr(before, name)) / float(getattr(after, name)) for name in _BASES})
-
-
-def _share(part: Span, whole: Span) -> Share:
-    return Share(**{name: float(getattr(part, name)) / float(getattr(whole, name)) for name in _BASES})
+    return before.over(after) if after.ceiling else None
 
 
 def compared_of(one: Contender, timed: Timed | None, baseline: Timed | None, mix: Mix, equal: Equal | None) -> Compared:
@@ -112,7 +79,7 @@ def compared_of(one: Contender, timed: Timed | None, baseline: Timed | None, mix
 
 def _weights(one: Contender) -> str:
     """The format the weights are kept in, as far as it is known."""
-    return weights_of(one.scenario) if one.scenario else one.deployment.weights or "as the config says"
+    return one.scenario.weights if one.scenario else one.deployment.weights or "as the config says"
 
 
 def _hardware(timed: Timed, baseline: Timed) -> Hardware:
@@ -142,22 +109,23 @@ def _rates(timed: Timed) -> tuple[str, float, float]:
 def _phase(timed: Timed, name: str, baseline: Timed, mix: Mix) -> PhasePart:
     part: mixes.Part = getattr(timed, name)
     before: mixes.Part = getattr(baseline, name)
-    step = plain(part.step)
+    step, span = part.step.plain(), part.span.plain()
     tokens = float(timed.sc.workload.batch) if name == "decode" else mixes.prompts_together(timed.sc) * mix.isl
     return PhasePart(
-        time_s=plain(part.span),
+        time_s=span,
         step_s=step,
         tokens_per_s=rate(tokens, step),
         bound=BOUNDS[int(part.bound)],
-        share=_share(part.span, timed.span),
-        speed_up=_ratio(before.span, part.span),
+        share=span.over(timed.span),
+        speed_up=_ratio(before.span.plain(), span),
     )
 
 
 def _whole(timed: Timed, baseline: Timed, mix: Mix) -> Whole:
-    span, devices = plain(timed.span), timed.sc.layout.devices
+    span, devices = timed.span, timed.sc.layout.devices
     output = rate(mix.osl, span)
     tdp, price = timed.sc.accelerator.tdp_w, timed.one.price_usd_per_hour
+    watts = None if tdp is None else tdp * devices
     parts = (timed.prefill, timed.decode)
     compute, memory, link = (
         sum(float(part.of_request(getattr(part, name))) for part in parts)
@@ -169,13 +137,9 @@ def _whole(timed: Timed, baseline: Timed, mix: Mix) -> Whole:
         overlapped_s=float(formulas.overlapped_s(compute_s=compute, memory_s=memory, weights_s=read, link_s=link)),
         requests_per_s=rate(1, span),
         output_tokens_per_s=output,
-        output_tokens_per_s_per_accelerator=plain(output, 1 / devices),
-        output_tokens_per_s_per_user=plain(output, 1 / float(timed.sc.workload.batch)),
-        tokens_per_usd=None if price is None else _each(output, lambda v: formulas.tokens_per_usd(v, price)),
-        tokens_per_joule=None if tdp is None else _each(output, lambda v: formulas.tokens_per_joule(v, tdp * devices)),
+        output_tokens_per_s_per_accelerator=output * (1 / devices),
+        output_tokens_per_s_per_user=output * (1 / float(timed.sc.workload.batch)),
+        tokens_per_usd=None if price is None else output.each(lambda each: formulas.tokens_per_usd(each, price)),
+        tokens_per_joule=None if tdp is None else output.each(lambda each: formulas.tokens_per_joule(each, watts)),
         speed_up=_ratio(baseline.span, timed.span),
     )
-
-
-def _each(span: Span, of: Callable[[Any], Any]) -> Span:
-    return Span(**{name: float(of(getattr(span, name))) for name in Span.__struct_fields__})

@@ -22,6 +22,7 @@ from rooflight.values.deployment import Deployment
 from rooflight.values.mix import Lengths, Mix, Requests
 from rooflight.values.model import Model
 from rooflight.values.workload import Workload
+from rooflight.words.notes import worded
 
 
 def compare(
@@ -91,7 +92,7 @@ def _timed(rows: Sequence[Contender], requests: Requests, mix: Mix) -> dict[str,
         if one.answers and one.scenario is not None:
             # whether layers bend a step's time along the context is the model's, so one set of lengths serves all
             lengths = lengths or mixes.lengths(requests, mix, bends=bends(one.scenario))
-            prefill, decode = (of(one.scenario, one.engine, lengths) for of in (mixes.prefill_part, mixes.decode_part))
+            prefill, decode = (of(one.scenario, lengths) for of in (mixes.prefill_part, mixes.decode_part))
             timed[one.label] = Timed(one=one, sc=one.scenario, prefill=prefill, decode=decode)
     return timed
 
@@ -136,10 +137,10 @@ def _check_objective(objective: str, prices: Mapping[str, float], rows: Sequence
 
 def _assumptions(rows: Sequence[Contender], log: Log | None, batch: int | None) -> tuple[str, ...]:
     """Of all scenarios, each once; what the mix, the batch or a swept option replaces is not assumed."""
-    said = dict.fromkeys(line for one in rows if one.scenario is not None for line in one.scenario.assumptions)
-    gone = ["decode context "]
-    gone += ["isl ", "osl "] if log is not None else []
-    gone += ["batch "] if batch is None else []
+    said = (note for one in rows if one.scenario is not None for note in one.scenario.assumptions)
+    gone = ["context"]
+    gone += ["isl", "osl"] if log is not None else []
+    gone += ["batch"] if batch is None else []
     own = ["a request costs its prefill and its part of the decode steps it shares, one phase after the other"]
     if log is not None:
         own.append(log.taken)
@@ -147,13 +148,13 @@ def _assumptions(rows: Sequence[Contender], log: Log | None, batch: int | None) 
         own.append("batch: as many sequences as fit at the mean length, and always that many")
     if any(one.scenario is not None and one.scenario.accelerator.tdp_w for one in rows):
         own.append("tokens per joule at TDP, the most that the accelerators draw; hosts and cooling are not counted")
-    return (*own, *(line for line in said if not line.startswith(tuple(gone))))
+    return (*own, *worded(note for note in said if note.key not in gone))
 
 
 def _warnings(
     rows: Sequence[Contender], mix: Mix, baseline: Timed | None, prices: Mapping[str, float]
 ) -> list[str]:  # fmt: skip
-    said = [line for one in rows if one.scenario is not None for line in one.scenario.warnings]
+    said = [*worded(note for one in rows if one.scenario is not None for note in one.scenario.warnings)]
     if baseline is not None and rows[0].label != baseline.one.label:
         said.append(f"{rows[0].label} has no times, so speed-ups are over {baseline.one.label}")
     if prices:

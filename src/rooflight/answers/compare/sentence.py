@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from rooflight.answers.compare.contenders import Contender
 from rooflight.catalog.calibration import calibration
-from rooflight.serve.answer import does_not_fit
 from rooflight.units import round_significant, scaled
 from rooflight.values.comparison import OBJECTIVES, Compared
 from rooflight.values.mix import Mix
+from rooflight.words.analysis import does_not_fit
 
 _BEST = {
     "throughput": "serves {model} fastest",

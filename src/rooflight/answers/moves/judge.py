@@ -9,34 +9,31 @@ from rooflight.answers.moves.option import KINDS, Asked, Kind, Option
 from rooflight.answers.moves.outcome import outcome
 from rooflight.errors import RooflightError
 from rooflight.scenario.definite import Scenario
-from rooflight.serve.answer import does_not_fit
 from rooflight.serve.memory import memory
+from rooflight.span import Span
 from rooflight.units import scaled
-from rooflight.values.moves import GAIN_OF, Dot, Gain, Move, Outcome, Time
+from rooflight.values.moves import GAIN_OF, Dot, Move, Outcome
+from rooflight.words.analysis import does_not_fit
 
 # Gains within this of 1 are nothing: less than what any fit is off by.
 NOTHING = 0.02
 _ORDER = ("helps", "nothing", "hurts", "does-not-fit", "not-possible")
 
 
-def gains(before: Outcome, after: Outcome) -> dict[str, Gain]:
+def gains(before: Outcome, after: Outcome) -> dict[str, Span]:
     """How many times as good each part is; throughput and cost are per accelerator."""
     found = {
-        "prefill": _faster(before.prefill.time_s, after.prefill.time_s),
-        "decode": _faster(before.decode.time_s, after.decode.time_s),
-        "request": _faster(before.request_s, after.request_s),
-        "throughput": _faster(after.tokens_per_s_per_accelerator, before.tokens_per_s_per_accelerator),
+        "prefill": before.prefill.time_s.over(after.prefill.time_s),
+        "decode": before.decode.time_s.over(after.decode.time_s),
+        "request": before.request_s.over(after.request_s),
+        "throughput": after.tokens_per_s_per_accelerator.over(before.tokens_per_s_per_accelerator),
     }
     if before.usd_per_million_tokens is not None and after.usd_per_million_tokens is not None:
-        found["cost"] = _faster(before.usd_per_million_tokens, after.usd_per_million_tokens)
+        found["cost"] = before.usd_per_million_tokens.over(after.usd_per_million_tokens)
     return found
 
 
-def _faster(before: Time, after: Time) -> Gain:
-    return Gain(ceiling=before.ceiling / after.ceiling, expected=before.expected / after.expected)
-
-
-def wanted(found: dict[str, Gain], objective: str) -> Gain:
+def wanted(found: dict[str, Span], objective: str) -> Span:
     """The gain an objective looks at."""
     return found.get(GAIN_OF[objective]) or found["throughput"]
 
@@ -53,7 +50,7 @@ def judged(sc: Scenario, before: Outcome | None, objective: str, asked: Asked) -
 
 
 def _move(kind: Kind, option: Option, before: Outcome | None, objective: str, asked: Asked, sc: Scenario) -> Move:
-    def verdict(name: str, why: str, after: Outcome | None = None, found: dict[str, Gain] | None = None) -> Move:
+    def verdict(name: str, why: str, after: Outcome | None = None, found: dict[str, Span] | None = None) -> Move:
         return Move(
             kind=kind.name, of=kind.of, title=option.title, verdict=name, because=why, cost=option.cost, gains=found,
             after=after, assumed=option.assumed,

@@ -11,7 +11,6 @@ from rooflight.answers.moves.option import Asked, Option, move, option
 from rooflight.catalog.accelerators import load
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
-from rooflight.serve.answer import where
 from rooflight.serve.memory import memory
 from rooflight.values.accelerator import Accelerator
 
@@ -86,7 +85,7 @@ def cards(sc: Scenario, asked: Asked) -> Iterator[Option]:
     tried = {card.id: card for card in (*asked.cards, *up[:_NEXT_CARDS]) if card.id != sc.accelerator.id}
     for card in tried.values():
         yield option(
-            f"{where(sc)} to {card.id}", _differs(sc.accelerator, card), "other accelerators",
+            f"{sc.devices} to {card.id}", _differs(sc.accelerator, card), "other accelerators",
             partial(changed, sc, accelerator=card),
         )  # fmt: skip
 

@@ -10,10 +10,12 @@ from rooflight.answers.moves.stories import stories
 from rooflight.errors import BadInput
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
-from rooflight.serve.answer import does_not_fit, where
 from rooflight.serve.memory import memory
+from rooflight.span import Span
 from rooflight.units import round_significant, scaled
-from rooflight.values.moves import OBJECTIVES, Combined, Dot, Gain, Left, Move, Moves, Outcome
+from rooflight.values.moves import OBJECTIVES, Combined, Dot, Left, Move, Moves, Outcome
+from rooflight.words.analysis import does_not_fit
+from rooflight.words.notes import worded
 
 _WORDS = {
     "throughput": "output tokens per second per accelerator",
@@ -42,14 +44,14 @@ def moves(sc: Scenario, objective: str = "throughput", asked: Asked | None = Non
         answer=_answer(sc, before, objective, found, together),
         objective=objective,
         model=sc.model.id,
-        accelerator=where(sc),
+        accelerator=sc.devices,
         before=before,
         memory="" if held.fits else does_not_fit(sc, held),
         moves=tuple(found),
         combined=together,
         left=_left(before),
         stories=stories(sc, before, asked) if before is not None else (),
-        assumptions=tuple(dict.fromkeys((*sc.assumptions, *(words for one in found for words in one.assumed)))),
+        assumptions=tuple(dict.fromkeys((*worded(sc.assumptions), *(words for one in found for words in one.assumed)))),
     )
 
 
@@ -70,10 +72,10 @@ def _answer(sc: Scenario, before: Outcome | None, objective: str, found: list[Mo
         return f"{said} It would with {', or '.join(fits[:3])}." if fits else f"{said} No move tried makes it fit."
     what = _WORDS[objective]
     if not helps:
-        return f"{sc.model.id} on {where(sc)}: no setting of the same machine improves {what}."
+        return f"{sc.model.id} on {sc.devices}: no setting of the same machine improves {what}."
     best = helps[0]
     gain = wanted(best.gains or {}, objective)
-    said = f"{sc.model.id} on {where(sc)}: {best.title} improves {what} {round_significant(gain.expected)}x"
+    said = f"{sc.model.id} on {sc.devices}: {best.title} improves {what} {round_significant(gain.expected)}x"
     whole = None if together is None else wanted(together.gains, objective)
     if together is None or whole is None or whole.expected < gain.expected * (1 + NOTHING):
         return f"{said}{_slower(best.gains or {})}."
@@ -81,7 +83,7 @@ def _answer(sc: Scenario, before: Outcome | None, objective: str, found: list[Mo
     return f"{said}; {more}{_slower(together.gains)}."
 
 
-def _slower(found: dict[str, Gain]) -> str:
+def _slower(found: dict[str, Span]) -> str:
     """What a request pays for the gain, where it pays."""
     request = found["request"].expected
     return "" if request > 1 - NOTHING else f", with each request taking {round_significant(1 / request)} times as long"

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from functools import partial
 
 from rooflight.answers.moves.option import Asked, Option, move, option
-from rooflight.answers.moves.outcome import assembled, dot, each, outcome, scaled_dot
-from rooflight.catalog.calibration import engine_named
+from rooflight.answers.moves.outcome import assembled, dot, outcome, scaled_dot
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import phases
-from rooflight.serve.expected import expected_step
 from rooflight.serve.formulas import decode_steps
 from rooflight.serve.memory import device_sequence_bytes
+from rooflight.span import Span
 from rooflight.units import scaled
 from rooflight.values.moves import Outcome
 
@@ -58,10 +57,10 @@ def speculative(sc: Scenario, asked: Asked) -> Iterator[Option]:
 def _speculated(sc: Scenario, asked: Asked) -> Outcome:
     plain = outcome(changed(sc, draft_tokens=0), asked.price(sc))
     phase = phases.verify(sc)
-    verify = dot(sc, phase.time, expected_step(sc, engine_named(sc.deployment.engine, sc.accelerator.family), phase))
+    verify = dot(sc, phase)
     tokens = tokens_per_verify(draft_tokens=sc.workload.draft_tokens, acceptance=asked.acceptance)
     drafting = sc.workload.draft_tokens * asked.draft_share
-    drafted = each(lambda name: getattr(plain.decode.time_s, name) * drafting / tokens)
+    drafted = plain.decode.time_s * drafting / tokens
     return assembled(
         sc, prefill=plain.prefill, decode=scaled_dot(verify, 1 / tokens, beside=drafted), max_batch=plain.max_batch,
         fits=plain.fits, usd_per_hour=asked.price(sc),
@@ -75,8 +74,8 @@ def pays_up_to(sc: Scenario, asked: Asked) -> int | None:
     while size <= _LARGEST_BATCH:
         now = changed(sc, batch=size, draft_tokens=asked.draft_tokens, ignore_capacity=True)
         tokens = tokens_per_verify(draft_tokens=asked.draft_tokens, acceptance=asked.acceptance)
-        plain = phases.decode(now).time.roofline_s
-        drafted = (phases.verify(now).time.roofline_s + asked.draft_tokens * asked.draft_share * plain) / tokens
+        plain, verify = (of(now, bounds_only=True).time.roofline_s for of in (phases.decode, phases.verify))
+        drafted = (verify + asked.draft_tokens * asked.draft_share * plain) / tokens
         if drafted >= plain:
             break
         last, size = size, size * 2
@@ -105,22 +104,23 @@ def chunked(sc: Scenario, asked: Asked) -> Iterator[Option]:
 
 
 def _longest_wait(sc: Scenario, chunk: int) -> str:
-    one = phases.prefill(sc, prompts=1).time.roofline_s + phases.decode(sc).time.roofline_s
-    mixed = phases.mixed(changed(sc, chunk_tokens=chunk, ignore_capacity=True)).time.roofline_s
+    one = (
+        phases.prefill(sc, prompts=1, bounds_only=True).time.roofline_s
+        + phases.decode(sc, bounds_only=True).time.roofline_s
+    )
+    mixed = phases.mixed(changed(sc, chunk_tokens=chunk, ignore_capacity=True), bounds_only=True).time.roofline_s
     return f"; the longest wait between two tokens goes from {scaled(one, 's')} to {scaled(mixed, 's')}"
 
 
 def _chunked(sc: Scenario, asked: Asked) -> Outcome:
     plain = outcome(changed(sc, chunk_tokens=0), asked.price(sc))
     phase = phases.mixed(sc)
-    mixed = dot(sc, phase.time, expected_step(sc, engine_named(sc.deployment.engine, sc.accelerator.family), phase))
+    mixed = dot(sc, phase)
     load = sc.workload
     steps = (load.isl - load.cached_prefix) / load.chunk_tokens
     # A request brings (osl - 1) / batch decode steps; chunks beyond those have nobody's decode to run beside.
     carried = min(steps, decode_steps(load.osl) / load.batch)
-    beside = each(
-        lambda name: max(steps * getattr(mixed.time_s, name) - carried * getattr(plain.decode.time_s, name), 0.0)
-    )
+    beside = mixed.time_s.with_each(plain.decode.time_s, lambda loud, quiet: max(steps * loud - carried * quiet, 0.0))
     return assembled(
         sc, prefill=scaled_dot(mixed, steps), decode=plain.decode, max_batch=plain.max_batch, fits=plain.fits,
         usd_per_hour=asked.price(sc), stall=beside,
@@ -132,8 +132,8 @@ def disaggregated(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Prefill and decode on accelerators of their own, the cache sent over the link."""
     if sc.workload.batch == 1:
         return
-    prefill = phases.prefill(sc, prompts=1).time.roofline_s
-    decode = sc.workload.osl * phases.decode(sc).time.roofline_s / sc.workload.batch
+    prefill = phases.prefill(sc, prompts=1, bounds_only=True).time.roofline_s
+    decode = sc.workload.osl * phases.decode(sc, bounds_only=True).time.roofline_s / sc.workload.batch
     yield option(
         "prefill and decode apart",
         "keeps prefills out of the decode steps; both pools are busy at "
@@ -147,11 +147,11 @@ def disaggregated(sc: Scenario, asked: Asked) -> Iterator[Option]:
 
 def _apart(sc: Scenario, asked: Asked) -> Outcome:
     plain = outcome(sc, asked.price(sc))
-    sent = each(lambda _: _transfer_s(sc))
+    sent = Span.same(_transfer_s(sc))
     return assembled(
         sc, prefill=scaled_dot(plain.prefill, 1, beside=sent), decode=plain.decode, max_batch=plain.max_batch,
         fits=plain.fits, usd_per_hour=asked.price(sc), apart=True,
-        stall=each(lambda name: getattr(plain.prefill.time_s, name) / sc.workload.prefill_batch),
+        stall=plain.prefill.time_s / sc.workload.prefill_batch,
     )  # fmt: skip
 
 

@@ -7,13 +7,11 @@ from collections.abc import Callable
 from rooflight.answers.moves.option import Asked
 from rooflight.answers.moves.outcome import outcome
 from rooflight.answers.moves.serving import pays_up_to
-from rooflight.catalog.calibration import engine_named
 from rooflight.roofline.formulas import crossover_batch
 from rooflight.roofline.rates import ridges
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve import phases
-from rooflight.serve.expected import expected_decode
 from rooflight.units import round_significant, scaled
 from rooflight.values.moves import Outcome, Story
 from rooflight.work import count, formulas
@@ -92,9 +90,8 @@ def all_reduce(sc: Scenario, before: Outcome, asked: Asked) -> str | None:
     tp = sc.layout.tp
     if tp == 1 or tp % 2:
         return None
-    engine = engine_named(sc.deployment.engine, sc.accelerator.family)
-    now = expected_decode(sc, engine)
-    half = expected_decode(changed(sc, tp=tp // 2, ignore_capacity=True), engine)
+    now = phases.decode(sc).expected
+    half = phases.decode(changed(sc, tp=tp // 2, ignore_capacity=True)).expected
     if half.seconds > 1.5 * now.seconds:
         return None
     return (
@@ -109,8 +106,7 @@ def all_reduce(sc: Scenario, before: Outcome, asked: Asked) -> str | None:
 def small(sc: Scenario, before: Outcome, asked: Asked) -> str | None:
     """Launches and the host take more than the bytes."""
     one = before.decode
-    engine = engine_named(sc.deployment.engine, sc.accelerator.family)
-    found = expected_decode(sc, engine)
+    found = phases.decode(sc).expected
     floor = one.terms_s["launch"]
     if found.host + floor < 0.5 * found.seconds:
         return None
@@ -222,7 +218,7 @@ def speculation(sc: Scenario, before: Outcome, asked: Asked) -> str | None:
 def utilisation(sc: Scenario, before: Outcome, asked: Asked) -> str | None:
     """A busy device that hardly computes."""
     one = before.decode
-    time = phases.decode(sc).time
+    time = phases.decode(sc, bounds_only=True).time
     peak = sc.rates.peak(phases.main_format(sc, time))
     used = time.work.flop / one.time_s.expected / peak
     if used > 0.1:

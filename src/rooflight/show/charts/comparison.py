@@ -13,7 +13,8 @@ from rooflight.show.charts.place import Datasets, Rows
 from rooflight.show.charts.strips import BAR, STRIP, axis_x, bar, behind, ends, interval, names, row_y, strips
 from rooflight.show.charts.theme import STANDARD, Look
 from rooflight.show.charts.wording import setting, short, source, times
-from rooflight.values.analysis import Analysis, Span
+from rooflight.span import Span
+from rooflight.values.analysis import Analysis
 
 # What is compared -> the words, and the words of its axis.
 MEASURES = {

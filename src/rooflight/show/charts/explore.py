@@ -11,7 +11,6 @@ import msgspec
 import numpy as np
 
 from rooflight.scenario.definite import Scenario, context_tokens
-from rooflight.serve.analyze import analyze
 from rooflight.serve.landmarks import landmarks
 from rooflight.serve.sweep import Sweep
 from rooflight.show.charts import batch, memory, roof_rows, waterfall
@@ -23,6 +22,7 @@ from rooflight.show.charts.theme import Look
 from rooflight.show.charts.wording import deployed, rated
 from rooflight.values.analysis import Analysis
 from rooflight.values.sweep import Landmarks
+from rooflight.words.analysis import analyzed
 
 # Powers of two: batches up to one that no longer fits, contexts of common lengths.
 _BATCHES = tuple(2**power for power in range(11))
@@ -41,7 +41,7 @@ def explore(sc: Scenario) -> str:
     most = landmarks(sc).kv_limit
     batches = sorted({*(size for size in _BATCHES if size <= max(4 * most, 8)), asked[0]})
     contexts = sorted({*_CONTEXTS, asked[1]})
-    answers = {(size, context): analyze(_at(sc, size, context)) for size, context in product(batches, contexts)}
+    answers = {(size, context): analyzed(_at(sc, size, context)) for size, context in product(batches, contexts)}
     fitting = [answer for answer in answers.values() if answer.phases] or [answers[asked]]
     lines = {context: _line(sc, batches, context) for context in contexts}
     planes = {look: roof_rows.plane_of(*fitting, look=look) for look in (_WIDE, _NARROW)}

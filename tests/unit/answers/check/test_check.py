@@ -11,7 +11,7 @@ import rooflight
 from rooflight.answers.check import judge as checking
 from rooflight.answers.check.judge import check
 from rooflight.errors import BadInput
-from rooflight.serve.metrics import in_metric, row_seconds
+from rooflight.serve.metrics import counted_tokens, in_metric, row_seconds
 from rooflight.values.measurement import Measurement
 from unit.cli.conftest import LLAMA_8B
 
@@ -37,7 +37,7 @@ def uncalibrated(monkeypatch):
 
     def span(sc, row):
         plain = row_seconds(sc, row)
-        return in_metric(msgspec.structs.replace(plain, expected=None, low=None, high=None), row.metric)
+        return in_metric(msgspec.structs.replace(plain, low=None, high=None), row.metric, counted_tokens(sc, row))
 
     monkeypatch.setattr("rooflight.answers.check.spans.metric_span", span)
     monkeypatch.setattr(checking, "metric_span", span)
@@ -308,12 +308,11 @@ def expecting(monkeypatch, factor: float = 1.5) -> None:
         seconds = row_seconds(sc, row)
         times = {"expected": factor, "low": 1.2, "high": 2.0}
         full = type(seconds)(
-            tokens=seconds.tokens,
             ceiling=seconds.ceiling,
             roofline=seconds.roofline,
             **{name: times[name] * seconds.ceiling for name in times},
         )
-        return in_metric(full, row.metric)
+        return in_metric(full, row.metric, counted_tokens(sc, row))
 
     monkeypatch.setattr("rooflight.answers.check.spans.metric_span", span)
     monkeypatch.setattr(checking, "metric_span", span)

@@ -9,7 +9,7 @@ import rooflight
 from rooflight.answers.moves import judge, option
 from rooflight.answers.moves.judge import gains
 from rooflight.answers.moves.option import Asked
-from rooflight.answers.moves.outcome import outcome, output_tokens_per_s
+from rooflight.answers.moves.outcome import outcome
 from rooflight.answers.moves.report import moves
 from rooflight.answers.moves.serving import pays_up_to, tokens_per_verify
 from rooflight.errors import BadInput
@@ -95,9 +95,10 @@ def test_a_batch_touches_most_experts():
 
 
 def test_prefills_and_steps_take_turns():
-    assert output_tokens_per_s(osl=257, prefill_s=0.016, step_s=0.008, batch=32) == pytest.approx(
-        257 / (0.016 + 256 * 0.00025)
-    )
+    """A request takes its own prefill and its part of 255 decode steps that 32 share."""
+    found = outcome(asked(batch=32, isl=1024, osl=256))
+    request_s = found.prefill.time_s.expected + 255 * found.decode.time_s.expected / 32
+    assert found.tokens_per_s.expected == pytest.approx(256 / request_s)
 
 
 def test_a_verify_step_yields_the_accepted_and_one_more():

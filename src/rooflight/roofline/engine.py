@@ -1,0 +1,80 @@
+"""What an engine makes of a pass: its shares of the parts, and the host between steps.
+
+In a step of a real engine floors overlap with the kernels before them (its floor_share of them is left), bodies do not.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from rooflight.numeric import Number, maximum
+from rooflight.roofline.expected import joined_s
+from rooflight.values.calibration import Engine
+from rooflight.values.steptime import Parts
+
+# How sharply an engine's step turns from what memory allows to what its compute units draw.
+UNIT_SHARPNESS = 4
+# Host time a kernel we count takes where a framework launches it, several operators of 5 to 10 us each. transformers
+# in 16 bits at batch 1 without a context: 53.8 to 55.5 us for Qwen3 of 1.7B, 4B, 14B and 32B on an H20 alike (Qwen3's
+# speed page); 84 to 103 for four models on an A100 (Qwen's pages, prem), 43 to 59 in tinychat's tables.
+EAGER_KERNEL_S = 54e-6
+
+
+class Expected(msgspec.Struct, frozen=True, kw_only=True):
+    """What a fit says by itself, before the bounds have their say: seconds with an interval, and what is in them.
+
+    host, link_s, experts_s     of the seconds: host between steps, collectives, and what routing adds to products
+    """
+
+    seconds: Number
+    low: Number
+    high: Number
+    host: Number
+    link_s: Number
+    experts_s: Number
+
+
+def step_s(part: Parts, engine: Engine, *, sequences: Number, expert_layers: int) -> Number:
+    """Expected wall seconds of a step: an engine's shares of the parts, and the host.
+
+    = p-norm(body x body_share + experts x expert_share, unit_bytes x unit_byte_s) + floors x floor_share + link
+      + expert_layers x expert_layer_s + host_s + sequences x host_per_sequence_s
+
+    Source: fitted (calibration/fit_engines.py).
+    """
+    kernels = part.body * engine.body_share + part.experts * engine.expert_share
+    if engine.unit_byte_s:
+        kernels = joined_s(kernels, part.unit_bytes * engine.unit_byte_s, sharpness=UNIT_SHARPNESS)
+    host = engine.host_s + sequences * engine.host_per_sequence_s
+    return kernels + part.floors * engine.floor_share + part.link + expert_layers * engine.expert_layer_s + host
+
+
+def engine_time(
+    part: Parts,
+    engine: Engine,
+    *,
+    sequences: Number,
+    expert_layers: int,
+    wider: float,
+    fill: Number = 1,
+    eager_s: Number = 0.0,
+) -> Expected:
+    """A step of these parts with its interval.
+
+    wider       by how much the interval is wider than the engine's own
+    fill        passes' worth of time the step takes (pipeline fill and drain)
+    eager_s     without graphs: what launching all kernels one by one takes at least
+    """
+    seconds = step_s(part, engine, sequences=sequences, expert_layers=expert_layers) * fill
+    host = (engine.host_s + sequences * engine.host_per_sequence_s) * fill
+    waits = maximum(eager_s - seconds, 0)
+    seconds, host = seconds + waits, host + waits
+    low, high = (engine.moe_low, engine.moe_high) if expert_layers else (engine.low, engine.high)
+    return Expected(
+        seconds=seconds,
+        low=seconds * low / wider,
+        high=seconds * high * wider,
+        host=host,
+        link_s=part.link * fill,
+        experts_s=(part.experts * (engine.expert_share - 1) + expert_layers * engine.expert_layer_s) * fill,
+    )

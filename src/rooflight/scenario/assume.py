@@ -1,0 +1,125 @@
+"""What a scenario takes for granted, and what is odd about it: as notes, worded where they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rooflight.numeric import is_plain
+from rooflight.roofline.rates import hardware_format
+from rooflight.values.accelerator import Accelerator
+from rooflight.values.calibration import Calibration, Engine
+from rooflight.values.deployment import Deployment
+from rooflight.values.formats import Format
+from rooflight.values.model import Model, Recurrent
+from rooflight.values.note import Note
+from rooflight.values.workload import Workload
+from rooflight.work.count import layer_matrices, stored_format, table_format, vector_format
+from rooflight.work.layout import Layout
+from rooflight.work.numbers import Numbers, product_format
+
+# Prompt tokens an engine runs through the model at once; longer prompts are chunked (vLLM's default on large GPUs).
+PREFILL_CHUNK_TOKENS = 8192
+_DEFAULTS = Workload()
+
+
+def file_notes(said: Iterable[str]) -> Iterator[Note]:
+    """What the reader of a model's files said of them."""
+    return (Note(key="file", value=text) for text in said)
+
+
+def workload_notes(workload: Workload) -> Iterator[Note]:
+    """Counts left at their defaults, and what steps of other kinds take for granted."""
+    for name in ("batch", "prefill_batch", "isl", "osl"):
+        value = getattr(workload, name)
+        if isinstance(value, int) and value == getattr(_DEFAULTS, name):
+            yield Note(key=name, value=value, why="default")
+    if workload.context is None:
+        yield Note(key="context", why="the mean of the request")
+    if is_plain(workload.draft_tokens) and workload.draft_tokens:
+        yield Note(key="verify", value=workload.draft_tokens)
+    if is_plain(workload.chunk_tokens) and workload.chunk_tokens:
+        yield Note(key="mixed", value=workload.chunk_tokens)
+
+
+def format_notes(model: Model, accelerator: Accelerator, deployment: Deployment, numbers: Numbers) -> Iterator[Note]:
+    """Formats nobody stated, and those the hardware has no path for."""
+    if deployment.weights is None:
+        yield Note(key="weights", value=model.quantization or model.dtype, why="config")
+    elif model.quantization:
+        yield Note(key="requantised", value=deployment.weights, why=model.quantization)
+    if numbers.weights is not None:
+        yield from _table_notes(model, numbers.weights)
+    if deployment.activations is None:
+        yield Note(key="activations", value="bf16", why="default")
+    if deployment.kv_cache in (None, "auto"):
+        yield Note(key="kv_cache", value="bf16", why=model.kv_format or "")
+    for name in sorted(_multiplied(model, numbers)):
+        used = hardware_format(accelerator, name)
+        if used != name:
+            yield Note(key="no_path", value=(name, used), why=accelerator.id)
+
+
+def _table_notes(model: Model, weights: Format) -> Iterator[Note]:
+    """What a weight format does to what is no linear layer."""
+    if weights.rest:
+        return
+    table, vectors = table_format(model, weights), vector_format(model, weights)
+    head = table if model.head is None else stored_format(model.head, weights).id
+    yield Note(key="tables", value=(head, table, vectors), why=weights.id)
+
+
+def _multiplied(model: Model, numbers: Numbers) -> set[str]:
+    """The formats that products of the model run in, before the hardware has its say."""
+    matrices = [matrix for layer in model.layers for matrix, _ in layer_matrices(layer)]
+    matrices += [model.head] if model.head is not None else []
+    return {numbers.kv_compute, *(product_format(stored_format(m, numbers.weights), numbers) for m in matrices)}
+
+
+def machine_notes(accelerator: Accelerator, layout: Layout, deployment: Deployment) -> Iterator[Note]:
+    """What no datasheet says of the machine."""
+    assumed = accelerator.assumed
+    mode, floor = ("graph", assumed.launch_graph_s) if deployment.graphs else ("eager", assumed.launch_eager_s)
+    yield Note(key="launch", value=(mode, floor), why=assumed.family)
+    yield Note(key="gpu_memory_utilization", value=(deployment.gpu_memory_utilization, deployment.attention))
+    yield Note(key="reserve", value=(assumed.engine_reserve_bytes, PREFILL_CHUNK_TOKENS))
+    clocked = any(fact.what == "max-clock" for fact in accelerator.facts)
+    yield Note(key="clock", value=None if clocked else assumed.peak_margin, why=accelerator.id)
+    if accelerator.last_level_cache_bytes is None:
+        yield Note(key="last_level_cache", value=assumed.last_level_cache_bytes, why=assumed.family)
+    if (layout.tp * layout.pp > 1 or layout.pooled > 1) and accelerator.link is None:
+        yield Note(key="link", value="pcie")
+
+
+def expected_notes(
+    accelerator: Accelerator, deployment: Deployment, engine: Engine, fits: Calibration
+) -> Iterator[Note]:
+    """Whose fits the expected times take."""
+    if deployment.engine is None:
+        yield Note(key="engine")
+    else:
+        yield Note(key="engine", value=(engine.id, engine.era, engine.cards), why=accelerator.id)
+    if fits.inherits:
+        yield Note(key="kernel_fits", value=(fits.inherits, fits.widened), why=accelerator.family or "this family")
+
+
+def model_notes(model: Model) -> Iterator[Note]:
+    """What is taken for granted of the model's parts."""
+    if any(layer.experts is not None for layer in model.layers):
+        yield Note(key="routing")
+    if any(isinstance(layer.mixer, Recurrent) for layer in model.layers):
+        yield Note(key="state")
+    if model.towers:
+        yield Note(key="towers")
+
+
+def warnings(model: Model, accelerator: Accelerator, workload: Workload, layout: Layout) -> Iterator[Note]:
+    """More tokens than the model was made for, more devices than one link joins; computed anyway."""
+    longest = workload.isl + workload.osl if workload.context is None else workload.context + 1
+    longest = longest + workload.draft_tokens
+    if model.max_context is not None and is_plain(longest) and longest > model.max_context:
+        yield Note(key="beyond_the_model", value=(longest, model.max_context), why=model.id)
+    link = accelerator.link
+    if link is None or link.domain is None or layout.devices <= link.domain:
+        return
+    if layout.tp * layout.pp > 1 or layout.pooled > 1:
+        yield Note(key="beyond_the_link", value=(layout.devices, link.domain), why=link.name)

@@ -1,0 +1,21 @@
+"""What was taken for granted or noticed, as data: a sentence is made of it only where it is shown (words.notes)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """An assumption or a warning.
+
+    key     what it is about: a field of the question ("batch", "kv_cache"), or a part of the machine or model
+            ("clock", "routing"); words.notes lists all of them with what their `value` holds
+    value   what was taken, in base units; a tuple where it takes several
+    why     where it comes from: "default", a family, an accelerator's id ...; "" where the key says it
+    """
+
+    key: str
+    value: Any = None
+    why: str = ""

@@ -1,0 +1,1 @@
+"""Sentences, made of values where they are shown; nothing here computes."""

@@ -1,0 +1,183 @@
+"""Assumptions and warnings in words: one function a key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from rooflight.units import scaled
+from rooflight.values.note import Note
+
+# Cards named of those that an engine was fitted on.
+_CARDS = 3
+
+
+def worded(notes: Iterable[Note]) -> tuple[str, ...]:
+    """Each note once, in order."""
+    return tuple(dict.fromkeys(sentence(note) for note in notes))
+
+
+def sentence(note: Note) -> str:
+    """A note in words."""
+    return _WORDS[note.key](note)
+
+
+def _default(note: Note) -> str:
+    return f"{note.key.replace('_', '-')} {note.value}: the default"
+
+
+def _tables(note: Note) -> str:
+    head, table, vectors = note.value
+    if head == table == vectors:
+        return f"{note.why} applies to the linear layers; tables, lm_head, norms and router keep {vectors}"
+    return f"a {note.why} file keeps its lm_head in {head}, its input table in {table}, norms and router in {vectors}"
+
+
+def _kv_cache(note: Note) -> str:
+    own = f"; the checkpoint asks for {note.why}: --kv-cache {note.why}" if note.why else ""
+    return f"KV cache {note.value}{own}"
+
+
+def _no_path(note: Note) -> str:
+    name, used = note.value
+    return f"{note.why} has no {name} path: those products run at its {used} peak"
+
+
+def _launch(note: Note) -> str:
+    mode, floor = note.value
+    if not floor:
+        return f"no launch floor: {note.why} runs a compiled program"
+    return f"{mode} launch floor {scaled(floor, 's')} a kernel, the smallest seen for {note.why}"
+
+
+def _budget(note: Note) -> str:
+    share, attention = note.value
+    return f"gpu-memory-utilization {share:g}, attention {attention}"
+
+
+def _reserve(note: Note) -> str:
+    reserve, chunk = note.value
+    return f"an engine reserve of {scaled(reserve, 'B')} a device, and prefill in chunks of at most {chunk:,} tokens"
+
+
+def _clock(note: Note) -> str:
+    if note.value is None:
+        return f"the compute ceiling of {note.why} is taken at its maximum clock, all other rates as rated"
+    return f"the compute ceiling of {note.why} is its rated peak with a margin of {note.value - 1:.0%} for the clock"
+
+
+def _engine(note: Note) -> str:
+    if note.value is None:
+        return "expected times are the mean of the serving engines vLLM, SGLang and TensorRT-LLM"
+    name, era, cards = note.value
+    runs = "served runs of 2025" if era == "2025" else "offline runs, most of them of 2024 and before"
+    named = ", ".join(cards[:_CARDS]) + (f" and {more} more" if (more := len(cards) - _CARDS) > 0 else "")
+    seen = "" if note.why in cards else f", not on {note.why}"
+    return f"expected times of {name} were fitted to {runs}, on {named}{seen}"
+
+
+def _kernel_fits(note: Note) -> str:
+    parent, widened = note.value
+    return (
+        f"expected times of {note.why} take the kernel fits of {parent}, with intervals {widened:g} times as wide: "
+        "none of its own were measured"
+    )
+
+
+def _accelerator(note: Note) -> str:
+    chosen, name, others = note.value
+    more = f"; others: {', '.join(others)}" if others else ""
+    return f"{note.why} read as {chosen} ({name}){more}"
+
+
+def _memory_label(note: Note) -> str:
+    label, unit, devices, taken = note.value
+    share = f" / {devices}" if devices > 1 else ""
+    return f"memory of {note.why} is the vendor's label, {label:g} {unit}{share}, taken as {taken:,.0f} bytes"
+
+
+def _what_if(note: Note) -> str:
+    bandwidth, peaks = note.value
+    return f"what if: {note.why} with {bandwidth:g} times its memory bandwidth and {peaks:g} times its peaks"
+
+
+def _beyond_the_model(note: Note) -> str:
+    tokens, most = note.value
+    return f"{tokens:,} tokens exceed the {most:,} that {note.why} was made for; computed anyway"
+
+
+def _beyond_the_link(note: Note) -> str:
+    devices, domain = note.value
+    return (
+        f"{devices} devices exceed the {domain} that {note.why} joins: the network between them is taken as fast as "
+        "the link, real ones are slower"
+    )
+
+
+_WORDS: dict[str, Callable[[Note], str]] = {
+    # value: what a reader found in a model's files, in its words
+    "file": lambda note: str(note.value),
+    # value: (id, name, ids it may also mean); why: as it was named
+    "accelerator": _accelerator,
+    # value: devices of the package; why: the accelerator's id, here and below
+    "package": lambda note: (
+        f"{note.why} is one of the {note.value} devices of its package: printed figures are divided"
+    ),
+    # value: (number, unit, devices it is divided by, bytes taken)
+    "memory_label": _memory_label,
+    "confidence": lambda note: (
+        f"figures of {note.why} are uncertain: one source, derived or only announced (confidence {note.value})"
+    ),
+    # value: (times the bandwidth, times the peaks)
+    "what_if": _what_if,
+    # value: the number taken
+    "batch": _default,
+    "prefill_batch": _default,
+    "isl": _default,
+    "osl": _default,
+    "context": lambda note: f"decode context isl + osl / 2 tokens, {note.why}",
+    # value: tokens
+    "verify": lambda _: (
+        "verify: tok/s as if every drafted token were accepted; the draft model's own time is not counted"
+    ),
+    "mixed": lambda _: "mixed: one prompt's chunk beside each decode step, half of that prompt cached before it",
+    # value: a format; why: "config", or the format it stands in for
+    "weights": lambda note: f"weights as the config says: {note.value}",
+    "requantised": lambda note: f"{note.value} weights in place of the config's own {note.why}",
+    # value: formats of (lm_head, input table, vectors); why: the weights' format
+    "tables": _tables,
+    "activations": lambda note: (
+        f"activations {note.value}, narrower only where the weight format brings it (W8A8, W4A4)"
+    ),
+    # value: a format; why: the one the checkpoint asks for
+    "kv_cache": _kv_cache,
+    # value: (format asked for, format used); why: the accelerator's id
+    "no_path": _no_path,
+    # value: ("graph" or "eager", seconds a kernel); why: the family
+    "launch": _launch,
+    # value: (share of memory, attention)
+    "gpu_memory_utilization": _budget,
+    # value: (bytes a device, tokens of a chunk)
+    "reserve": _reserve,
+    # value: how far the clock may carry a peak, None where its maximum is known; why: the accelerator's id
+    "clock": _clock,
+    # value: bytes; why: the family
+    "last_level_cache": lambda note: f"last-level cache {scaled(note.value, 'B')}, assumed for {note.why}",
+    "link": lambda _: "devices joined by PCIe: no other link is known",
+    # value: (engine, era, cards it was fitted on), None for the mean of all; why: the accelerator's id
+    "engine": _engine,
+    # value: (family the fits are of, how much wider the intervals); why: the family
+    "kernel_fits": _kernel_fits,
+    "routing": lambda _: (
+        "experts: uniform, independent routing, so a step touches E (1 - (1 - k/E)^tokens) of them; the ceiling allows "
+        "for routing so alike that it is half as many; what is expected, for some experts being chosen far more often "
+        "than others, as in benchmarks"
+    ),
+    "state": lambda _: "recurrent state read and written once a step",
+    "towers": lambda _: "text only: vision and audio towers are held in memory but not run",
+    # value: (tokens, most); why: the model
+    "beyond_the_model": _beyond_the_model,
+    # value: a swept field; why: the phase
+    "idle_axis": lambda note: f"{note.why} does not depend on {note.value.replace('_', '-')}: its rows repeat",
+    # value: (devices, those one link joins); why: the link
+    "beyond_the_link": _beyond_the_link,
+}
