@@ -12,16 +12,67 @@ RooflightError
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping
+
+Spelling = Callable[[str, object], str]
+
 
 def printable(text: str) -> str:
     """Text with control characters (a terminal would obey them) as escapes: file names and ids may hold any."""
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in text)
 
 
+class Named(str):
+    """A text that names what was asked: Named("{tp}, and {pp} or {dp} for the rest", tp=4).
+
+    As a string it has Python's spelling, "tp=4, and pp or dp for the rest"; the command line asks for its own,
+    "--tp 4, and --pp or --dp for the rest".
+    """
+
+    _NAME = re.compile(r"\{(\w+)\}")
+
+    template: str
+    values: Mapping[str, object]
+
+    def __new__(cls, template: str, **values: object) -> Named:
+        made = super().__new__(cls, cls._written(template, values, _in_python))
+        made.template = template
+        made.values = values
+        return made
+
+    @classmethod
+    def of(cls, *names: str) -> Named:
+        """The names alone, with commas between."""
+        return cls(", ".join(f"{{{name}}}" for name in names))
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names in it."""
+        return tuple(self._NAME.findall(self.template))
+
+    def spelled(self, spelling: Spelling) -> str:
+        """The text with every name, and its value (None: no value is said), as `spelling` writes them."""
+        return self._written(self.template, self.values, spelling)
+
+    @classmethod
+    def _written(cls, template: str, values: Mapping[str, object], spelling: Spelling) -> str:
+        return printable(cls._NAME.sub(lambda found: spelling(found[1], values.get(found[1])), template))
+
+
+def _in_python(name: str, value: object) -> str:
+    if isinstance(value, Mapping):
+        value = "{" + ", ".join(f'"{key}": {one}' for key, one in value.items()) + "}"
+    elif isinstance(value, str):
+        value = f'"{value}"'
+    return name if value is None else f"{name}={value}"
+
+
 class RooflightError(Exception):
     """An error that says what is wrong, where, what was seen, what is wanted, and what to try.
 
-    The parts stay on the exception, so text, JSON and a web page show the same.
+    The parts stay on the exception, so text, JSON and a web page show the same. What was asked goes by its name in
+    Python, such as `kv_cache`, in a Named; `spell` writes options in place of names.
     """
 
     exit_status = 2
@@ -36,11 +87,18 @@ class RooflightError(Exception):
         try_this: str | None = None,
     ) -> None:
         self.what = printable(what)
-        self.where = None if where is None else printable(where)
-        self.got = None if got is None else printable(str(got))
-        self.want = None if want is None else printable(want)
-        self.try_this = None if try_this is None else printable(try_this)
+        self.where = None if where is None else _kept(where)
+        self.got = None if got is None else _kept(got)
+        self.want = None if want is None else _kept(want)
+        self.try_this = None if try_this is None else _kept(try_this)
         super().__init__(self.what)
+
+    def spell(self, spelling: Spelling) -> None:
+        """Write the names of what was asked, from here on, as `spelling` does."""
+        for part in ("where", "got", "want", "try_this"):
+            text = getattr(self, part)
+            if isinstance(text, Named):
+                setattr(self, part, text.spelled(spelling))
 
     def __str__(self) -> str:
         parts = {"at": self.where, "got": self.got, "want": self.want, "try": self.try_this}
@@ -49,14 +107,14 @@ class RooflightError(Exception):
 
     def to_dict(self) -> dict[str, str | None]:
         """The parts, for JSON."""
-        return {
-            "error": type(self).__name__,
-            "what": self.what,
-            "where": self.where,
-            "got": self.got,
-            "want": self.want,
-            "try": self.try_this,
+        parts = {"what": self.what, "where": self.where, "got": self.got, "want": self.want, "try": self.try_this}
+        return {"error": type(self).__name__} | {
+            part: None if text is None else str(text) for part, text in parts.items()
         }
+
+
+def _kept(text: object) -> str:
+    return text if isinstance(text, Named) else printable(str(text))
 
 
 class BadInput(RooflightError):

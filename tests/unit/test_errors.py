@@ -7,7 +7,7 @@ import re
 import pytest
 
 from rooflight import errors
-from rooflight.errors import BadConfig, BadInput, MissingExtra, MissingFact, RooflightError, UnknownName
+from rooflight.errors import BadConfig, BadInput, MissingExtra, MissingFact, Named, RooflightError, UnknownName
 
 ALL = [BadInput, UnknownName, BadConfig, MissingExtra, MissingFact]
 
@@ -20,7 +20,8 @@ def test_all_are_rooflight_errors(kind):
 
 def test_the_tree_in_the_docstring_is_the_tree():
     drawn = set(re.findall(r"\b([A-Z]\w+(?:Error|Input|Name|Config|Extra|Fact))\b", errors.__doc__))
-    defined = {name for name, value in vars(errors).items() if isinstance(value, type)}
+    types = {name: value for name, value in vars(errors).items() if isinstance(value, type)}
+    defined = {name for name, value in types.items() if issubclass(value, Exception)}
 
     assert drawn == defined
 
@@ -47,6 +48,29 @@ def test_the_text_shows_every_part_on_a_line():
         "  want  a fact",
         "  try   --compute bf16",
     ]
+
+
+def test_a_name_is_a_keyword_in_python_and_an_option_where_options_are_given():
+    """What a caller gave in between is text, whatever it looks like."""
+
+    def dashed(name, value):
+        return f"--{name}" if value is None else f"--{name} {value}"
+
+    odd = Named("{on}, {tp} or {dp}", on="{tp}", tp=4)
+    error = BadInput("wrong", where=Named.of("pp", "dp"), got="{tp}", try_this=odd)
+
+    assert error.where == "pp, dp"
+    assert error.where.fields == ("pp", "dp")
+    assert error.to_dict()["try"] == 'on="{tp}", tp=4 or dp'
+    error.spell(dashed)
+    assert error.to_dict() | {"error": 0} == {
+        "error": 0, "what": "wrong", "where": "--pp, --dp", "got": "{tp}", "want": None,
+        "try": "--on {tp}, --tp 4 or --dp",
+    }  # fmt: skip
+
+
+def test_a_named_mapping_is_written_as_one():
+    assert Named("{prices}", prices={"h100": 2.5, "l4": "USD"}) == 'prices={"h100": 2.5, "l4": USD}'
 
 
 def test_parts_that_are_not_known_are_left_out():

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from rooflight.errors import BadConfig, UnknownName
+from rooflight.errors import BadConfig, Named, UnknownName
 from rooflight.values.calibration import Calibration, Engine
 
 _FOLDER = Path(__file__).parent / "calibration"
@@ -110,6 +110,6 @@ def engine_named(name: str | None, family: str = "", era: str = "2025") -> Engin
     if not mine:
         names = dict.fromkeys(engine.id for engine in engines())
         raise UnknownName(
-            f"no engine {name!r} is calibrated", where="--engine", got=name, want="one of " + ", ".join(names)
+            f"no engine {name!r} is calibrated", where=Named.of("engine"), got=name, want="one of " + ", ".join(names)
         )
     return max(mine, key=lambda engine: (engine.era == era, engine.family == family, engine.family == ""))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rooflight.catalog.accelerators import load as named_card
-from rooflight.errors import BadInput, RooflightError
+from rooflight.errors import BadInput, Named, RooflightError
 from rooflight.values.accelerator import Accelerator
 
 # Dollars an hour of one accelerator; anything else is a slip.
@@ -24,11 +24,14 @@ def prices_of(prices: Mapping[str, Any], compared: Iterable[Accelerator]) -> dic
         value = _dollars(price)
         if value is None:
             raise BadInput(
-                f"{price!r} is no price", where=f"--price {name}", got=price, want="dollars an hour, such as 2.50"
+                f"{price!r} is no price",
+                where=Named("{prices}", prices=name),
+                got=price,
+                want="dollars an hour, such as 2.50",
             )
         if found.setdefault(card_id, value) != value:
             raise BadInput(
-                f"{card_id} has two prices", where="--price", got=f"{found[card_id]} and {value}", want="one"
+                f"{card_id} has two prices", where=Named.of("prices"), got=f"{found[card_id]} and {value}", want="one"
             )
     return found
 
@@ -37,11 +40,13 @@ def _card_id(name: str) -> str:
     try:
         card, count = named_card(name)
     except RooflightError as error:
-        raise BadInput(error.what, where="--price", got=name, want=error.want, try_this=error.try_this) from None
+        raise BadInput(
+            error.what, where=Named.of("prices"), got=name, want=error.want, try_this=error.try_this
+        ) from None
     if count != 1 or name.strip().lower().startswith("1x"):
         raise BadInput(
-            "a price is that of one accelerator", where="--price", got=name, want=card.id,
-            try_this=f"--price {card.id}=USD_PER_HOUR",
+            "a price is that of one accelerator", where=Named.of("prices"), got=name, want=card.id,
+            try_this=Named("{prices}", prices={card.id: "USD_PER_HOUR"}),
         )  # fmt: skip
     return card.id
 

@@ -31,6 +31,18 @@ class Command(click.Command):
                 self._refuse_twice(ctx, order)
         return super().parse_args(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """As click does; an error then names options, not the fields that they set."""
+        from rooflight.errors import RooflightError
+
+        try:
+            return super().invoke(ctx)
+        except RooflightError as error:
+            from rooflight.cli.options import spelling
+
+            error.spell(spelling(self))
+            raise
+
     def _refuse_twice(self, ctx: click.Context, given: list[click.Parameter]) -> None:
         from rooflight.errors import BadInput
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from rooflight.cli import options, ranges
+from rooflight.cli import options, ranges, values
 from rooflight.cli.app import HELP_NAMES, Command
 from rooflight.cli.options import Option
 from rooflight.cli.output import Answer, Output, emit, output_options
-from rooflight.cli.values import Choice, Value, prices, whole
+from rooflight.cli.values import Choice, Value, whole
 from rooflight.errors import BadInput
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ _BATCH = Option(
     help="Columns of input and output lengths, and of cached prefixes. [by their usual names]",
 )
 @click.option(
-    "--price", multiple=True, metavar="CARD=USD_PER_HOUR", help="What one accelerator costs. May be repeated."
+    "--price", "prices", multiple=True, metavar="CARD=USD_PER_HOUR", help="What one accelerator costs. May be repeated."
 )
 @click.option("--for", "objective", type=Choice("throughput", "accelerator", "latency", "cost", "energy"),
               default="throughput", metavar="throughput|accelerator|latency|cost|energy",
@@ -65,7 +65,7 @@ _BATCH = Option(
 @options.field_options(_BATCH, *_WORKLOAD, *_LAYOUTS, swept=True)
 @output_options
 def command(
-    model: str, on: tuple[str, ...], log: str | None, log_columns: str | None, price: tuple[str, ...], objective: str,
+    model: str, on: tuple[str, ...], log: str | None, log_columns: str | None, prices: tuple[str, ...], objective: str,
     output: Output, **given: Any,
 ) -> int:  # fmt: skip
     """Which accelerators serve a mix of requests best: in prefill, in decode and end to end, and why.
@@ -92,7 +92,7 @@ def command(
         log=log,
         log_columns=None if log_columns is None else log_columns.split(","),
         objective=objective,
-        prices=prices(price),
+        prices=values.prices(prices),
         **fields,
     )
 

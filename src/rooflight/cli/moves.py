@@ -28,7 +28,7 @@ _GRANTED = ("acceptance", "draft_share", "hit_rate", "speculative_tokens")
               default="throughput", help="throughput (an accelerator), latency, ttft, cost. [throughput]")  # fmt: skip
 @click.option("--cards", type=Names(), metavar="CARD,...", shell_complete=complete.accelerators,
               help="Other accelerators to try, beside the next ones up.")  # fmt: skip
-@click.option("--price", multiple=True, metavar="CARD=USD",
+@click.option("--price", "prices", multiple=True, metavar="CARD=USD",
               help="Dollars an hour of one accelerator: h100-sxm=2.5. May be repeated.")  # fmt: skip
 @click.option("--speculate", "speculative_tokens", type=Whole(), metavar="WHOLE",
               help="Tokens that the speculative move drafts a step. [4]")  # fmt: skip
@@ -41,7 +41,7 @@ _GRANTED = ("acceptance", "draft_share", "hit_rate", "speculative_tokens")
               help="Picture of -o FILE.svg, .png, .html: gains, or roofline with arrows. [gains]")  # fmt: skip
 @output_options
 def command(
-    model: str, on: str | None, objective: str, cards: tuple[str, ...] | None, price: tuple[str, ...], kind: str,
+    model: str, on: str | None, objective: str, cards: tuple[str, ...] | None, prices: tuple[str, ...], kind: str,
     output: Output, **given: Any,
 ) -> int:  # fmt: skip
     """What each change would gain in prefill, in decode and in all, and why some gain nothing.
@@ -59,7 +59,7 @@ def command(
 
     granted = {name: given[name] for name in _GRANTED if given[name] is not None}
     found = moves(
-        model, options.require_on(on), objective=objective, cards=cards or (), prices=values.prices(price), **granted,
+        model, options.require_on(on), objective=objective, cards=cards or (), prices=values.prices(prices), **granted,
         **options.fields(given),
     )  # fmt: skip
 

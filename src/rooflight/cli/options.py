@@ -9,7 +9,7 @@ import click
 
 from rooflight.cli import complete
 from rooflight.cli.values import Choice, Names, Range, Share, Value, Whole
-from rooflight.errors import BadInput
+from rooflight.errors import BadInput, Spelling
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -121,6 +121,19 @@ def fields(given: Mapping[str, Any]) -> dict[str, Any]:
     if given.get("ignore_capacity"):
         found["ignore_capacity"] = True
     return found
+
+
+def spelling(command: click.Command) -> Spelling:
+    """How an error of a command names what was asked: by the option that sets it."""
+    options = {one.name: one.opts[0] for one in command.params if isinstance(one, click.Option)}
+
+    def spelled(name: str, value: object) -> str:
+        option = options.get(name) or "--" + name.replace("_", "-")
+        if isinstance(value, Mapping):
+            return " ".join(f"{option} {key}={one}" for key, one in value.items())
+        return option if value is None else f"{option} {value}"
+
+    return spelled
 
 
 def require_on(on: Any) -> Any:

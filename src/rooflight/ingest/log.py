@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 import numpy as np
 
-from rooflight.errors import BadConfig, BadInput
+from rooflight.errors import BadConfig, BadInput, Named
 from rooflight.ingest.table import Table, name_of, opened
 from rooflight.values.mix import Requests
 from rooflight.values.workload import LARGEST
@@ -192,7 +192,7 @@ def _named(columns: Sequence[str] | None) -> Columns | None:
     if len(names) not in (2, 3) or not all(names) or len(set(names)) < len(names):
         raise BadInput(
             "a log has a column of input lengths, one of output lengths, and perhaps one of cached prefixes",
-            where="--log-columns", got=",".join(names), want="IN,OUT or IN,OUT,CACHED",
+            where=Named.of("log_columns"), got=",".join(names), want="IN,OUT or IN,OUT,CACHED",
         )  # fmt: skip
     return Columns(names[0], names[1], names[2] if len(names) == 3 else None)
 
@@ -205,7 +205,10 @@ def chosen(have: Sequence[str], named: Columns | None, name: str) -> Columns:
         missing = [one for one in named if one is not None and one not in have]
         if missing:
             raise BadConfig(
-                f"{name} has no column {missing[0]}", where="--log-columns", got=shown, want="names of its columns"
+                f"{name} has no column {missing[0]}",
+                where=Named.of("log_columns"),
+                got=shown,
+                want="names of its columns",
             )
         return named
     found = {kind: _usual(have, names) for kind, names in NAMES.items()}
@@ -214,7 +217,7 @@ def chosen(have: Sequence[str], named: Columns | None, name: str) -> Columns:
         raise BadConfig(
             f"no column of {name} is known to hold {' and '.join(missing)} lengths", where=name, got=shown or "none",
             want="names such as input_length and output_length, ContextTokens and GeneratedTokens, isl and osl",
-            try_this="--log-columns IN,OUT",
+            try_this=Named("{log_columns} IN,OUT"),
         )  # fmt: skip
     return Columns(str(found["input"]), str(found["output"]), found["cached"])
 

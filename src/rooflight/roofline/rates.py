@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.errors import MissingFact
+from rooflight.errors import MissingFact, Named
 from rooflight.values.accelerator import Accelerator
 from rooflight.work.layout import Layout
 
@@ -57,7 +57,7 @@ def hardware_format(accelerator: Accelerator, form: str) -> str:
         where=accelerator.origin or accelerator.id,
         got=f"peaks for {have}",
         want=f'a [[fact]] with what = "peak", dtype = "{form}", kind = "dense"',
-        try_this="a file of your own with that fact: --on my-card.toml",
+        try_this=Named("a file of your own with that fact: {on}", on="my-card.toml"),
     )
 
 
@@ -69,7 +69,7 @@ def rates(accelerator: Accelerator, layout: Layout, *, graphs: bool) -> Rates:
             where=accelerator.origin or accelerator.id,
             got="nothing",
             want='a [[fact]] with what = "memory-bandwidth"',
-            try_this="a file of your own with that fact: --on my-card.toml",
+            try_this=Named("a file of your own with that fact: {on}", on="my-card.toml"),
         )
     assumed = accelerator.assumed
     cache = accelerator.last_level_cache_bytes
@@ -97,7 +97,7 @@ def _link(accelerator: Accelerator) -> float:
         where=accelerator.origin or accelerator.id,
         got="nothing",
         want='a [[fact]] with what = "link" or "pcie"',
-        try_this="one device (--tp 1), or replicas (--dp), or a file of your own with that fact",
+        try_this=Named("one device ({tp}), or replicas ({dp}), or a file of your own with that fact", tp=1),
     )
 
 

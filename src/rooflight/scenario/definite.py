@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from rooflight.catalog.calibration import calibration, engine_named
-from rooflight.errors import BadInput
+from rooflight.errors import BadInput, Named
 from rooflight.numeric import Number
 from rooflight.roofline.rates import Rates, rates
 from rooflight.scenario import assume
@@ -107,7 +107,7 @@ def _layout(accelerator: Accelerator, count: int | None, deployment: Deployment)
         if devices % others:
             raise BadInput(
                 f"{devices} devices cannot be cut into pp {deployment.pp} x dp {deployment.dp}",
-                where="--pp, --dp", got=others, want=f"a product that divides {devices}",
+                where=Named.of("pp", "dp"), got=others, want=f"a product that divides {devices}",
             )  # fmt: skip
         tp = devices // others
     else:
@@ -115,21 +115,26 @@ def _layout(accelerator: Accelerator, count: int | None, deployment: Deployment)
         if count is not None and count != devices:
             raise BadInput(
                 f"tp {tp} x pp {deployment.pp} x dp {deployment.dp} is {devices} devices, not {count}",
-                where="--on, --tp, --pp, --dp",
+                where=Named.of("on", "tp", "pp", "dp"),
                 got=f"{count} devices",
                 want=f"tp x pp x dp = {count}",
-                try_this=f"--dp {count // devices}" if count % devices == 0 else f"--on {devices}x{accelerator.id}",
+                try_this=Named("{dp}", dp=count // devices)
+                if count % devices == 0
+                else Named("{on}", on=f"{devices}x{accelerator.id}"),
             )
     in_switch = accelerator.link is not None and accelerator.link.reduces
     return Layout(tp=tp, pp=deployment.pp, ep=deployment.ep, dp=deployment.dp, in_switch=in_switch)
 
 
 def _numbers(deployment: Deployment) -> Numbers:
-    weights = None if deployment.weights is None else format_named(deployment.weights, "--weights")
-    for option, name in (("--activations", deployment.activations), ("--compute", deployment.compute)):
-        if name is not None and arithmetic(name, option) is None:
+    weights = None if deployment.weights is None else format_named(deployment.weights)
+    for field, name in (("activations", deployment.activations), ("compute", deployment.compute)):
+        if name is not None and arithmetic(name, field) is None:
             raise BadInput(
-                f"nothing multiplies in {name}", where=option, got=name, want="bf16, fp16, fp32, fp8, int8 or nvfp4"
+                f"nothing multiplies in {name}",
+                where=Named.of(field),
+                got=name,
+                want="bf16, fp16, fp32, fp8, int8 or nvfp4",
             )
     kv = "bf16" if deployment.kv_cache in (None, "auto") else _cache_format(str(deployment.kv_cache))
     kv_compute = format_named(kv).compute
@@ -168,12 +173,12 @@ CACHE_FORMATS = (
 def _cache_format(name: str) -> str:
     """The storage format of a cache; raises BadInput for one that only weights are packed in."""
     if name.lower() in ("int4", "int4-g32", "int4-g64", "int4-g128"):
-        return format_named(name, "--kv-cache").id
-    form = format_named(name, "--kv-cache").id
+        return format_named(name, "kv_cache").id
+    form = format_named(name, "kv_cache").id
     if form not in CACHE_FORMATS:
         raise BadInput(
             f"no engine keeps its KV cache in {name}",
-            where="--kv-cache",
+            where=Named.of("kv_cache"),
             got=name,
             want="one of " + ", ".join((*CACHE_FORMATS, "int4")),
         )
@@ -181,7 +186,7 @@ def _cache_format(name: str) -> str:
 
 
 def _compute_of(name: str) -> str:
-    return arithmetic(name, "--activations") or "bf16"
+    return arithmetic(name, "activations") or "bf16"
 
 
 def context_tokens(workload: Workload) -> Number:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.errors import MissingFact
+from rooflight.errors import MissingFact, Named
 from rooflight.numeric import Number, ceil, floor, maximum, minimum
 from rooflight.scenario.assume import PREFILL_CHUNK_TOKENS
 from rooflight.scenario.definite import Scenario
@@ -110,7 +110,7 @@ def device_memory_bytes(sc: Scenario) -> float:
             where=sc.accelerator.origin or sc.accelerator.id,
             got="nothing",
             want='a [[fact]] with what = "memory-label" or "memory-usable"',
-            try_this="a file of your own with that fact: --on my-card.toml",
+            try_this=Named("a file of your own with that fact: {on}", on="my-card.toml"),
         )
     return sc.accelerator.memory_bytes
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rooflight.errors import BadInput, UnknownName
+from rooflight.errors import BadInput, UnknownName, Named
 from rooflight.numeric import ceil
 from rooflight.scenario.definite import Scenario, context_tokens, scenario
 from rooflight.serve import phases
@@ -122,7 +122,9 @@ def make_sweep(
     )
     chosen = phase or _phase_of(axes)
     if chosen not in ("decode", "prefill"):
-        raise BadInput("a sweep's phase is decode or prefill", where="--phase", got=chosen, want="decode or prefill")
+        raise BadInput(
+            "a sweep's phase is decode or prefill", where=Named.of("phase"), got=chosen, want="decode or prefill"
+        )
     several = ("accelerator",) if len(devices) > 1 else ()
     return Sweep(scenarios, grid, chosen, (*several, *axes))
 
@@ -132,7 +134,7 @@ def _check_axes(axes: Mapping[str, Sequence[Any]], devices: Sequence[object]) ->
     if not isinstance(axes, Mapping):
         raise BadInput("axes map names to values", where="axes", got=axes, want='such as {"batch": [1, 2, 4]}')
     if not devices:
-        raise BadInput("a sweep needs an accelerator", where="on", got="nothing", want="a name or several")
+        raise BadInput("a sweep needs an accelerator", where=Named.of("on"), got="nothing", want="a name or several")
     points, layouts = 1, len(devices)
     for name, values in axes.items():
         if name not in (*GRID_AXES, *PLAN_AXES):
@@ -141,10 +143,10 @@ def _check_axes(axes: Mapping[str, Sequence[Any]], devices: Sequence[object]) ->
             )
         if isinstance(values, str) or not hasattr(values, "__len__"):
             raise BadInput(
-                f"the axis {name} is not a list of values", where=name, got=values, want="a list or an array"
+                f"the axis {name} is not a list of values", where=Named.of(name), got=values, want="a list or an array"
             )
         if len(values) == 0:
-            raise BadInput(f"the axis {name} has no values", where=f"--{name}", got="nothing", want="at least one")
+            raise BadInput(f"the axis {name} has no values", where=Named.of(name), got="nothing", want="at least one")
         points *= len(values)
         layouts *= len(values) if name in PLAN_AXES else 1
     for what, count, most in (("points", points * len(devices), MOST_POINTS), ("deployments", layouts, MOST_LAYOUTS)):
@@ -159,7 +161,7 @@ def _points(name: str, values: Sequence[Any]) -> np.ndarray[Any, Any]:
         points = np.asarray(0)
     if points.ndim != 1:
         raise BadInput(
-            f"the axis {name} is not one row of whole numbers", where=name, got=values, want="such as [1, 2]"
+            f"the axis {name} is not one row of whole numbers", where=Named.of(name), got=values, want="such as [1, 2]"
         )
     return points
 

@@ -7,14 +7,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rooflight.errors import RooflightError, printable
-from rooflight.studio.question import PASTED
+from rooflight.errors import Named, RooflightError, printable
+from rooflight.studio.question import PASTED, Question
 
-# Option named by an error -> field of a question.
-_FIELD_OF = {
-    "--weights": "weights", "--kv-cache": "kv_cache", "--tp": "tp", "--batch": "batch", "--isl": "isl", "--osl": "osl",
-    "--context": "context", "--attention": "attention", "--on": "cards", "model": "model", "cards": "cards",
-}  # fmt: skip
+# What an error names -> the field of a question, where that has another name.
+_FIELD_OF = {"on": "cards"}
 
 
 class Problems(BaseModel):
@@ -25,11 +22,11 @@ class Problems(BaseModel):
 
 def of_error(error: RooflightError, field: str | None = None) -> dict[str, str | None]:
     """A problem from an error of the library; `field` where the caller knows better than the error's own place."""
-    where = error.where or ""
-    if field is None and where.startswith(PASTED):
+    if field is None and error.where is not None and error.where.startswith(PASTED):
         field = "config"
-    if field is None:
-        field = next((_FIELD_OF[option] for option in where.split(", ") if option in _FIELD_OF), None)
+    if field is None and isinstance(error.where, Named):
+        named = (_FIELD_OF.get(name, name) for name in error.where.fields)
+        field = next((name for name in named if name in Question.model_fields), None)
     return {**error.to_dict(), "field": field}
 
 

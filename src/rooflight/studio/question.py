@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rooflight.catalog import accelerators, models
 from rooflight.catalog.config import model_from_dict
-from rooflight.errors import BadInput
+from rooflight.errors import BadInput, Named
 from rooflight.scenario.definite import Scenario, scenario
 from rooflight.studio.kept import Kept, digest
 from rooflight.values.accelerator import Accelerator
@@ -125,7 +125,7 @@ def _model(name: str) -> Model:
     try:
         return models.catalogued(name)
     except BadInput as error:
-        error.where = "model"
+        error.where = Named.of("model")
         raise
 
 
@@ -135,7 +135,7 @@ def card_named(name: str) -> Accelerator:
     try:
         return accelerators.catalogued(name)
     except BadInput as error:
-        error.where = "cards"
+        error.where = Named.of("cards")
         raise
 
 

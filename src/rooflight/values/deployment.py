@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from rooflight.errors import BadInput
+from rooflight.errors import BadInput, Named
 
 # More devices than any cluster has is a typing error.
 LARGEST_DEGREE = 1 << 20
@@ -59,7 +59,7 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
         msgspec.structs.force_setattr(self, "gpu_memory_utilization", _share(self.gpu_memory_utilization))
         if self.attention not in ("flash", "naive"):
             raise BadInput(
-                "attention is flash or naive", where="--attention", got=self.attention, want="flash or naive"
+                "attention is flash or naive", where=Named.of("attention"), got=self.attention, want="flash or naive"
             )
 
 
@@ -71,7 +71,7 @@ def _degree(name: str, value: Any) -> int:
     if not 1 <= number <= LARGEST_DEGREE:
         raise BadInput(
             f"{name} must be a whole number from 1 to {LARGEST_DEGREE:,}",
-            where=f"--{name}",
+            where=Named.of(name),
             got=value,
             want="1, 2, 4 ...",
         )
@@ -81,15 +81,13 @@ def _degree(name: str, value: Any) -> int:
 def _flag(name: str, value: Any) -> bool:
     if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
         return bool(value)
-    raise BadInput(f"{name} is True or False", where=name, got=repr(value), want="True or False")
+    raise BadInput(f"{name} is True or False", where=Named.of(name), got=repr(value), want="True or False")
 
 
 def _name(name: str, value: Any) -> str:
     if isinstance(value, str):
         return str(value)
-    raise BadInput(
-        f"{name} is the name of a format or a mode", where=f"--{name.replace('_', '-')}", got=repr(value), want="a name"
-    )
+    raise BadInput(f"{name} is the name of a format or a mode", where=Named.of(name), got=repr(value), want="a name")
 
 
 def _share(value: Any) -> float:
@@ -100,7 +98,7 @@ def _share(value: Any) -> float:
     if not 0 < share <= 1:
         raise BadInput(
             "gpu-memory-utilization must be a share between 0 and 1",
-            where="--gpu-memory-utilization",
+            where=Named.of("gpu_memory_utilization"),
             got=value,
             want="more than 0, at most 1",
             try_this="0.9",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.errors import UnknownName
+from rooflight.errors import Named, UnknownName
 
 
 class Format(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,8 +164,11 @@ def packed_int(method: str, *, bits: int, group: int, zero_point: bool = True) -
     )
 
 
-def format_named(name: str, where: str = "--weights") -> Format:
-    """The Format a name or a known spelling of it stands for; raises UnknownName with the near misses."""
+def format_named(name: str, field: str | None = "weights") -> Format:
+    """The Format a name or a known spelling of it stands for; raises UnknownName with the near misses.
+
+    `field` of the question gave the name; None: the config did.
+    """
     key = name.strip().lower()
     key = SPELLINGS.get(key, key)
     if key in FORMATS:
@@ -183,36 +186,36 @@ def format_named(name: str, where: str = "--weights") -> Format:
                 words=f"INT{bits} weight-only, groups of {group}, a 16-bit scale and zero point each",
             )  # fmt: skip
     if key.startswith("exl2-") and key.endswith("bpw"):
-        return _bits_per_weight(key, key.removeprefix("exl2-").removesuffix("bpw"), where)
-    raise unknown_format(name, where)
+        return _bits_per_weight(key, key.removeprefix("exl2-").removesuffix("bpw"), field)
+    raise unknown_format(name, field)
 
 
-def _bits_per_weight(key: str, number: str, where: str) -> Format:
+def _bits_per_weight(key: str, number: str, field: str | None) -> Format:
     try:
         bits = float(number)
     except ValueError:
-        raise unknown_format(key, where) from None
+        raise unknown_format(key, field) from None
     if not 0 < bits <= 16:
-        raise unknown_format(key, where)
+        raise unknown_format(key, field)
     # as where a config says so: its bits are a mean over the matrices, the head among them
     return Format(id=key, bits=bits, head=key, words=f"EXL2 at {bits:g} bits a weight")
 
 
-def unknown_format(name: str, where: str) -> UnknownName:
+def unknown_format(name: str, field: str | None) -> UnknownName:
     """The error for a format nobody knows, with suggestions."""
     import difflib
 
     near = difflib.get_close_matches(name.lower(), [*FORMATS, *SPELLINGS], n=4, cutoff=0.5)
     return UnknownName(
         f"there is no number format {name!r}",
-        where=where,
+        where="the config" if field is None else Named.of(field),
         got=name,
         want="one of " + ", ".join(FORMATS) + ", intB-gN, awq-intB-gN, gptq-intB-gN, exl2-Nbpw",
         try_this=", ".join(near) if near else None,
     )
 
 
-def arithmetic(name: str, option: str) -> str | None:
+def arithmetic(name: str, field: str) -> str | None:
     """The number format that `name` asks products to run in; None where nothing multiplies in it. Raises UnknownName."""
-    form = format_named(name, option)
+    form = format_named(name, field)
     return "int8" if form.id == "int8" else form.compute

@@ -8,23 +8,17 @@ from typing import Any
 
 import msgspec
 
-from rooflight.errors import BadInput
+from rooflight.errors import BadInput, Named
 from rooflight.numeric import Number, is_plain
 
 # Token counts above this are typing errors, and would lose exactness in floats soon after.
 LARGEST = 1 << 40
 
-# Field -> (its option, the least it may be).
+# Field -> the least it may be.
 _FIELDS = {
-    "batch": ("--batch", 1),
-    "prefill_batch": ("--prefill-batch", 1),
-    "isl": ("--isl", 1),
-    "osl": ("--osl", 1),
-    "context": ("--context", 0),
-    "cached_prefix": ("--cached-prefix", 0),
-    "draft_tokens": ("--draft-tokens", 0),
-    "chunk_tokens": ("--chunk", 0),
-}
+    "batch": 1, "prefill_batch": 1, "isl": 1, "osl": 1, "context": 0, "cached_prefix": 0, "draft_tokens": 0,
+    "chunk_tokens": 0,
+}  # fmt: skip
 
 
 class Workload(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,24 +55,24 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
         if self.cached_prefix >= self.isl:
             raise BadInput(
                 "the cached prefix leaves no prompt token to prefill",
-                where="--cached-prefix",
+                where=Named.of("cached_prefix"),
                 got=self.cached_prefix,
                 want=f"less than the {self.isl} tokens of the prompt",
-                try_this=f"--cached-prefix {self.isl - 1} or a longer --isl",
+                try_this=Named("{cached_prefix} or a longer {isl}", cached_prefix=self.isl - 1),
             )
         if self.chunk_tokens > self.isl - self.cached_prefix:
             raise BadInput(
                 "a chunk cannot hold more tokens than the prompt has left to prefill",
-                where="--chunk",
+                where=Named.of("chunk_tokens"),
                 got=self.chunk_tokens,
                 want=f"at most {self.isl - self.cached_prefix}",
-                try_this="a longer --isl or a smaller --chunk",
+                try_this=Named("a longer {isl} or a smaller {chunk_tokens}"),
             )
 
 
 def _whole(name: str, value: Any) -> Number:
     """A Python int (or an array of whole numbers, as it is) of at least the field's least; raises BadInput."""
-    option, least = _FIELDS[name]
+    least = _FIELDS[name]
     if hasattr(value, "shape") and value.shape:
         kind = value.dtype.kind in "iuf" and value.size
         if kind and bool(((value >= least) & (value <= LARGEST) & (value % 1 == 0)).all()):
@@ -88,10 +82,12 @@ def _whole(name: str, value: Any) -> Number:
         if number is not None and least <= number <= LARGEST:
             return number
         if number is not None and number > LARGEST:
-            raise BadInput(f"{name} is too large", where=option, got=_short(value), want="a whole number up to 2^40")
+            raise BadInput(
+                f"{name} is too large", where=Named.of(name), got=_short(value), want="a whole number up to 2^40"
+            )
     raise BadInput(
         f"{name} must be a whole number of at least {least}",
-        where=option,
+        where=Named.of(name),
         got=_short(value),
         want=f"a whole number from {least} to 2^40",
     )

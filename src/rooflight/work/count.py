@@ -76,11 +76,11 @@ def stored_format(linear: Linear, override: Format | None) -> Format:
     type, but no more than 16 bits beside quantised weights; another where the whole checkpoint is cast or converted.
     """
     if override is None:
-        return format_named(linear.format, "the config")
+        return format_named(linear.format, None)
     if not linear.pinned:
         return override
     kept = override.head if linear.name == "lm_head" else override.rest
-    return format_named(kept or _narrowed(linear.format), "the config")
+    return format_named(kept or _narrowed(linear.format), None)
 
 
 def table_format(model: Model, override: Format | None = None) -> str:

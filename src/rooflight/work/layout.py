@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.errors import BadInput
+from rooflight.errors import BadInput, Named
 from rooflight.numeric import Number, minimum
 from rooflight.values.model import Attention, LatentAttention, Linear, Model, Recurrent
 
@@ -91,7 +91,7 @@ def check_layout(model: Model, layout: Layout) -> None:
     if layout.pp > depth:
         raise BadInput(
             f"{layout.pp} pipeline stages are more than the {depth} layers of {model.id}",
-            where="--pp", got=layout.pp, want=f"1 to {depth}",
+            where=Named.of("pp"), got=layout.pp, want=f"1 to {depth}",
         )  # fmt: skip
     _check_experts(model, layout)
 
@@ -101,28 +101,28 @@ def _check_experts(model: Model, layout: Layout) -> None:
     if layout.ep == 1:
         return
     if not experts:
-        raise BadInput(f"{model.id} has no routed experts to spread", where="--ep", got=layout.ep, want="1")
+        raise BadInput(f"{model.id} has no routed experts to spread", where=Named.of("ep"), got=layout.ep, want="1")
     group = layout.tp * layout.dp
     if group % layout.ep or (layout.ep % layout.tp and layout.tp % layout.ep):
         fits = [d for d in _divisors(group) if d % layout.tp == 0 or layout.tp % d == 0]
         raise BadInput(
             f"{layout.ep} does not divide the {group} devices that hold the experts (tp {layout.tp} x dp {layout.dp})",
-            where="--ep", got=layout.ep, want="one of " + ", ".join(map(str, fits)),
+            where=Named.of("ep"), got=layout.ep, want="one of " + ", ".join(map(str, fits)),
         )  # fmt: skip
     if layout.ep > min(experts):
         raise BadInput(
             f"{layout.ep} devices are more than the {min(experts)} experts of {model.id}",
-            where="--ep", got=layout.ep, want=f"1 to {min(experts)}",
+            where=Named.of("ep"), got=layout.ep, want=f"1 to {min(experts)}",
         )  # fmt: skip
 
 
-def _does_not_divide(option: str, degree: int, heads: int, what: str) -> BadInput:
+def _does_not_divide(name: str, degree: int, heads: int, what: str) -> BadInput:
     return BadInput(
-        f"{option} {degree} does not divide {what}",
-        where=f"--{option}",
+        f"{name} {degree} does not divide {what}",
+        where=Named.of(name),
         got=degree,
         want="one of " + ", ".join(map(str, _divisors(heads))),
-        try_this=f"--{option} {_nearest(degree, heads)}, and --pp or --dp for the other devices",
+        try_this=Named(f"{{{name}}}, and {{pp}} or {{dp}} for the other devices", **{name: _nearest(degree, heads)}),
     )
 
 

@@ -37,8 +37,8 @@ def product_format(form: Format, numbers: Numbers) -> str:
     Both sides narrow (W8A8, W4A4): that format. Weight-only: the activations' format. An explicit compute wins.
     """
     if numbers.compute is not None:
-        return arithmetic(numbers.compute, "--compute") or "bf16"
+        return arithmetic(numbers.compute, "compute") or "bf16"
     if form.bits >= 16:
         return numbers.activations if numbers.activations in _HALVES else form.compute or "bf16"
     narrow = numbers.activations or form.activations
-    return "bf16" if narrow is None else arithmetic(narrow, "--activations") or "bf16"
+    return "bf16" if narrow is None else arithmetic(narrow, "activations") or "bf16"

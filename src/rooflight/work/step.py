@@ -215,9 +215,9 @@ def quantised_bytes(elements: Number, form: Format, numbers: Numbers) -> Number:
 def input_bytes(form: Format, numbers: Numbers) -> float:
     """Bytes of one input element: narrow where the product takes narrow activations."""
     narrow = numbers.activations or form.activations
-    if narrow is None or format_named(narrow, "--activations").bits >= 16:
+    if narrow is None or format_named(narrow, "activations").bits >= 16:
         return numbers.act_bytes
-    return format_named(narrow, "--activations").bits / 8
+    return format_named(narrow, "activations").bits / 8
 
 
 def _mlp(mlp: tuple[Linear, ...], tokens: Number, kind: str, count: int, cut: int, numbers: Numbers) -> Iterator[Row]:

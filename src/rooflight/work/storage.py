@@ -41,6 +41,6 @@ def element_bytes(name: str) -> float:
 
     Raises UnknownName. Check: name bf16 -> 2. Check: name fp8 -> 1. Check: name nvfp4 -> 0.5625.
     """
-    form = format_named(name, "--kv-cache")
+    form = format_named(name, "kv_cache")
     shared = (form.scale_bits + form.zero_bits) / form.block_inputs if form.block_inputs else 0
     return (form.bits + shared) / 8

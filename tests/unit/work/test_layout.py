@@ -122,14 +122,14 @@ def test_layouts_that_can_be_cut_pass(model, layout):
 @pytest.mark.parametrize(
     ("model", "layout", "where", "want"),
     [
-        (tiny_dense(), Layout(tp=3), "--tp", "one of 1, 2, 4"),  # 4 heads
-        (llama_3_8b(), Layout(tp=3), "--tp", "one of 1, 2, 4, 8, 16, 32"),
-        (tiny_mla(), Layout(tp=4), "--tp", "one of 1, 2"),  # 2 heads
-        (tiny_hybrid(), Layout(tp=4), "--tp", "one of 1, 2"),  # 2 heads of the delta rule, 4 of attention
-        (tiny_dense(), Layout(pp=4), "--pp", "1 to 3"),  # 3 layers
-        (tiny_dense(), Layout(ep=2, dp=2), "--ep", "1"),  # no experts
-        (tiny_moe(), Layout(ep=3, dp=4), "--ep", "one of 1, 2, 4"),
-        (tiny_moe(), Layout(ep=16, dp=16), "--ep", "1 to 8"),  # 8 experts
+        (tiny_dense(), Layout(tp=3), "tp", "one of 1, 2, 4"),  # 4 heads
+        (llama_3_8b(), Layout(tp=3), "tp", "one of 1, 2, 4, 8, 16, 32"),
+        (tiny_mla(), Layout(tp=4), "tp", "one of 1, 2"),  # 2 heads
+        (tiny_hybrid(), Layout(tp=4), "tp", "one of 1, 2"),  # 2 heads of the delta rule, 4 of attention
+        (tiny_dense(), Layout(pp=4), "pp", "1 to 3"),  # 3 layers
+        (tiny_dense(), Layout(ep=2, dp=2), "ep", "1"),  # no experts
+        (tiny_moe(), Layout(ep=3, dp=4), "ep", "one of 1, 2, 4"),
+        (tiny_moe(), Layout(ep=16, dp=16), "ep", "1 to 8"),  # 8 experts
     ],
     ids=lambda part: getattr(part, "id", None),
 )
@@ -154,4 +154,4 @@ def test_the_nearest_degree_that_works_is_offered():
     with pytest.raises(BadInput) as caught:
         check_layout(llama_3_8b(), Layout(tp=6))
 
-    assert "--tp 4" in caught.value.try_this
+    assert "tp=4" in caught.value.try_this

@@ -55,9 +55,9 @@ def test_every_format_is_found_by_its_id_and_says_what_it_is(name):
 )
 def test_what_is_no_format_is_refused_with_those_there_are(name):
     with pytest.raises(UnknownName) as caught:
-        format_named(name, "--weights")
+        format_named(name, "weights")
 
-    assert caught.value.where == "--weights"
+    assert caught.value.where == "weights"
     assert "fp8" in caught.value.want
 
 

@@ -66,7 +66,7 @@ def candidates(row: Measurement, model: Model, card: Accelerator, count: int, na
             found.append(names.scenario(model, card, _deployment(degrees, formats)))
         except RooflightError as error:
             problem = problem or error
-    if not found and isinstance(problem, BadInput) and problem.where == "--tp":
+    if not found and isinstance(problem, BadInput) and problem.where == "tp":
         found = list(_wider(options[0], formats, model, card, names, notes))
     if not found:
         raise BadRow(problem.what if problem else "no layout is legal")

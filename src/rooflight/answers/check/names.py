@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from rooflight.errors import BadInput, RooflightError, UnknownName
+from rooflight.errors import BadInput, Named, RooflightError, UnknownName
 from rooflight.ingest.rows import BadRow
 from rooflight.scenario.definite import Scenario, scenario
 from rooflight.values.accelerator import Accelerator
@@ -30,7 +30,7 @@ class Names:
         for folder in map(Path, configs):
             if not folder.is_dir():
                 raise BadInput(
-                    f"{folder} is no folder of configs", where="--configs", got=str(folder),
+                    f"{folder} is no folder of configs", where=Named.of("configs"), got=str(folder),
                     want="a directory that holds NAME.json files, or NAME/config.json",
                 )  # fmt: skip
             for path in sorted(folder.glob("*.json")):

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from rooflight.errors import BadInput, MissingFact
+from rooflight.errors import BadInput, MissingFact, Named
 from rooflight.scenario.definite import Scenario, scenario
 from rooflight.serve.memory import max_batch, memory, room
 from rooflight.serve.sweep import filled
@@ -73,7 +73,8 @@ def contenders(
     layouts = list(_deployments(deployment, axes))
     if len(devices) * len(layouts) > MOST:
         raise BadInput(
-            f"that is {len(devices) * len(layouts):,} deployments", where="--on and the options with several values",
+            f"that is {len(devices) * len(layouts):,} deployments",
+            where=Named("{on} and the options with several values"),
             got=f"{len(devices):,} x {len(layouts):,}", want=f"at most {MOST:,}",
         )  # fmt: skip
     load = msgspec.structs.replace(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rooflight.answers.compare.contenders import AXES
-from rooflight.errors import BadInput
+from rooflight.errors import BadInput, Named
 from rooflight.ingest.log import Log, read_log
 from rooflight.values.workload import Workload
 
@@ -20,7 +20,7 @@ def axes_of(fields: Mapping[str, Any]) -> tuple[dict[str, list[Any]], dict[str, 
         if name not in AXES or not isinstance(value, list | tuple):
             single[name] = value
         elif not value:
-            raise BadInput(f"{name} has no values", where=f"--{name.replace('_', '-')}", got="[]", want="at least one")
+            raise BadInput(f"{name} has no values", where=Named.of(name), got="[]", want="at least one")
         elif len(value) == 1:
             single[name] = value[0]
         else:
@@ -41,7 +41,7 @@ def _one(name: str, value: Any) -> Any:
     """The value, if it is not an array: a mix has one batch, and its lengths come from a log. Raises BadInput."""
     if getattr(value, "shape", ()):
         raise BadInput(
-            f"{name} is one number here", where=f"--{name}", got=value, want="a number, or a log of requests"
+            f"{name} is one number here", where=Named.of(name), got=value, want="a number, or a log of requests"
         )
     return value
 
@@ -54,14 +54,16 @@ def check_mix(load: Workload, logged: bool) -> None:
     for name in ("context", "draft_tokens", "chunk_tokens"):
         if getattr(load, name) != getattr(plain, name):
             raise BadInput(
-                f"a comparison runs whole requests, prefill and plain decode steps: it has no {name}", where=name,
-                got=getattr(load, name), want="isl and osl, or a log",
+                f"a comparison runs whole requests, prefill and plain decode steps: it has no {name}",
+                where=Named.of(name), got=getattr(load, name), want="isl and osl, or a log",
             )  # fmt: skip
     beside = [name for name in ("isl", "osl", "cached_prefix") if getattr(load, name) != getattr(plain, name)]
     if logged and beside:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in beside)
         raise BadInput(
-            "a log says how long its requests are", where="--log", got=f"--log and {options}", want="one or the other"
+            "a log says how long its requests are",
+            where=Named.of("log"),
+            got=Named(f"{{log}} and {Named.of(*beside).template}"),
+            want="one or the other",
         )
 
 
@@ -71,6 +73,9 @@ def log_of(source: str | Path | Iterable[Sequence[Any]] | None, columns: Sequenc
         return read_log(source, columns)
     if columns is not None:
         raise BadInput(
-            "there is no log to take columns from", where="--log-columns", got="no --log", want="--log FILE beside it"
+            "there is no log to take columns from",
+            where=Named.of("log_columns"),
+            got=Named("no {log}"),
+            want=Named("{log} FILE beside it"),
         )
     return None

@@ -11,7 +11,7 @@ from rooflight.answers.compare.contenders import Contender, Devices, contenders
 from rooflight.answers.compare.crossings import equal_at, found_crossings, weight
 from rooflight.answers.compare.outcome import Timed, compared_of
 from rooflight.answers.compare.sentence import Ranked, sentence
-from rooflight.errors import BadInput, UnknownName
+from rooflight.errors import BadInput, Named, UnknownName
 from rooflight.ingest.log import Log
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import mix as mixes
@@ -117,21 +117,22 @@ def _check_objective(objective: str, prices: Mapping[str, float], rows: Sequence
     if objective not in OBJECTIVES:
         raise UnknownName(
             f"nothing is compared for {objective!r}",
-            where="--for",
+            where=Named.of("objective"),
             got=objective,
             want=f"one of {', '.join(OBJECTIVES)}",
         )
     unknown = [name for name in prices if name not in {one.card.id for one in rows}]
     if unknown:
         raise BadInput(
-            f"a price is given for {unknown[0]}, which is not compared", where="--price", got=unknown[0],
+            f"a price is given for {unknown[0]}, which is not compared", where=Named.of("prices"), got=unknown[0],
             want=f"one of {', '.join(dict.fromkeys(one.card.id for one in rows))}",
         )  # fmt: skip
     if objective == "cost" and not prices:
+        cards = list(dict.fromkeys(row.card.id for row in rows))
         raise BadInput(
-            "cost cannot be compared without prices", where="--for cost", got="no --price",
-            want="--price CARD=USD_PER_HOUR for each accelerator",
-            try_this=" ".join(f"--price {one}=2.50" for one in list(dict.fromkeys(row.card.id for row in rows))[:2]),
+            "cost cannot be compared without prices", where=Named("{objective}", objective=objective),
+            got=Named("no {prices}"), want=Named("{prices} for each accelerator", prices={"CARD": "USD_PER_HOUR"}),
+            try_this=Named("{prices}", prices=dict.fromkeys(cards[:2], "2.50")),
         )  # fmt: skip
 
 

@@ -8,11 +8,15 @@ from typing import Any
 import msgspec
 
 from rooflight.catalog.prices import LEAST_USD, MOST_USD
-from rooflight.errors import BadInput, RooflightError
+from rooflight.errors import BadInput, Named, RooflightError
 from rooflight.scenario.definite import Scenario
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.moves import Outcome
 
+# How an error speaks of what was asked.
+_SPOKEN = {
+    "speculative_tokens": "speculate", "acceptance": "acceptance", "draft_share": "draft-share", "hit_rate": "hit-rate",
+}  # fmt: skip
 # More drafted tokens than that are a typing error.
 _MOST_DRAFTED = 64
 
@@ -35,14 +39,14 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     usd_per_hour: Mapping[str, float] = {}
 
     def __post_init__(self) -> None:
-        _within("--speculate", self.draft_tokens, 1, _MOST_DRAFTED, "a whole number of tokens")
-        _within("--acceptance", self.acceptance, 0, 1, "a share")
-        _within("--draft-share", self.draft_share, 0, 1, "a share of a decode step")
-        _within("--hit-rate", self.hit_rate, 0, 1, "a share")
+        _within("speculative_tokens", self.draft_tokens, 1, _MOST_DRAFTED, "a whole number of tokens")
+        _within("acceptance", self.acceptance, 0, 1, "a share")
+        _within("draft_share", self.draft_share, 0, 1, "a share of a decode step")
+        _within("hit_rate", self.hit_rate, 0, 1, "a share")
         for card, usd in self.usd_per_hour.items():
             if not LEAST_USD <= usd <= MOST_USD:
                 raise BadInput(
-                    "no accelerator has such a price", where="--price", got=f"{card}={usd:g}",
+                    "no accelerator has such a price", where=Named.of("prices"), got=f"{card}={usd:g}",
                     want=f"{LEAST_USD:g} to {MOST_USD:g} dollars an hour",
                 )  # fmt: skip
 
@@ -69,9 +73,11 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     assumed: tuple[str, ...] = ()
 
 
-def _within(option: str, value: float, least: float, most: float, what: str) -> None:
+def _within(name: str, value: float, least: float, most: float, what: str) -> None:
     if not least <= value <= most:
-        raise BadInput(f"{option[2:]} is out of range", where=option, got=value, want=f"{what} from {least} to {most}")
+        raise BadInput(
+            f"{_SPOKEN[name]} is out of range", where=Named.of(name), got=value, want=f"{what} from {least} to {most}"
+        )
 
 
 Maker = Callable[[Scenario, Asked], Iterator[Option]]

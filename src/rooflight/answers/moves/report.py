@@ -7,7 +7,7 @@ from rooflight.answers.moves.judge import NOTHING, judged, wanted
 from rooflight.answers.moves.option import Asked
 from rooflight.answers.moves.outcome import outcome
 from rooflight.answers.moves.stories import stories
-from rooflight.errors import BadInput
+from rooflight.errors import BadInput, Named
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.memory import memory
@@ -30,7 +30,7 @@ def moves(sc: Scenario, objective: str = "throughput", asked: Asked | None = Non
     if objective not in OBJECTIVES:
         raise BadInput(
             f"moves are not ranked for {objective!r}",
-            where="--for",
+            where=Named.of("objective"),
             got=objective,
             want="one of " + ", ".join(OBJECTIVES),
         )

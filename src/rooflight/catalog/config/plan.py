@@ -9,7 +9,7 @@ import msgspec
 
 from rooflight.catalog.config import expressions
 from rooflight.catalog.config.fields import Config
-from rooflight.errors import UnknownName
+from rooflight.errors import Named, UnknownName
 
 EXCLUSION_KEYS = (
     "modules_to_not_convert",
@@ -101,5 +101,5 @@ def unknown(section: Config, key: str, value: object) -> UnknownName:
         got=str(value),
         want="fp8, modelopt, compressed-tensors, gptq, awq, auto-round, hqq, bitsandbytes, mxfp4, quark, torchao, exl2,"
         " fbgemm_fp8",
-        try_this="remove quantization_config and say the stored format with --weights",
+        try_this=Named("remove quantization_config and say the stored format with {weights}"),
     )
