@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from rooflight.errors import BadInput, UnknownName
+from rooflight.errors import BadInput
 from rooflight.scenario.definite import Scenario, scenario
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import Deployment
+from rooflight.values.field import describe
 from rooflight.values.model import Model
+from rooflight.values.question import FIELDS, Fields, SeveralFields, asked
 from rooflight.values.workload import Workload
 
 if TYPE_CHECKING:
@@ -19,6 +22,20 @@ if TYPE_CHECKING:
     from rooflight.values.comparison import Comparison
     from rooflight.values.measurement import Report
     from rooflight.values.moves import Moves
+
+Asking = TypeVar("Asking", bound=Callable[..., Any])
+
+
+def _by_name(function: Asking) -> Asking:
+    """The function as help() and notebooks show it: its fields by name, with the table's defaults and words."""
+    own = inspect.signature(function)
+    shown = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    fields = [field for name, field in FIELDS.items() if name not in own.parameters]
+    shown += [inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default) for one in fields]
+    told: Any = function
+    told.__signature__ = own.replace(parameters=shown)
+    describe(function, fields)
+    return function
 
 
 def accelerator(name: str) -> Accelerator:
@@ -44,13 +61,14 @@ def model(name: str | Path | Model) -> Model:
     return name if isinstance(name, Model) else load(name)
 
 
+@_by_name
 def analyze(
     model: str | Path | Model,
     on: str | Accelerator,
     *,
     workload: Workload | None = None,
     deployment: Deployment | None = None,
-    **fields: Any,
+    **fields: Unpack[Fields],
 ) -> Analysis:
     """Which ceiling binds `model` on `on`, in prefill and in decode, and the fastest each can go.
 
@@ -64,6 +82,7 @@ def analyze(
     return analyzed(make_scenario(model, on, workload=workload, deployment=deployment, **fields))
 
 
+@_by_name
 def sweep(
     model: str | Path | Model,
     on: str | Accelerator | Sequence[str],
@@ -72,7 +91,7 @@ def sweep(
     phase: str | None = None,
     workload: Workload | None = None,
     deployment: Deployment | None = None,
-    **fields: Any,
+    **fields: Unpack[Fields],
 ) -> Sweep:
     """Many operating points as arrays: iterate over the result for blocks of a few thousand points each.
 
@@ -85,7 +104,7 @@ def sweep(
     from rooflight.serve.sweep import make_sweep
 
     names = [on] if isinstance(on, str | Accelerator) else list(on)
-    load, layout = _split(workload, deployment, fields)
+    load, layout = asked(workload, deployment, fields)
     devices = [_devices(name) for name in names]
     return make_sweep(_model(model), devices, axes, phase=phase, workload=load, deployment=layout)
 
@@ -105,6 +124,7 @@ def check(
     return judged(source, configs=configs)
 
 
+@_by_name
 def compare(
     model: str | Path | Model,
     on: str | Accelerator | Sequence[str | Accelerator],
@@ -116,7 +136,7 @@ def compare(
     prices: Mapping[str, float] | None = None,
     workload: Workload | None = None,
     deployment: Deployment | None = None,
-    **fields: Any,
+    **fields: Unpack[SeveralFields],
 ) -> Comparison:
     """Which accelerators serve a mix of requests best, by how much in prefill and in decode, and why.
 
@@ -132,7 +152,7 @@ def compare(
     from rooflight.catalog.prices import prices_of
 
     axes, single = axes_of(fields)
-    load, layout = _split(workload, deployment, single)
+    load, layout = asked(workload, deployment, single)
     check_mix(load, log is not None)
     names = [on] if isinstance(on, str | Accelerator) else list(on)
     devices = [_devices(name) for name in names]
@@ -149,6 +169,7 @@ def compare(
     )
 
 
+@_by_name
 def moves(
     model: str | Path | Model,
     on: str | Accelerator,
@@ -162,7 +183,7 @@ def moves(
     hit_rate: float = 0.5,
     workload: Workload | None = None,
     deployment: Deployment | None = None,
-    **fields: Any,
+    **fields: Unpack[Fields],
 ) -> Moves:
     """What each change of a deployment would gain, ranked by `objective`: throughput, latency, ttft or cost.
 
@@ -193,10 +214,10 @@ def make_scenario(
     *,
     workload: Workload | None = None,
     deployment: Deployment | None = None,
-    **fields: Any,
+    **fields: Unpack[Fields],
 ) -> Scenario:
     """The definite question behind analyze(): names looked up, blanks filled, assumptions listed."""
-    load, layout = _split(workload, deployment, fields)
+    load, layout = asked(workload, deployment, fields)
     card, count = _devices(on)
     return scenario(_model(model), card, count, load, layout)
 
@@ -213,20 +234,3 @@ def _devices(on: str | Accelerator) -> tuple[Accelerator, int | None]:
     card, count = load(on)
     said = count > 1 or on.strip().lower().startswith("1x")
     return card, count if said else None
-
-
-def _split(
-    workload: Workload | None, deployment: Deployment | None, fields: Mapping[str, Any]
-) -> tuple[Workload, Deployment]:
-    """Fields given by name, sorted into Workload and Deployment on top of those given whole."""
-    load = {name: getattr(workload, name) for name in Workload.__struct_fields__} if workload else {}
-    layout = {name: getattr(deployment, name) for name in Deployment.__struct_fields__} if deployment else {}
-    for name, value in fields.items():
-        if name in Workload.__struct_fields__:
-            load[name] = value
-        elif name in Deployment.__struct_fields__:
-            layout[name] = value
-        else:
-            known = ", ".join((*Workload.__struct_fields__, *Deployment.__struct_fields__))
-            raise UnknownName(f"there is no field {name!r}", where="analyze", got=name, want=f"one of {known}")
-    return Workload(**load), Deployment(**layout)

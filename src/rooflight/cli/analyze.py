@@ -9,6 +9,7 @@ import click
 from rooflight.cli import options
 from rooflight.cli.app import HELP_NAMES, Command
 from rooflight.cli.output import Answer, Output, chart_option, emit, output_options
+from rooflight.values.question import FIELDS
 
 if TYPE_CHECKING:
     from rooflight.show.blocks import Block
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 @click.command("analyze", cls=Command, context_settings=HELP_NAMES)
 @options.model_argument
 @options.on_option(several=False)
-@options.field_options(*options.WORKLOAD, *options.PHASES, *options.DEPLOYMENT, swept=False)
+@options.field_options(*FIELDS.values())
 @click.option("--roofline/--no-roofline", "drawn", default=True, help="Draw the roofline below the text.")
 @chart_option("Analysis")
 @output_options

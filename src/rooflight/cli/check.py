@@ -51,7 +51,7 @@ def _claim_options(command: Command) -> Command:
 @click.option("--model", metavar="MODEL", shell_complete=complete.models, help="A claim's model, as in analyze.")
 @options.on_option(several=False)
 @_claim_options
-@options.field_options(*options.SHARED, swept=False)
+@options.field_options(*options.STEP)
 @output_options
 def command(
     file: str | None, configs: tuple[str, ...], model: str | None, on: str | None, output: Output, **given: Any
@@ -72,11 +72,13 @@ def command(
     values = {metric: value for metric in _CLAIMS if (value := given[metric]) is not None}
     if file is None:
         return _claim(model, on, values, given, configs, output)
-    described = [name for name, value in {"--model": model, "--on": on}.items() if value is not None]
-    described += [f"--{name.replace('_', '-')}" for name in (*values, *options.fields(given))]
+    described = [name for name, value in {"model": model, "on": on}.items() if value is not None]
+    described += [*values, *options.fields(given)]
     if described:
+        spelled = options.spelling(click.get_current_context().command)
         raise BadInput(
-            "a file's rows describe themselves", where="rooflight check", got=f"{file} and {', '.join(described)}",
+            "a file's rows describe themselves", where="rooflight check",
+            got=f"{file} and {', '.join(spelled(name, None) for name in described)}",
             want="a file, or a claim by options, not both",
         )  # fmt: skip
     if output.file is not None and Path(output.file).resolve() == Path(file).resolve():

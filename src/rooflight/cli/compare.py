@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
+import msgspec
 
 from rooflight.cli import options, ranges, values
 from rooflight.cli.app import HELP_NAMES, Command
-from rooflight.cli.options import Option
 from rooflight.cli.output import Answer, Output, emit, output_options
 from rooflight.cli.values import Choice, Value, whole
 from rooflight.errors import BadInput
+from rooflight.values.deployment import DEPLOYMENT
+from rooflight.values.question import swept
+from rooflight.values.workload import WORKLOAD
 
 if TYPE_CHECKING:
     from rooflight.show.blocks import Block
@@ -31,14 +34,9 @@ class Batch(Value):
 
 
 # The fields that make a mix; a decode step's context follows from the lengths.
-_MIX = tuple(option for option in options.WORKLOAD if option.field in ("prefill_batch", "isl", "osl", "cached_prefix"))
-_LAYOUTS = tuple(option._replace(axis=option.axis or option.field == "engine") for option in options.DEPLOYMENT)
-_WORKLOAD = tuple(option._replace(axis=False) for option in _MIX)
-_BATCH = Option(
-    "batch",
-    ("--batch", "--concurrency", "--max-num-seqs"),
-    Batch(),
-    "Sequences decoding at once, whole deployment; max: as many as fit on each. [1]",
+_MIX = tuple(WORKLOAD[name] for name in ("prefill_batch", "isl", "osl", "cached_prefix"))
+_BATCH = msgspec.structs.replace(
+    WORKLOAD["batch"], words=f"{WORKLOAD['batch'].words.rstrip('.')}; max: as many as fit on each."
 )
 
 
@@ -62,7 +60,8 @@ _BATCH = Option(
 @click.option("--for", "objective", type=Choice("throughput", "accelerator", "latency", "cost", "energy"),
               default="throughput", metavar="throughput|accelerator|latency|cost|energy",
               help="What the best is sought in. [throughput]")  # fmt: skip
-@options.field_options(_BATCH, *_WORKLOAD, *_LAYOUTS, swept=True)
+@options.field_option(_BATCH, Batch())
+@options.field_options(*_MIX, *DEPLOYMENT.values(), several=swept("deployments", "rows"))
 @output_options
 def command(
     model: str, on: tuple[str, ...], log: str | None, log_columns: str | None, prices: tuple[str, ...], objective: str,

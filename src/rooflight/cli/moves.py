@@ -10,6 +10,7 @@ from rooflight.cli import complete, options, values
 from rooflight.cli.app import HELP_NAMES, Command
 from rooflight.cli.output import Answer, Output, emit, output_options
 from rooflight.cli.values import Amount, Choice, Names, Share, Whole
+from rooflight.values.question import FIELDS
 
 if TYPE_CHECKING:
     from rooflight.scenario.definite import Scenario
@@ -36,7 +37,7 @@ _GRANTED = ("acceptance", "draft_share", "hit_rate", "speculative_tokens")
 @click.option("--draft-share", type=Amount(), metavar="SHARE",
               help="Time of a drafted token, as a share of a decode step. [0.05]")  # fmt: skip
 @click.option("--hit-rate", type=Share(), metavar="SHARE", help="Share of a prompt that prefix caching finds. [0.5]")
-@options.field_options(*options.WORKLOAD, *options.PHASES, *options.DEPLOYMENT, swept=False)
+@options.field_options(*FIELDS.values())
 @click.option("--chart", "kind", type=Choice("gains", "roofline"), metavar="KIND", default="gains",
               help="Picture of -o FILE.svg, .png, .html: gains, or roofline with arrows. [gains]")  # fmt: skip
 @output_options

@@ -16,8 +16,8 @@ import re
 from collections.abc import Sequence
 
 from rooflight.errors import BadInput
+from rooflight.values.field import LARGEST
 
-LARGEST = 2**40
 MOST_POINTS = 10_000_000
 _WANT = "numbers as 1,2,4 or a range START:STOP:STEP, STEP being x2 (times two) or 128 (plus 128)"
 

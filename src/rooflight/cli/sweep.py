@@ -11,6 +11,8 @@ from rooflight.cli import options, ranges
 from rooflight.cli.app import HELP_NAMES, Command
 from rooflight.cli.output import Answer, Output, chart_option, emit, output_options
 from rooflight.cli.values import Choice
+from rooflight.values.question import swept
+from rooflight.values.workload import WORKLOAD, Workload
 
 if TYPE_CHECKING:
     from rooflight.show.blocks import Block
@@ -19,13 +21,13 @@ if TYPE_CHECKING:
     from rooflight.show.sweep import Summary
     from rooflight.values.sweep import SweepBlock
 
-_AXES = tuple(option.field for option in options.SHARED if option.axis)
+_AXES = swept("points", "deployments")
 
 
 @click.command("sweep", cls=Command, context_settings=HELP_NAMES)
 @options.model_argument
 @options.on_option(several=True)
-@options.field_options(*options.SHARED, swept=True)
+@options.field_options(*options.STEP, several=_AXES)
 @click.option(
     "--phase",
     type=Choice("decode", "prefill"),
@@ -89,15 +91,13 @@ class _Watched:
 
 def split_axes(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
     """(fields with one value, axes with several); the ends of an axis are checked as a single value would be."""
-    from rooflight.values.workload import Workload
-
     fixed: dict[str, Any] = {}
     axes: dict[str, Sequence[Any]] = {}
     for name, value in given.items():
         if name not in _AXES:
             fixed[name] = value
             continue
-        if name in Workload.__struct_fields__:
+        if name in WORKLOAD:
             for end in (min(value), max(value)):
                 Workload(**{name: end})
         if len(value) > 1:

@@ -18,8 +18,8 @@ import numpy as np
 
 from rooflight.errors import BadConfig, BadInput, Named
 from rooflight.ingest.table import Table, name_of, opened
+from rooflight.values.field import LARGEST
 from rooflight.values.mix import Requests
-from rooflight.values.workload import LARGEST
 
 WANT = "a CSV, JSON-lines or Parquet file with a column of input lengths and one of output lengths, in tokens"
 # Columns by what they hold, as traces and benchmarks call them (case, spaces and underscores do not count), the

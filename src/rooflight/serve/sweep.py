@@ -19,14 +19,15 @@ from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import Deployment
 from rooflight.values.model import Model
 from rooflight.values.note import Note
+from rooflight.values.question import swept
 from rooflight.values.shown import Shown
 from rooflight.values.sweep import Landmarks, SweepBlock
 from rooflight.values.workload import Workload
 
 # Axes whose values are arrays, in the order of the grid's dimensions; each takes one dimension.
-GRID_AXES = ("batch", "prefill_batch", "isl", "osl", "context")
+GRID_AXES = swept("points")
 # Axes that change the plan itself: one after the other.
-PLAN_AXES = ("tp", "pp", "ep", "dp", "weights", "kv_cache")
+PLAN_AXES = swept("deployments")
 # Points of a block: large enough to hide Python, small enough to stay in the processor's cache.
 BLOCK_POINTS = 12_000
 # More would run for minutes (points) or hold too many plans at once (deployments).

@@ -17,11 +17,12 @@ from rooflight.values.analysis import MemoryBlock
 from rooflight.values.deployment import Deployment
 from rooflight.values.mix import Mix
 from rooflight.values.model import Model
+from rooflight.values.question import swept
 from rooflight.values.workload import Workload
 from rooflight.words.analysis import too_big
 
 # Fields of Deployment that may have several values: each is a deployment of its own.
-AXES = ("tp", "pp", "ep", "dp", "weights", "kv_cache", "engine")
+AXES = swept("deployments", "rows")
 # More rows than anybody reads.
 MOST = 500
 

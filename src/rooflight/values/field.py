@@ -1,0 +1,204 @@
+"""A field of a question, told once: its option, its check, its schema, its control and its page are made from that."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import operator
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from rooflight.errors import BadInput, Named
+from rooflight.numeric import Number
+
+# Token counts above this are typing errors, and would lose exactness in floats soon after.
+LARGEST = 1 << 40
+# More devices than any cluster has is a typing error.
+LARGEST_DEGREE = 1 << 20
+
+Kind = Literal["count", "degree", "share", "format", "choice", "name", "flag"]
+Axis = Literal["", "points", "deployments", "rows"]
+
+
+class Field(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a field beside its type and default, which stand in Workload or Deployment.
+
+    words       what it is, in a sentence or two
+    kind        count: a whole number, in a sweep an array of them; degree: a whole number of devices; share: of 1;
+                format: the name of a number format; choice: one of `choices`; name; flag
+    unit        what a number counts
+    least, most     of a number; a share is more than its least
+    aliases     further spellings of its option: vLLM's, as far as it has one
+    spelled     its option, where that is not its name with dashes
+    off         of a flag that is on: what the option that turns it off does
+    blank       the default in words, where the value does not say it; "": not worth saying
+    axis        points: several values are a dimension of a sweep's grid; deployments: each is a deployment of a sweep
+                or a comparison; rows: of a comparison alone; "": it takes one value
+    name, default   filled in by fields_of
+    """
+
+    words: str
+    kind: Kind = "count"
+    unit: Literal["", "sequences", "tokens", "devices"] = ""
+    least: int = 1
+    most: int = LARGEST
+    aliases: tuple[str, ...] = ()
+    spelled: str = ""
+    off: str = ""
+    blank: str | None = None
+    choices: tuple[str, ...] = ()
+    axis: Axis = ""
+    name: str = ""
+    default: Any = None
+
+    @property
+    def option(self) -> str:
+        """Its option on the command line."""
+        return self.spelled or f"--{self.name.replace('_', '-')}"
+
+    @property
+    def shown_default(self) -> str:
+        """The default in words, "" where it is not worth saying."""
+        if self.blank is not None or self.kind == "flag":
+            return self.blank or ""
+        return str(self.default)
+
+    @property
+    def told(self) -> str:
+        """Its words, and its default in brackets."""
+        return f"{self.words} [{self.shown_default}]" if self.shown_default else self.words
+
+    def checked(self, value: Any) -> Any:
+        """The value in its own type; a None stays where it is the default. Raises BadInput with the field's name."""
+        return None if value is None and self.default is None else _CHECKS[self.kind](self, value)
+
+
+def fields_of(kind: type[msgspec.Struct]) -> dict[str, Field]:
+    """The fields of Workload or Deployment by name, in order."""
+    defaults = {one.name: one.default for one in msgspec.structs.fields(kind)}
+    found = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        told = next((one for one in get_args(hint) if isinstance(one, Field)), None)
+        if get_origin(hint) is Annotated and told is not None:
+            found[name] = msgspec.structs.replace(told, name=name, default=defaults[name])
+    return found
+
+
+def describe(target: Any, fields: Iterable[Field]) -> None:
+    """Add fields to what help() says of a class or a function."""
+    if target.__doc__ is not None:  # python -OO leaves none
+        lines = [f"    {one.name:<24}{one.told}" for one in fields]
+        target.__doc__ = "\n".join([inspect.cleandoc(target.__doc__), "", "Fields by name:", "", *lines])
+
+
+def check(value: msgspec.Struct, fields: dict[str, Field]) -> None:
+    """Every field of a Workload or Deployment checked, and kept in its own type. Raises BadInput."""
+    for name, field in fields.items():
+        msgspec.structs.force_setattr(value, name, field.checked(getattr(value, name)))
+
+
+def _count(field: Field, value: Any) -> Number:
+    """A Python int (or an array of whole numbers, as it is) of at least the field's least; raises BadInput."""
+    if hasattr(value, "shape") and value.shape:
+        kind = value.dtype.kind in "iuf" and value.size
+        if kind and bool(((value >= field.least) & (value <= field.most) & (value % 1 == 0)).all()):
+            return value
+    else:
+        number = _index(value)
+        if number is not None and field.least <= number <= field.most:
+            return number
+        if number is not None and number > field.most:
+            raise BadInput(
+                f"{field.name} is too large", where=Named.of(field.name), got=_short(value),
+                want=f"a whole number up to {_power(field.most)}",
+            )  # fmt: skip
+    raise BadInput(
+        f"{field.name} must be a whole number of at least {field.least}",
+        where=Named.of(field.name),
+        got=_short(value),
+        want=f"a whole number from {field.least} to {_power(field.most)}",
+    )
+
+
+def _index(value: Any) -> int | None:
+    """A whole number as an int, whatever type it comes in; None for anything else."""
+    if isinstance(value, bool | str | bytes):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        pass
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return int(number) if math.isfinite(number) and number == int(number) else None
+
+
+def _power(number: int) -> str:
+    return f"2^{number.bit_length() - 1}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value) if isinstance(value, str | bytes) else str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _degree(field: Field, value: Any) -> int:
+    try:
+        number = 0 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = 0
+    if not field.least <= number <= field.most:
+        raise BadInput(
+            f"{field.name} must be a whole number from {field.least} to {field.most:,}",
+            where=Named.of(field.name),
+            got=value,
+            want="1, 2, 4 ...",
+        )
+    return number
+
+
+def _share(field: Field, value: Any) -> float:
+    try:
+        share = math.nan if isinstance(value, bool | str) else float(value)
+    except (TypeError, ValueError):
+        share = math.nan
+    if not field.least < share <= field.most:
+        raise BadInput(
+            f"{field.name.replace('_', '-')} must be a share between {field.least} and {field.most}",
+            where=Named.of(field.name),
+            got=value,
+            want=f"more than {field.least}, at most {field.most}",
+            try_this=str(field.default),
+        )
+    return share
+
+
+def _name(field: Field, value: Any) -> str:
+    if isinstance(value, str):
+        return str(value)
+    raise BadInput(
+        f"{field.name} is the name of a format or a mode", where=Named.of(field.name), got=repr(value), want="a name"
+    )
+
+
+def _choice(field: Field, value: Any) -> str:
+    if value in field.choices:
+        return str(value)
+    choices = " or ".join(field.choices)
+    raise BadInput(f"{field.name} is {choices}", where=Named.of(field.name), got=value, want=choices)
+
+
+def _flag(field: Field, value: Any) -> bool:
+    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+        return bool(value)
+    raise BadInput(f"{field.name} is True or False", where=Named.of(field.name), got=repr(value), want="True or False")
+
+
+_CHECKS: dict[Kind, Callable[[Field, Any], Any]] = {
+    "count": _count, "degree": _degree, "share": _share, "format": _name, "name": _name, "choice": _choice,
+    "flag": _flag,
+}  # fmt: skip

@@ -1,0 +1,94 @@
+"""The fields of a question: the table that options, schema, controls, keywords and pages are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+from rooflight.errors import UnknownName
+from rooflight.numeric import Number
+from rooflight.values.deployment import DEPLOYMENT, Deployment
+from rooflight.values.field import Axis, Field
+from rooflight.values.workload import WORKLOAD, Workload
+
+FIELDS: Mapping[str, Field] = {**WORKLOAD, **DEPLOYMENT}
+
+
+def swept(*axes: Axis) -> tuple[str, ...]:
+    """Names of the fields that take several values in one of these ways."""
+    return tuple(name for name, field in FIELDS.items() if field.axis in axes)
+
+
+def split(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Fields by name, into those of Workload and those of Deployment. Raises UnknownName."""
+    for name in given:
+        if name not in FIELDS:
+            import difflib
+
+            near = difflib.get_close_matches(name, FIELDS, n=2)
+            raise UnknownName(
+                f"there is no field {name!r}", got=name, want=f"one of {', '.join(FIELDS)}",
+                try_this=" or ".join(near) or None,
+            )  # fmt: skip
+    load = {name: value for name, value in given.items() if name in WORKLOAD}
+    return load, {name: value for name, value in given.items() if name in DEPLOYMENT}
+
+
+def asked(
+    workload: Workload | None, deployment: Deployment | None, given: Mapping[str, Any]
+) -> tuple[Workload, Deployment]:
+    """Fields given by name, on top of a Workload and a Deployment given whole. Raises BadInput, UnknownName."""
+    load, layout = split(given)
+    return (
+        Workload(**{**(_values(workload) if workload else {}), **load}),
+        Deployment(**{**(_values(deployment) if deployment else {}), **layout}),
+    )
+
+
+def _values(whole: Workload | Deployment) -> dict[str, Any]:
+    return {name: getattr(whole, name) for name in whole.__struct_fields__}
+
+
+# Keywords as a type checker and an editor know them. They read what is written down and run nothing, so the names stand
+# here once more; a test holds them against the table.
+
+
+class _Anywhere(TypedDict, total=False):
+    prefill_batch: Number
+    isl: Number
+    osl: Number
+    context: Number | None
+    cached_prefix: Number
+    draft_tokens: Number
+    chunk_tokens: Number
+    activations: str | None
+    compute: str | None
+    gpu_memory_utilization: float
+    attention: str
+    graphs: bool
+    ignore_capacity: bool
+
+
+class Fields(_Anywhere, total=False):
+    """Any of the fields, by name: the keywords of analyze, sweep and moves."""
+
+    batch: Number
+    tp: int | None
+    pp: int
+    ep: int
+    dp: int
+    weights: str | None
+    kv_cache: str | None
+    engine: str | None
+
+
+class SeveralFields(_Anywhere, total=False):
+    """The keywords of compare: what makes a deployment may be a list of values. Its `batch` is an argument."""
+
+    tp: int | Sequence[int | None] | None
+    pp: int | Sequence[int]
+    ep: int | Sequence[int]
+    dp: int | Sequence[int]
+    weights: str | Sequence[str | None] | None
+    kv_cache: str | Sequence[str | None] | None
+    engine: str | Sequence[str | None] | None
