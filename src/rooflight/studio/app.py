@@ -21,6 +21,8 @@ from rooflight.show.charts.export import version as version_of
 from rooflight.show.charts.page import vega
 from rooflight.studio import api, drawings, problems
 from rooflight.studio.guard import BodyLimit, SecurityHeaders
+from rooflight.studio.question import bounds
+from rooflight.values.question import FIELDS
 
 _HERE = Path(__file__).parent
 _ABOUT = """What `rooflight studio` shows, for programs. Every value is the library's own: `POST /api/analyze` answers
@@ -80,7 +82,8 @@ async def _page(request: Request) -> Response:
     """The page itself; its state is read from the address by its own script."""
     from rooflight.studio.presets import PRESETS
 
-    page = _templates.TemplateResponse(request, "index.html", {"version": __version__, "presets": PRESETS})
+    shown = {"version": __version__, "presets": PRESETS, "fields": FIELDS, "bounds": bounds}
+    page = _templates.TemplateResponse(request, "index.html", shown)
     page.headers["Cache-Control"] = "no-cache"
     return page
 

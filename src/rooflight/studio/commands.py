@@ -3,46 +3,52 @@
 from __future__ import annotations
 
 import shlex
+from typing import Any
 
 from rooflight.studio.question import PASTED, Question
+from rooflight.values.deployment import DEPLOYMENT
+from rooflight.values.field import Field
+from rooflight.values.question import FIELDS
+from rooflight.values.workload import WORKLOAD
 
 # Our format -> vLLM's --quantization where it quantises on the fly; others come with the checkpoint.
 _VLLM_WEIGHTS = {"fp8": "fp8", "nf4": "bitsandbytes"}
 _VLLM_CACHES = {"fp8": "fp8"}
+# Fields that vLLM has as they are, under the last of their spellings.
+_VLLM = ("tp", "pp", "dp", "gpu_memory_utilization", "graphs")
 
 
 def rooflight(question: Question, model: str) -> str:
     """The command line that gives the same answer for the card in focus, or compares them over the batch."""
     pasted = question.config is not None
     words = ["rooflight", "analyze", "config.json" if pasted else model, "--on", question.cards[question.shown]]
-    flags = (
-        ("--tp", question.tp, 1),
-        ("--weights", question.weights, None),
-        ("--kv-cache", question.kv_cache, None),
-        ("--attention", question.attention, "flash"),
-        ("--batch", question.batch, 1),
-        ("--isl", question.isl, 1024),
-        ("--osl", question.osl, 256),
-        ("--context", question.context, None),
-    )
-    for flag, value, default in flags:
-        if value != default:
-            words += [flag, str(value)]
-    if question.ignore_capacity:
-        words.append("--ignore-capacity")
+    given = question.given()
+    for field in sorted((*DEPLOYMENT.values(), *WORKLOAD.values()), key=lambda one: one.kind == "flag"):
+        words += _flag(field, field.option, given)
     return shlex.join(words)
+
+
+def _flag(field: Field, option: str, given: dict[str, Any]) -> list[str]:
+    """The option and its value, where that is not the default."""
+    value = given[field.name]
+    if value == Question.model_fields[field.name].default:
+        return []
+    return [option] if field.kind == "flag" else [option, str(value)]
 
 
 def vllm(question: Question, model: str) -> str:
     """Flags of `vllm serve` for this deployment; formats that come with a checkpoint need that checkpoint."""
     name = "/path/to/model" if question.config is not None or model == PASTED else model
-    longest = question.isl + question.osl if question.context is None else question.context + 1
+    given = question.given()
+    longest = given["isl"] + given["osl"] if given["context"] is None else given["context"] + 1
     words = ["vllm", "serve", name]
-    if question.tp > 1:
-        words += ["--tensor-parallel-size", str(question.tp)]
-    if question.weights in _VLLM_WEIGHTS:
-        words += ["--quantization", _VLLM_WEIGHTS[question.weights]]
-    if question.kv_cache in _VLLM_CACHES:
-        words += ["--kv-cache-dtype", _VLLM_CACHES[question.kv_cache]]
-    words += ["--max-model-len", str(longest), "--max-num-seqs", str(question.batch)]
+    for field in (FIELDS[name] for name in _VLLM):
+        words += _flag(field, (field.option, *field.aliases)[-1], given)
+    if given["ep"] > 1:
+        words.append("--enable-expert-parallel")
+    if given["weights"] in _VLLM_WEIGHTS:
+        words += ["--quantization", _VLLM_WEIGHTS[given["weights"]]]
+    if given["kv_cache"] in _VLLM_CACHES:
+        words += ["--kv-cache-dtype", _VLLM_CACHES[given["kv_cache"]]]
+    words += ["--max-model-len", str(longest), "--max-num-seqs", str(given["batch"])]
     return shlex.join(words)

@@ -64,7 +64,7 @@ def picture(question: Question, place: Place) -> Picture:
         cards=cards,
         before=before,
         landmarks=marks,
-        datasets=drawn(answers, shown, before, marks, place) | _marked(along, question.batch),
+        datasets=drawn(answers, shown, before, marks, place) | _marked(along, question.asked()[0].batch),
         along=key,
         commands={
             "rooflight": commands.rooflight(question, shown.model.id),

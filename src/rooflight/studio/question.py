@@ -6,10 +6,10 @@ A model is a catalog entry or a pasted config.json that is parsed in memory: no 
 from __future__ import annotations
 
 import functools
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from rooflight.catalog import accelerators, models
 from rooflight.catalog.config import model_from_dict
@@ -18,41 +18,75 @@ from rooflight.scenario.definite import Scenario, scenario
 from rooflight.studio.kept import Kept, digest
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import Deployment
+from rooflight.values.field import Field as TableField
 from rooflight.values.model import Model
 from rooflight.values.note import Note
+from rooflight.values.question import FIELDS, asked
 from rooflight.values.workload import Workload
 
 MOST_CARDS = 4
-MOST_BATCH = 1 << 16
-MOST_TOKENS = 1 << 22
-MOST_TP = 1024
+# What the studio takes of a field at most, by what the field counts; the library takes more.
+MOST = {"sequences": 1 << 16, "tokens": 1 << 22, "devices": 1024}
+# Where the studio's default is not the library's: a card is asked about without a count, and its tp shows on the page.
+_DEFAULTS = {"tp": 1}
 PASTED = "your config.json"
+# In the place of a null where a null says that nothing was different.
+AUTO = "auto"
+AUTO_COUNT = -1
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-Format = Annotated[str, Field(min_length=1, max_length=40)]
 Times = Annotated[float, Field(ge=0.1, le=10, allow_inf_nan=False)]
 
 
-class Change(BaseModel):
+def bounds(field: TableField) -> tuple[int, int]:
+    """The least and the most that the studio takes of a number."""
+    return field.least, min(field.most, MOST.get(field.unit, field.most))
+
+
+def _type(field: TableField, *, auto: bool) -> Any:
+    """A field as the schema has it; with `auto` as one that was different before, else as one that is asked."""
+    least, most = bounds(field)
+    blank = _default(field) is None
+    about = field.told if blank else field.words
+    kind: Any = Annotated[int, Field(ge=AUTO_COUNT if auto and blank else least, le=most, description=about)]
+    if field.kind == "choice":
+        kind = Annotated[Literal[field.choices], Field(description=about)]
+    elif field.kind == "flag":
+        kind = Annotated[bool, Field(description=about)]
+    elif field.kind == "share":
+        kind = Annotated[float, Field(gt=least, le=most, description=about)]
+    elif field.kind in ("format", "name"):
+        kind = Annotated[str, Field(min_length=1, max_length=40, description=about)]
+    return kind | None if auto or blank else kind
+
+
+def _default(field: TableField) -> Any:
+    return _DEFAULTS.get(field.name, field.default)
+
+
+if TYPE_CHECKING:
+
+    class _Fields(BaseModel): ...
+
+    class _Different(BaseModel): ...
+
+else:
+    _Fields = create_model("_Fields", **{name: (_type(one, auto=False), _default(one)) for name, one in FIELDS.items()})
+    _Different = create_model("_Different", **{name: (_type(one, auto=True), None) for name, one in FIELDS.items()})
+
+
+class Change(_Different):
     """Fields of a question as they were before; what is left out was the same.
 
-    A format "auto" and a context of -1 stand for the library's defaults.
+    A name "auto" and a context of -1 stand for the library's defaults.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: Name | None = None
-    weights: Format | None = None
-    kv_cache: Format | None = None
-    attention: Literal["flash", "naive"] | None = None
-    tp: Annotated[int, Field(ge=1, le=MOST_TP)] | None = None
-    batch: Annotated[int, Field(ge=1, le=MOST_BATCH)] | None = None
-    isl: Annotated[int, Field(ge=1, le=MOST_TOKENS)] | None = None
-    osl: Annotated[int, Field(ge=1, le=MOST_TOKENS)] | None = None
-    context: Annotated[int, Field(ge=-1, le=MOST_TOKENS)] | None = None
 
 
-class Question(BaseModel):
+class Question(_Fields):
     """One model on one to four cards. Fields are those of `rooflight.analyze`; a null is the library's default.
 
     config      a model's config.json, in place of `model`
@@ -66,20 +100,20 @@ class Question(BaseModel):
 
     model: Name = "meta-llama/Meta-Llama-3.1-8B"
     config: dict[str, Any] | None = None
-    cards: Annotated[list[Name], Field(min_length=1, max_length=MOST_CARDS)] = ["h100-sxm"]
+    cards: list[Name] = Field(default=["h100-sxm"], min_length=1, max_length=MOST_CARDS)
     focus: Annotated[int, Field(ge=0, lt=MOST_CARDS)] = 0
-    weights: Format | None = None
-    kv_cache: Format | None = None
-    attention: Literal["flash", "naive"] = "flash"
-    tp: Annotated[int, Field(ge=1, le=MOST_TP)] = 1
-    batch: Annotated[int, Field(ge=1, le=MOST_BATCH)] = 1
-    isl: Annotated[int, Field(ge=1, le=MOST_TOKENS)] = 1024
-    osl: Annotated[int, Field(ge=1, le=MOST_TOKENS)] = 256
-    context: Annotated[int, Field(ge=0, le=MOST_TOKENS)] | None = None
-    ignore_capacity: bool = False
     bandwidth_times: Times = 1.0
     peak_times: Times = 1.0
     before: Change | None = None
+
+    def given(self) -> dict[str, Any]:
+        """The fields by name; a name "auto" is a null."""
+        found = {name: getattr(self, name) for name in FIELDS}
+        return {name: None if value == AUTO else value for name, value in found.items()}
+
+    def asked(self) -> tuple[Workload, Deployment]:
+        """The fields in the library's values. Raises BadInput where they contradict each other."""
+        return asked(None, None, self.given())
 
     @property
     def shown(self) -> int:
@@ -95,8 +129,7 @@ class Question(BaseModel):
         changed = self.before.model_dump(exclude_none=True)
         if "model" in changed:
             changed["config"] = None
-        if changed.get("context") == -1:
-            changed["context"] = None
+        changed = {name: None if value == AUTO_COUNT else value for name, value in changed.items()}
         return self.model_copy(update={**changed, "before": None, "cards": [self.cards[self.shown]], "focus": 0})
 
 
@@ -156,15 +189,7 @@ def what_if(card: Accelerator, bandwidth_times: float, peak_times: float) -> Acc
 
 def scenario_of(question: Question, model: Model, card: Accelerator) -> Scenario:
     """The definite question about one card. Raises BadInput, MissingFact."""
-    load = Workload(batch=question.batch, isl=question.isl, osl=question.osl, context=question.context)
-    layout = Deployment(
-        tp=question.tp,
-        weights=None if question.weights == "auto" else question.weights,
-        kv_cache=question.kv_cache,
-        attention=question.attention,
-        ignore_capacity=question.ignore_capacity,
-    )
-    return scenario(model, card, None, load, layout)
+    return scenario(model, card, None, *question.asked())
 
 
 def cards_of(question: Question) -> list[Accelerator | BadInput]:

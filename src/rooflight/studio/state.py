@@ -14,14 +14,16 @@ from pydantic import ValidationError
 
 from rooflight import __version__
 from rooflight.studio.question import Change, Question
+from rooflight.values.question import FIELDS
 
 LONGEST = 4000
-# Field -> its key in the query.
-KEYS = {
+# Field -> its key in the query: a short one, else its name.
+_SHORT = {
     "model": "m", "cards": "c", "focus": "f", "weights": "w", "kv_cache": "kv", "attention": "a", "tp": "tp",
     "batch": "b", "isl": "isl", "osl": "osl", "context": "ctx", "ignore_capacity": "all", "bandwidth_times": "bw",
     "peak_times": "pk",
 }  # fmt: skip
+KEYS = {**_SHORT, **{name: name for name in FIELDS if name not in _SHORT}}
 _FIELDS = {key: field for field, key in KEYS.items()}
 _BEFORE = "was."
 # Keys of the page alone (which phase and operator are open); passed through by the page, unknown to a question.
@@ -36,8 +38,8 @@ def query_of(question: Question) -> str:
         if value != Question.model_fields[field].default:
             pairs.append((key, _written(value)))
     if question.before is not None:
-        for field, value in question.before.model_dump(exclude_none=True).items():
-            pairs.append((_BEFORE + KEYS[field], _written(value)))
+        changed = question.before.model_dump(exclude_none=True)
+        pairs += [(_BEFORE + key, _written(changed[field])) for field, key in KEYS.items() if field in changed]
     return urlencode(pairs, safe="/,:")
 
 

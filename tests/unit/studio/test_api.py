@@ -14,6 +14,11 @@ from rooflight.serve.landmarks import landmarks
 from rooflight.show.explain import explain
 
 LLAMA = "meta-llama/Meta-Llama-3.1-8B"
+# What the page has no control for yet.
+REST = {
+    "pp": 2, "ep": 2, "dp": 2, "activations": "fp8", "compute": "bf16", "gpu_memory_utilization": 0.85, "graphs": False,
+    "engine": "vllm", "prefill_batch": 2, "cached_prefix": 100, "draft_tokens": 3, "chunk_tokens": 64,
+}  # fmt: skip
 QUESTIONS = [
     ({}, LLAMA, "h100-sxm", {}),
     ({"batch": 64, "weights": "fp8", "kv_cache": "fp8", "isl": 4000, "osl": 100}, LLAMA, "h100-sxm",
@@ -23,6 +28,7 @@ QUESTIONS = [
     ({"model": "llama-3.1-70b"}, "llama-3.1-70b", "h100-sxm", {}),
     ({"model": "llama-3.1-70b", "ignore_capacity": True, "attention": "naive"}, "llama-3.1-70b", "h100-sxm",
      {"ignore_capacity": True, "attention": "naive"}),
+    ({"model": "mixtral-8x7b", "cards": ["h200-sxm"], "tp": 2, **REST}, "mixtral-8x7b", "8xh200-sxm", REST),
 ]  # fmt: skip
 
 

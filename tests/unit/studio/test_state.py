@@ -13,6 +13,7 @@ from rooflight.studio import commands
 from rooflight.studio.presets import PRESETS
 from rooflight.studio.question import Change, Question
 from rooflight.studio.state import KEYS, query_of, read_query
+from rooflight.values.question import FIELDS
 
 
 def test_the_default_says_its_version_alone():
@@ -40,6 +41,18 @@ QUESTIONS = st.builds(
     osl=st.integers(1, 1 << 22),
     context=st.none() | st.integers(0, 1 << 22),
     ignore_capacity=st.booleans(),
+    prefill_batch=st.integers(1, 9),
+    cached_prefix=st.integers(0, 9),
+    draft_tokens=st.integers(0, 9),
+    chunk_tokens=st.integers(0, 9),
+    pp=st.integers(1, 9),
+    ep=st.integers(1, 9),
+    dp=st.integers(1, 9),
+    activations=st.sampled_from([None, "fp8"]),
+    compute=st.sampled_from([None, "bf16"]),
+    gpu_memory_utilization=st.sampled_from([0.9, 0.85, 1.0]),
+    graphs=st.booleans(),
+    engine=st.sampled_from([None, "vllm"]),
     bandwidth_times=st.sampled_from([1.0, 0.25, 1.41, 8.0]),
     peak_times=st.sampled_from([1.0, 3.5]),
     before=st.none() | st.builds(Change, weights=st.just("bf16"), context=st.integers(-1, 9)),
@@ -85,6 +98,17 @@ def test_a_version_is_the_only_thing_the_same_address_may_be_told_about():
 
 def test_every_field_but_a_pasted_config_has_a_key():
     assert set(Question.model_fields) - {"config", "before"} == set(KEYS)
+    assert len(set(KEYS.values())) == len(KEYS)
+
+
+def test_addresses_of_before_are_read_as_they_were():
+    question, said = read_query("m=x&kv=fp8&w=int4&a=naive&tp=2&b=3&isl=5&osl=7&ctx=9&all=1&was.kv=auto&was.ctx=-1")
+
+    assert not said
+    assert question == Question(
+        model="x", kv_cache="fp8", weights="int4", attention="naive", tp=2, batch=3, isl=5, osl=7, context=9,
+        ignore_capacity=True, before=Change(kv_cache="auto", context=-1),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda one: one.name)
@@ -134,7 +158,7 @@ def test_the_command_line_asks_the_same(question):
 
     assert words[:2] == ["rooflight", "analyze"]
     assert given_["on"] == question.cards[question.shown]
-    for name in ("batch", "isl", "osl", "context", "weights", "kv_cache", "attention", "tp"):
+    for name in FIELDS:
         default = Question.model_fields[name].default
         assert fields.get(name, default) == getattr(question, name)
 
@@ -145,6 +169,11 @@ def test_flags_for_vllm():
     assert commands.vllm(question, "org/m") == (
         "vllm serve org/m --tensor-parallel-size 4 --quantization fp8 --kv-cache-dtype fp8 --max-model-len 4096 "
         "--max-num-seqs 64"
+    )
+    laid = commands.vllm(Question(tp=2, pp=3, ep=2, dp=4, gpu_memory_utilization=0.8, graphs=False), "org/m")
+    assert laid.startswith(
+        "vllm serve org/m --tensor-parallel-size 2 --pipeline-parallel-size 3 --data-parallel-size 4 "
+        "--gpu-memory-utilization 0.8 --enforce-eager --enable-expert-parallel --max-model-len"
     )
     assert "--max-model-len 11 " in commands.vllm(Question(context=10), "org/m")
     assert "--quantization" not in commands.vllm(Question(weights="int4-g128"), "org/m")

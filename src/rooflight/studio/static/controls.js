@@ -7,14 +7,16 @@ import { factors, logSlider, octaves } from "./sliders.js";
 const MOST_CARDS = 4;
 const COMMON_WEIGHTS = ["bf16", "fp8", "int4-g128", "w8a8-int8", "nvfp4", "mxfp4"];
 const COMMON_CACHES = ["bf16", "fp8", "int8", "nvfp4"];
-const RANGES = { batch: [1, 4096, 8], isl: [1, 1 << 20, 4], osl: [1, 1 << 17, 4], context: [0, 1 << 20, 4] };
+// Field: how far its slider reaches, and its steps an octave; it begins at the least that its number box takes.
+const SLIDERS = { batch: [4096, 8], isl: [1 << 20, 4], osl: [1 << 17, 4], context: [1 << 20, 4] };
 
 // `change(fields)` is called with the fields of the question that the user has just set.
 export function makeControls(choices, change) {
   const show = {};
   listNames("models", choices.models.map((id) => ({ id })));
   listNames("accelerators", choices.accelerators);
-  for (const [field, [least, most, perOctave]] of Object.entries(RANGES)) {
+  for (const [field, [most, perOctave]] of Object.entries(SLIDERS)) {
+    const least = Number(byId(field).min);
     const spoken = (value) => count(value);
     const set = (value) => (Number.isInteger(value) ? change({ [field]: value }) : fieldError(field, "a whole number"));
     show[field] = logSlider(byId(`${field}-slider`), byId(field), octaves(least, most, perOctave), spoken, set);
