@@ -218,6 +218,28 @@ def beliefs() -> str:
     return "\n".join(f"- *{name}*: {(teller.__doc__ or '').splitlines()[0]}" for name, teller in TELLERS.items())
 
 
+def fields() -> str:
+    """A table of the fields of a question: what they take, and their options."""
+    from rooflight.values.question import FIELDS
+
+    lines = ["| field | default | takes | option | what it is |", "|---|---|---|---|---|"]
+    for field in FIELDS.values():
+        default = "" if field.default is None else f"`{field.default!r}`".replace("'", '"')
+        blank = f"None: {field.blank}" if field.default is None and field.blank else default or "None"
+        options = _words([field.option, *field.aliases])
+        lines.append(f"| `{field.name}` | {blank} | {_takes(field)} | {options} | {field.words} |")
+    return "\n".join(lines)
+
+
+def _takes(field: Any) -> str:
+    if field.kind == "share":
+        return f"more than {field.least}, at most {field.most}"
+    if field.unit:
+        return f"{field.unit}, from {field.least}"
+    kinds = {"flag": "True or False", "format": "a [format](counting.md)", "name": "a name"}
+    return kinds.get(field.kind) or " or ".join(f'`"{choice}"`' for choice in field.choices)
+
+
 LISTS: dict[str, Callable[[], str]] = {
     "model-types": model_types,
     "refused-types": refused_types,
@@ -226,6 +248,7 @@ LISTS: dict[str, Callable[[], str]] = {
     "accelerators": accelerators,
     "families": families,
     "assumed": assumed,
+    "fields": fields,
     "counts": counts,
     "beliefs": beliefs,
 }

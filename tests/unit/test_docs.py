@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -152,6 +152,14 @@ def test_every_field_of_a_question_is_explained():
     explained = ticked(page("python.md"))
     fields = {*rooflight.Workload.__struct_fields__, *rooflight.Deployment.__struct_fields__}
     assert not fields - explained
+
+
+def test_the_table_of_fields_is_made_from_theirs():
+    spec = importlib.util.spec_from_file_location("paste", DOCS / "paste.py")
+    paste = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(paste)
+
+    assert f"<!-- list: fields -->\n\n{paste.fields()}\n\n<!-- end -->" in page("python.md")
 
 
 def test_every_model_type_is_listed():

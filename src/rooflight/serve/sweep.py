@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rooflight.errors import BadInput, UnknownName, Named
+from rooflight.errors import BadInput, Named, UnknownName
 from rooflight.numeric import ceil
 from rooflight.scenario.definite import Scenario, context_tokens, scenario
 from rooflight.serve import phases
