@@ -150,13 +150,14 @@ def compare(
     from rooflight.answers.compare.inputs import axes_of, batch_of, check_mix, log_of
     from rooflight.answers.compare.report import compare as compared
     from rooflight.catalog.prices import prices_of
+    from rooflight.words.comparison import told
 
     axes, single = axes_of(fields)
     load, layout = asked(workload, deployment, single)
     check_mix(load, log is not None)
     names = [on] if isinstance(on, str | Accelerator) else list(on)
     devices = [_devices(name) for name in names]
-    return compared(
+    found = compared(
         _model(model),
         devices,
         axes,
@@ -167,6 +168,7 @@ def compare(
         workload=load,
         deployment=layout,
     )
+    return told(found)
 
 
 @_by_name

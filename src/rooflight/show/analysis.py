@@ -91,7 +91,7 @@ def _phase_table(phases: dict[str, Phase]) -> Table:
 def expected_cell(phase: Phase) -> str:
     """The expected time over its interval; empty where none is calibrated."""
     span = phase.time_s
-    if span.expected is None or span.low is None or span.high is None:
+    if span.low is None or span.high is None:
         return ""
     unit = numbers.seconds(span.expected).rpartition(" ")[2]
     low, high = (numbers.plain(value / to_base(1, unit)) for value in (span.low, span.high))
@@ -115,7 +115,7 @@ def _gap(phases: dict[str, Phase]) -> list[Block]:
         (cause, *(numbers.seconds(added[name][cause]) if cause in added[name] else "" for name in told))
         for cause in causes
     ]
-    rows_.append(("= expected", *(numbers.seconds(phase.time_s.expected or 0) for phase in told.values())))
+    rows_.append(("= expected", *(numbers.seconds(phase.time_s.expected) for phase in told.values())))
     return [
         Table(
             heads=("from the ceiling to what is expected", *told),
@@ -216,7 +216,7 @@ def _request_line(request: Request, load: dict[str, int | float | None]) -> str:
     return (
         f"A whole request ({load['isl']:,} tokens in, {load['osl']:,} out, {load['batch']:,} at a time): at best "
         f"{numbers.seconds(span.ceiling)}, roofline {numbers.seconds(span.roofline)}, expected {_told(span)}; "
-        f"prefill is {numbers.percent(prefill.expected or prefill.roofline)} of it."
+        f"prefill is {numbers.percent(prefill.expected)} of it."
     )
 
 
@@ -230,7 +230,7 @@ def _served_line(served: ServedBlock) -> str:
 
 
 def _told(span: Span, show: Callable[[float], str] = numbers.seconds) -> str:
-    return f"{show(span.expected or 0)} ({show(span.low or 0)} to {show(span.high or 0)})"
+    return f"{show(span.expected)} ({show(span.low or 0)} to {show(span.high or 0)})"
 
 
 def _roofline(analysis: Analysis, phases: dict[str, Phase], ascii_only: bool) -> list[Block]:

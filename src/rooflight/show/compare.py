@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from rooflight.answers.compare.sentence import tokens
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
 from rooflight.span import Span
 from rooflight.units import round_significant, to_base
 from rooflight.values.comparison import Compared, Comparison, Stretch
+from rooflight.words.comparison import tokens
 
 _PARTS = ("hardware", "memory", "prefill", "decode", "request", "equal_at")
 # What is won along the ratio, as text says it; the others are in the JSON.
@@ -84,7 +84,7 @@ def _time_table(comparison: Comparison, timed: Sequence[Compared]) -> Table:
 
 def interval(span: Span) -> str:
     """The expected time over its interval."""
-    if span.expected is None or span.low is None or span.high is None:
+    if span.low is None or span.high is None:
         return ""
     unit = numbers.seconds(span.expected).rpartition(" ")[2]
     low, high = (numbers.plain(value / to_base(1, unit)) for value in (span.low, span.high))

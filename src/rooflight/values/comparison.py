@@ -115,7 +115,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     kv_cache: str
     engine: str | None
     fits: bool
-    reason: str | None
+    reason: str | None = None
     batch: int | None
     hardware: Hardware | None
     memory: Fit | None

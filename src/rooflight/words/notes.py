@@ -176,6 +176,25 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "towers": lambda _: "text only: vision and audio towers are held in memory but not run",
     # value: (tokens, most); why: the model
     "beyond_the_model": _beyond_the_model,
+    # of a comparison
+    "machine_time": lambda _: (
+        "a request costs its prefill and its part of the decode steps it shares, one phase after the other"
+    ),
+    "largest_batch": lambda _: "batch: as many sequences as fit at the mean length, and always that many",
+    "joules": lambda _: (
+        "tokens per joule at TDP, the most that the accelerators draw; hosts and cooling are not counted"
+    ),
+    # value: a deployment, or several
+    "named_twice": lambda note: f"{note.value} was named twice: one row",
+    "baseline_without_times": lambda note: f"{note.value} has no times, so speed-ups are over {note.why}",
+    "no_price": lambda note: f"no price for {', '.join(note.value)}: left out where dollars decide",
+    "no_tdp": lambda note: f"no TDP is known for {', '.join(note.value)}: left out where joules decide",
+    # value: tokens, and the most the model was made for
+    "longest_request": lambda note: (
+        f"the longest request, {note.value[0]:,} tokens, exceeds the {note.value[1]:,} that the model was made for"
+    ),
+    # value: tokens; why: deployments
+    "longest_alone": lambda note: f"the longest request, {note.value:,} tokens, does not fit even alone on {note.why}",
     # value: a swept field; why: the phase
     "idle_axis": lambda note: f"{note.why} does not depend on {note.value.replace('_', '-')}: its rows repeat",
     # value: (devices, those one link joins); why: the link

@@ -17,9 +17,9 @@ from rooflight.values.analysis import MemoryBlock
 from rooflight.values.deployment import Deployment
 from rooflight.values.mix import Mix
 from rooflight.values.model import Model
+from rooflight.values.note import Note
 from rooflight.values.question import swept
 from rooflight.values.workload import Workload
-from rooflight.words.analysis import too_big
 
 # Fields of Deployment that may have several values: each is a deployment of its own.
 AXES = swept("deployments", "rows")
@@ -30,9 +30,10 @@ Devices = tuple[Accelerator, int | None]
 
 
 class Contender(msgspec.Struct, frozen=True, kw_only=True):
-    """A deployment of the comparison. scenario None: a fact is missing; reason: why it has no times.
+    """A deployment of the comparison.
 
-    scenario        with its own batch and the lengths of the mean request in a batch
+    scenario        with its own batch and the lengths of the mean request in a batch; None: a fact is missing, which
+                    `error` names
     price_usd_per_hour      of all devices; None where no price was given
     """
 
@@ -41,7 +42,6 @@ class Contender(msgspec.Struct, frozen=True, kw_only=True):
     deployment: Deployment
     scenario: Scenario | None
     held: MemoryBlock | None
-    reason: str | None
     price_usd_per_hour: float | None
     label: str = ""
     error: MissingFact | None = None
@@ -49,7 +49,7 @@ class Contender(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def answers(self) -> bool:
         """Whether it has times: it fits, or is to be computed anyway."""
-        return self.scenario is not None and (self.reason is None or self.deployment.ignore_capacity)
+        return self.held is not None and (self.held.fits or self.deployment.ignore_capacity)
 
     def key(self) -> tuple[object, ...]:
         """Equal for two that are the same deployment."""
@@ -66,7 +66,7 @@ def contenders(
     workload: Workload,
     deployment: Deployment,
     prices: Mapping[str, float],
-) -> tuple[list[Contender], list[str]]:
+) -> tuple[list[Contender], list[Note]]:
     """Every deployment once, labelled, and what was odd. batch None: each at the largest that fits.
 
     Raises BadInput for a layout that cannot be, MissingFact where a fact is missing for all of them.
@@ -82,12 +82,12 @@ def contenders(
         workload, batch=1 if batch is None else batch, isl=max(mix.batch_isl, 1), osl=max(mix.batch_osl, 1)
     )
     found: dict[tuple[object, ...], Contender] = {}
-    notes: list[str] = []
+    notes: list[Note] = []
     for card, count in devices:
         for layout in layouts:
             one = _contender(model, card, count, filled(layout, count, axes), load, batch is None, prices)
             if one.key() in found:
-                notes.append(f"{_counted(one)} was named twice: one row")
+                notes.append(Note(key="named_twice", value=_counted(one)))
             found.setdefault(one.key(), one)
     rows = _labelled(list(found.values()), [name for name in AXES if name in axes])
     if all(one.error is not None for one in rows) and rows[0].error is not None:
@@ -115,7 +115,7 @@ def _contender(
         held = memory(sc)
     except MissingFact as missing:
         return Contender(
-            card=card, count=said, deployment=deployment, scenario=None, held=None, reason=missing.what,
+            card=card, count=said, deployment=deployment, scenario=None, held=None,
             price_usd_per_hour=_price(prices, card, said), error=missing,
         )  # fmt: skip
     return Contender(
@@ -124,7 +124,6 @@ def _contender(
         deployment=deployment,
         scenario=sc,
         held=held,
-        reason=None if held.fits else too_big(sc, held),
         price_usd_per_hour=_price(prices, card, sc.layout.devices),
     )
 

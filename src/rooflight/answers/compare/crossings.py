@@ -30,7 +30,7 @@ Array = np.ndarray[Any, Any]
 Named = tuple[Contender, Scenario]
 
 
-class Found(msgspec.Struct, frozen=True):
+class Crossed(msgspec.Struct, frozen=True):
     """What was found; nothing where no deployment has times, or a request is too short to be cut."""
 
     stretches: tuple[Stretch, ...] = ()
@@ -54,11 +54,11 @@ def weight(one: Contender, objective: str) -> float | None:
     return weights[objective]
 
 
-def found_crossings(rows: Sequence[Named], mix: Mix) -> Found:
+def found_crossings(rows: Sequence[Named], mix: Mix) -> Crossed:
     """Winners along the ratio, at the mix's mean total tokens, for every objective all of whose numbers are known."""
     tokens = mix.isl + mix.osl
     if not rows or tokens < 2:
-        return Found()
+        return Crossed()
     own = 1.0 if mix.ratio is None else max(mix.ratio, 1 / mix.ratio)
     most = min(max(RANGE, 2 * own), tokens - 1)
     logs = np.linspace(-np.log(most), np.log(most), POINTS)
@@ -76,7 +76,7 @@ def found_crossings(rows: Sequence[Named], mix: Mix) -> Found:
             stretches += some
             crossings += more
     isl = formulas.input_tokens(tokens, np.exp(logs))
-    return Found(
+    return Crossed(
         tuple(stretches),
         tuple(crossings),
         Curves(

@@ -66,7 +66,6 @@ def compared_of(one: Contender, timed: Timed | None, baseline: Timed | None, mix
         kv_cache=sc.numbers.kv if sc else (one.deployment.kv_cache or "bf16"),
         engine=one.deployment.engine,
         fits=held is not None and held.fits,
-        reason=one.reason,
         batch=int(timed.sc.workload.batch) if timed else None,
         hardware=_hardware(timed, baseline) if timed and baseline else None,
         memory=memory,

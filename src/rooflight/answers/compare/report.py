@@ -2,27 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from rooflight.answers.compare.contenders import Contender, Devices, contenders
-from rooflight.answers.compare.crossings import equal_at, found_crossings, weight
+from rooflight.answers.compare.crossings import Crossed, equal_at, found_crossings
 from rooflight.answers.compare.outcome import Timed, compared_of
-from rooflight.answers.compare.sentence import Ranked, sentence
+from rooflight.answers.compare.ranking import Ranked, ranking
 from rooflight.errors import BadInput, Named, UnknownName
 from rooflight.ingest.log import Log
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import mix as mixes
 from rooflight.serve.memory import max_batch, room
 from rooflight.serve.metrics import bends
-from rooflight.values.comparison import OBJECTIVES, Compared, Comparison
+from rooflight.values.comparison import OBJECTIVES, Compared
 from rooflight.values.deployment import Deployment
 from rooflight.values.mix import Lengths, Mix, Requests
 from rooflight.values.model import Model
+from rooflight.values.note import Note
 from rooflight.values.workload import Workload
-from rooflight.words.notes import worded
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """A comparison in numbers; words.comparison makes the documented answer of it.
+
+    rows, compared  the deployments, as they were tried and as the answer has them, in the same order
+    ranked          those with times, the best first
+    largest         whether each was taken at the largest batch that fits
+    """
+
+    model: Model
+    objective: str
+    mix: Mix
+    rows: tuple[Contender, ...]
+    compared: tuple[Compared, ...]
+    ranked: tuple[Ranked, ...]
+    baseline: str | None
+    crossed: Crossed
+    largest: bool
+    assumptions: tuple[Note, ...]
+    warnings: tuple[Note, ...]
 
 
 def compare(
@@ -36,7 +57,7 @@ def compare(
     prices: Mapping[str, float],
     workload: Workload,
     deployment: Deployment,
-) -> Comparison:
+) -> Found:
     """The comparison of all deployments. batch None: each at the largest that fits.
 
     Raises BadInput for an objective that cannot be judged or a layout that cannot be, MissingFact where a fact is
@@ -61,21 +82,22 @@ def compare(
         )
         for one in rows
     )
-    ranked = ranking(compared, timed, objective)
-    winner = ranked[0].one if ranked else None
-    return Comparison(
-        answer=sentence(model.id, rows, compared, ranked, mix, objective, largest=batch is None),
-        model=model.id,
+    return Found(
+        model=model,
         objective=objective,
         mix=mix,
-        baseline=baseline.one.label if baseline else None,
-        winner=winner.label if winner else None,
+        rows=tuple(rows),
         compared=compared,
-        stretches=crossed.stretches,
-        crossings=crossed.crossings,
-        curves=crossed.curves,
-        assumptions=_assumptions(rows, log, batch),
-        warnings=tuple(dict.fromkeys([*notes, *(log.notes if log else ()), *_warnings(rows, mix, baseline, prices)])),
+        ranked=tuple(ranking(compared, timed, objective)),
+        baseline=baseline.one.label if baseline else None,
+        crossed=crossed,
+        largest=batch is None,
+        assumptions=tuple(_assumptions(rows, log, batch)),
+        warnings=(
+            *notes,
+            *(Note(key="file", value=text) for text in (log.notes if log else ())),
+            *_warnings(rows, mix, baseline, prices),
+        ),
     )
 
 
@@ -95,21 +117,6 @@ def _timed(rows: Sequence[Contender], requests: Requests, mix: Mix) -> dict[str,
             prefill, decode = (of(one.scenario, lengths) for of in (mixes.prefill_part, mixes.decode_part))
             timed[one.label] = Timed(one=one, sc=one.scenario, prefill=prefill, decode=decode)
     return timed
-
-
-def ranking(compared: Sequence[Compared], timed: Mapping[str, Timed], objective: str) -> list[Ranked]:
-    """Those with times by what they give of the objective as expected, the most first, of equals the first named.
-
-    Requests stand in for output tokens, so that a mix without output is ranked too.
-    """
-    known = []
-    for one in compared:
-        found = timed.get(one.label)
-        factor = weight(found.one, objective) if found else None
-        if found is not None and factor is not None:
-            expected, ceiling = (1 / (factor * found.seconds(basis)) for basis in ("expected", "ceiling"))
-            known.append(Ranked(expected, ceiling, one))
-    return sorted(known, key=lambda place: -place.expected)
 
 
 def _check_objective(objective: str, prices: Mapping[str, float], rows: Sequence[Contender]) -> None:
@@ -136,41 +143,41 @@ def _check_objective(objective: str, prices: Mapping[str, float], rows: Sequence
         )  # fmt: skip
 
 
-def _assumptions(rows: Sequence[Contender], log: Log | None, batch: int | None) -> tuple[str, ...]:
-    """Of all scenarios, each once; what the mix, the batch or a swept option replaces is not assumed."""
-    said = (note for one in rows if one.scenario is not None for note in one.scenario.assumptions)
-    gone = ["context"]
-    gone += ["isl", "osl"] if log is not None else []
-    gone += ["batch"] if batch is None else []
-    own = ["a request costs its prefill and its part of the decode steps it shares, one phase after the other"]
+def _assumptions(rows: Sequence[Contender], log: Log | None, batch: int | None) -> Iterator[Note]:
+    """Of all scenarios; what the mix, the batch or a swept option replaces is not assumed."""
+    yield Note(key="machine_time")
     if log is not None:
-        own.append(log.taken)
+        yield Note(key="file", value=log.taken)
     if batch is None:
-        own.append("batch: as many sequences as fit at the mean length, and always that many")
-    if any(one.scenario is not None and one.scenario.accelerator.tdp_w for one in rows):
-        own.append("tokens per joule at TDP, the most that the accelerators draw; hosts and cooling are not counted")
-    return (*own, *worded(note for note in said if note.key not in gone))
+        yield Note(key="largest_batch")
+    known = [one.scenario for one in rows if one.scenario is not None]
+    if any(sc.accelerator.tdp_w for sc in known):
+        yield Note(key="joules")
+    gone = {"context"} | ({"isl", "osl"} if log is not None else set()) | ({"batch"} if batch is None else set())
+    yield from (note for sc in known for note in sc.assumptions if note.key not in gone)
 
 
 def _warnings(
     rows: Sequence[Contender], mix: Mix, baseline: Timed | None, prices: Mapping[str, float]
-) -> list[str]:  # fmt: skip
-    said = [*worded(note for one in rows if one.scenario is not None for note in one.scenario.warnings)]
+) -> Iterator[Note]:
+    known = [(one, one.scenario) for one in rows if one.scenario is not None]
+    yield from (note for _, sc in known for note in sc.warnings)
     if baseline is not None and rows[0].label != baseline.one.label:
-        said.append(f"{rows[0].label} has no times, so speed-ups are over {baseline.one.label}")
-    if prices:
-        bare = [one.label for one in rows if one.price_usd_per_hour is None]
-        said += [f"no price for {', '.join(bare)}: left out where dollars decide"] if bare else []
-    powerless = [one.label for one in rows if one.scenario is not None and one.scenario.accelerator.tdp_w is None]
-    said += [f"no TDP is known for {', '.join(powerless)}: left out where joules decide"] if powerless else []
-    timed = [one for one in rows if one.answers and one.scenario is not None and mix.requests > 1]
-    small = [one.label for one in timed if one.scenario is not None and not holds(one.scenario, mix.longest)]
-    most = next((one.scenario.model.max_context for one in rows if one.scenario is not None), None)
-    if mix.requests > 1 and most is not None and mix.longest > most:
-        said.append(f"the longest request, {mix.longest:,} tokens, exceeds the {most:,} that the model was made for")
+        yield Note(key="baseline_without_times", value=rows[0].label, why=baseline.one.label)
+    bare = tuple(one.label for one in rows if one.price_usd_per_hour is None)
+    if prices and bare:
+        yield Note(key="no_price", value=bare)
+    powerless = tuple(one.label for one, sc in known if sc.accelerator.tdp_w is None)
+    if powerless:
+        yield Note(key="no_tdp", value=powerless)
+    if mix.requests == 1 or not known:
+        return
+    most = known[0][1].model.max_context
+    if most is not None and mix.longest > most:
+        yield Note(key="longest_request", value=(mix.longest, most))
+    small = tuple(one.label for one, sc in known if one.answers and not holds(sc, mix.longest))
     if small:
-        said.append(f"the longest request, {mix.longest:,} tokens, does not fit even alone on {', '.join(small)}")
-    return said
+        yield Note(key="longest_alone", value=mix.longest, why=", ".join(small))
 
 
 def holds(sc: Scenario, tokens: int) -> bool:

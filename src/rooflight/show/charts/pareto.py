@@ -28,7 +28,7 @@ def rows(sweep: Sweep, *, ignore_capacity: bool = False, look: Look = STANDARD) 
     for number, line in enumerate(told.lines, 1):
         for row in line.points:
             user, whole = row.tokens_per_s_per_user, row.tokens_per_s
-            fast, much = user.expected or user.roofline, whole.expected or whole.roofline
+            fast, much = user.expected, whole.expected
             if fast is not None and much is not None:
                 points.append(
                     {

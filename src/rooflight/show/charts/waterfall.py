@@ -31,7 +31,7 @@ def rows(analysis: Analysis, phase: str = "decode", look: Look = STANDARD) -> Da
         steps.append(_step(len(steps), step.name, start, start + step.seconds, step.seconds))
         start += step.seconds
     span = told.time_s
-    whole = span.expected or span.roofline
+    whole = span.expected
     steps.append(_step(len(steps), "= expected" if span.expected else "= roofline", 0.0, whole, whole))
     found = (
         [] if span.low is None or span.high is None else [{"row": len(steps) - 1, "low": span.low, "high": span.high}]
@@ -63,7 +63,7 @@ def _title(analysis: Analysis, phase: str) -> str:
     if told is None:
         return analysis.answer
     span = told.time_s
-    whole = span.expected or span.roofline
+    whole = span.expected
     causes = [step for step in told.waterfall if step.name != "ceiling"]
     most = max(causes, key=lambda step: step.seconds, default=None)
     largest = f"; the largest part between is {most.name}, {numbers.seconds(most.seconds)}" if most else ""

@@ -1,16 +1,19 @@
-"""The one sentence of a comparison: which deployment for this mix, and which rate decides."""
+"""A comparison in words: which deployment for this mix, and which rate decides."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from rooflight.answers.compare.contenders import Contender
-from rooflight.catalog.calibration import calibration
+from rooflight.answers.compare.ranking import Ranked
+from rooflight.answers.compare.report import Found
 from rooflight.units import round_significant, scaled
-from rooflight.values.comparison import OBJECTIVES, Compared
+from rooflight.values.comparison import OBJECTIVES, Compared, Comparison
 from rooflight.values.mix import Mix
-from rooflight.words.analysis import does_not_fit
+from rooflight.words.analysis import does_not_fit, too_big
+from rooflight.words.notes import worded
 
 _BEST = {
     "throughput": "serves {model} fastest",
@@ -27,32 +30,50 @@ _MATTERS = 1.02
 _SHORT = 10
 
 
-class Ranked(NamedTuple):
-    """A deployment with how much of the objective it gives, as expected and at its ceilings."""
+def told(found: Found) -> Comparison:
+    """The documented answer to a comparison."""
+    return Comparison(
+        answer=_sentence(found),
+        model=found.model.id,
+        objective=found.objective,
+        mix=found.mix,
+        baseline=found.baseline,
+        winner=found.ranked[0].one.label if found.ranked else None,
+        compared=tuple(
+            msgspec.structs.replace(one, reason=_reason(row))
+            for one, row in zip(found.compared, found.rows, strict=True)
+        ),
+        stretches=found.crossed.stretches,
+        crossings=found.crossed.crossings,
+        curves=found.crossed.curves,
+        assumptions=worded(found.assumptions),
+        warnings=worded(found.warnings),
+    )
 
-    expected: float
-    ceiling: float
-    one: Compared
+
+def _reason(row: Contender) -> str | None:
+    """Why a deployment has no times; None where it fits."""
+    if row.scenario is None or row.held is None:
+        return row.error.what if row.error else None
+    return None if row.held.fits else too_big(row.scenario, row.held)
 
 
-def sentence(
-    model: str, rows: Sequence[Contender], compared: Sequence[Compared], ranked: Sequence[Ranked],
-    mix: Mix, objective: str, *, largest: bool,
-) -> str:  # fmt: skip
-    """Who wins by how much and why; or that nothing fits. `ranked`: those with times, the best first."""
+def _sentence(found: Found) -> str:
+    """Who wins by how much and why; or that nothing fits."""
+    ranked, compared, objective = found.ranked, found.compared, found.objective
     if not ranked:
-        return _none(model, rows, compared, objective)
+        return _none(found)
     winner = ranked[0].one
-    what = f"For {asked(mix)}{_batch(winner, largest)}, {winner.label} {_BEST[objective].format(model=model)}"
+    best = _BEST[objective].format(model=found.model.id)
+    what = f"For {asked(found.mix)}{_batch(winner, found.largest)}, {winner.label} {best}"
     if len(ranked) == 1:
-        return f"{what}: {_alone(compared, objective)}; {_dominant(winner)}{_inferred(winner, rows)}."
+        return f"{what}: {_alone(compared, objective)}; {_dominant(winner)}{_inferred(winner, found.rows)}."
     other = _other(ranked, compared)
     gain = round_significant(ranked[0].expected / other.expected)
     second = other.one
-    ceilings = _at_the_ceilings(ranked, winner)
     over = f"{gain} times {second.label}" if gain != "1" else f"though {second.label} is as good"
-    why = _why(winner, second, objective)
-    return f"{what}, {over} as expected: {why}{ceilings}{_inferred(winner, rows)}."
+    why = f"{_why(winner, second, objective)}{_at_the_ceilings(ranked, winner)}{_inferred(winner, found.rows)}"
+    return f"{what}, {over} as expected: {why}."
 
 
 def asked(mix: Mix) -> str:
@@ -89,19 +110,19 @@ def _alone(compared: Sequence[Compared], objective: str) -> str:
 def _inferred(winner: Compared, rows: Sequence[Contender]) -> str:
     """Where nothing was measured on the winner's family, whose measurements its expected times come from."""
     one = next(row for row in rows if row.label == winner.label)
-    parent = calibration(one.card.family).inherits
+    parent = one.scenario.fits.inherits if one.scenario else ""
     return f"; what is expected of {one.card.family} is inferred from {parent}" if parent else ""
 
 
-def _none(model: str, rows: Sequence[Contender], compared: Sequence[Compared], objective: str) -> str:
-    if any(one.request is not None for one in compared):
+def _none(found: Found) -> str:
+    rows, objective = found.rows, found.objective
+    if any(one.request is not None for one in found.compared):
         return f"Nothing that fits has a {_UNKNOWN[objective]}, so nothing can be said of {OBJECTIVES[objective]}."
-    told = next((one for one in rows if one.scenario is not None and one.held is not None), None)
-    if told is None or told.scenario is None or told.held is None:
-        return f"{model} fits on none of the {len(rows)} deployments compared."
-    if len(rows) == 1:
-        return does_not_fit(told.scenario, told.held)
-    return f"None of the {len(rows)} deployments holds it: {does_not_fit(told.scenario, told.held)}"
+    held = ((one.scenario, one.held) for one in rows)
+    why = next((does_not_fit(sc, memory) for sc, memory in held if sc is not None and memory is not None), None)
+    if why is None:
+        return f"{found.model.id} fits on none of the {len(rows)} deployments compared."
+    return why if len(rows) == 1 else f"None of the {len(rows)} deployments holds it: {why}"
 
 
 def _dominant(one: Compared) -> str:
@@ -118,7 +139,7 @@ def _why(winner: Compared, other: Compared, objective: str) -> str:
     """The phase in which most of the time is saved, what binds it, and the numbers that differ there."""
     phases = {"prefill": (winner.prefill, other.prefill), "decode": (winner.decode, other.decode)}
     saved = {
-        name: (theirs.time_s.expected or 0) - (ours.time_s.expected or 0)
+        name: theirs.time_s.expected - ours.time_s.expected
         for name, (ours, theirs) in phases.items()
         if ours is not None and theirs is not None
     }
