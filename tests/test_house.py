@@ -6,7 +6,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
@@ -69,6 +69,54 @@ def test_answers_do_not_lean_on_each_other():
     ]
 
     assert not leaning, "\n".join(leaning)
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Not even inside a function, or for types alone: a module can be read after those it names."""
+    names = {module_of(path): path for path in FILES}
+    asks = {name: set(imported(path, names.keys())) - {name} for name, path in names.items()}
+    asks.pop("rooflight")  # its names are loaded when asked for
+    while leaves := [name for name, others in asks.items() if not others & asks.keys()]:
+        for name in leaves:
+            del asks[name]
+
+    assert not asks
+
+
+def module_of(path: Path) -> str:
+    """The dotted name of a file."""
+    return ".".join(path.relative_to(SRC.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imported(path: Path, names: Collection[str]) -> Iterator[str]:
+    """Modules among `names` that a file imports anywhere."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            parts = {f"{node.module}.{alias.name}" for alias in node.names}
+            yield from parts & set(names) or {node.module} & set(names)
+        elif isinstance(node, ast.Import):
+            yield from {alias.name for alias in node.names} & set(names)
+
+
+def test_every_public_name_stays_what_it_is():
+    """Importing every module replaces no public function by a module of its name: each is called for twice."""
+    code = """
+import importlib, pkgutil, types
+import rooflight
+for one in pkgutil.walk_packages(rooflight.__path__, "rooflight."):
+    if not one.name.endswith("__main__"):
+        importlib.import_module(one.name)
+for name in rooflight.__all__ * 2:
+    assert not isinstance(getattr(rooflight, name), types.ModuleType), name
+for _ in range(2):
+    card, model = rooflight.accelerator("h100"), rooflight.model("llama-3.1-8b")
+    assert rooflight.analyze(model, card).answer
+    assert rooflight.sweep(model, card, {"batch": [1, 2]}).points == 2
+    assert rooflight.compare(model, [card]).answer
+    assert rooflight.moves(model, card).answer
+    assert rooflight.check({"model": model.id, "accelerator": card.id, "metric": "tpot_ms", "value": 9}).answer
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_every_room_has_a_rank():

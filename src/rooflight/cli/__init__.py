@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-INTERRUPTED = 130  # 128 + SIGINT
-TERMINATED = 143  # 128 + SIGTERM
+from rooflight.cli.status import INTERRUPTED, TERMINATED
 
 
 def main() -> int:
@@ -18,7 +17,7 @@ def main() -> int:
         from rooflight.cli.app import app
         from rooflight.cli.failures import run
 
-        return run(app)
+        return run(app.run_plain)
     except KeyboardInterrupt:
         return INTERRUPTED
 

@@ -93,7 +93,7 @@ class LazyGroup(click.Group):
         """Run and exit; every error is said in the same shape (cli.failures)."""
         from rooflight.cli.failures import run
 
-        sys.exit(run(self, args))
+        sys.exit(run(self.run_plain, args))
 
     def run_plain(self, args: list[str]) -> Any:
         """What the command returns, with every exception let through (click's own main would end some of them)."""

@@ -7,30 +7,25 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from rooflight.cli import INTERRUPTED
+from rooflight.cli.status import BROKEN_PIPE, BUG, INTERRUPTED
 from rooflight.errors import BadInput, RooflightError
 
-if TYPE_CHECKING:
-    from rooflight.cli.app import LazyGroup
-
-BROKEN_PIPE = 141  # 128 + SIGPIPE
-BUG = 70  # sysexits.h: internal software error
 _WRITE_ERRORS = (errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT, errno.EBADF)
 TRACEBACK_VARIABLE = "ROOFLIGHT_TRACEBACK"
 
 
-def run(app: LazyGroup, args: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit status; errors go to stderr, as JSON where --json was asked."""
+def run(command: Callable[[list[str]], Any], args: Sequence[str] | None = None) -> int:
+    """Run `command` on the words and return the exit status; errors go to stderr, as JSON where --json was asked."""
     words = list(sys.argv[1:] if args is None else args)
     _survive_odd_text()
     try:
-        status = app.run_plain(words)
+        status = command(words)
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except RooflightError as error:

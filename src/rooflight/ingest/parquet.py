@@ -6,7 +6,7 @@ import io
 from typing import Any
 
 from rooflight.errors import BadConfig, MissingExtra
-from rooflight.ingest.log import WANT, Columns, Log, Rows, chosen
+from rooflight.ingest.requests import WANT, Columns, Log, Rows, chosen
 
 _ROWS_AT_ONCE = 65_536
 

@@ -31,7 +31,7 @@ def served(monkeypatch):
 
 
 def run(*words):
-    return failures.run(app, ["studio", *words])
+    return failures.run(app.run_plain, ["studio", *words])
 
 
 def test_it_listens_on_this_machine_alone(served):

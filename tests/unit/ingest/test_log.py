@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rooflight.errors import BadConfig, BadInput, MissingExtra
-from rooflight.ingest import log as logs
+from rooflight.ingest import requests as logs
 from rooflight.ingest.log import read_log
 
 

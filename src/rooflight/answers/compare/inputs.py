@@ -8,7 +8,8 @@ from typing import Any
 
 from rooflight.answers.compare.contenders import AXES
 from rooflight.errors import BadInput, Named
-from rooflight.ingest.log import Log, read_log
+from rooflight.ingest.log import read_log
+from rooflight.ingest.requests import Log
 from rooflight.values.workload import Workload
 
 

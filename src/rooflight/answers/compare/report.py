@@ -12,7 +12,7 @@ from rooflight.answers.compare.crossings import Crossed, equal_at, found_crossin
 from rooflight.answers.compare.outcome import Timed, compared_of
 from rooflight.answers.compare.ranking import Ranked, ranking
 from rooflight.errors import BadInput, Named, UnknownName
-from rooflight.ingest.log import Log
+from rooflight.ingest.requests import Log
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import mix as mixes
 from rooflight.serve.memory import max_batch, room
