@@ -115,7 +115,7 @@ def model_types() -> str:
     modules: dict[str, list[str]] = {}
     for name, module in FAMILIES.items():
         modules.setdefault(module, []).append(name)
-    lines = [f"{len(FAMILIES)} types, by the module of `catalog/config/` that reads them:", ""]
+    lines = [f"{len(FAMILIES)} types, by the model line whose module in `catalog/config/` reads them:", ""]
     lines += [f"- {module}: {_words(sorted(names))}" for module, names in modules.items()]
     spelled = [f"`{name}` as `{known}`" for name, known in sorted(ALIASES.items())]
     return "\n".join([*lines, "", f"Other spellings: {', '.join(spelled)}."])

@@ -1,4 +1,4 @@
-"""Unusual architectures and towers against transformers on the meta device (oracle.csv): parameters, caches, states.
+"""Texts and towers against transformers on the meta device (oracle.csv): parameters, caches, states.
 
 Where the oracle and the plan differ, the reason stands beside the difference.
 """
@@ -12,10 +12,11 @@ import pytest
 
 from conformance.conftest import DATA
 from rooflight.catalog.config import read_model
-from rooflight.catalog.config.registry import FAMILIES, TOWER_FAMILIES
 from rooflight.work import count
 
-MODULES = {"linear_attention", "mamba", "convolution", "gemma_shared", "windows", "compressed", "wrapped"}
+REFUSED = {"bert", "bart", "whisper"}
+# transformers caches Falcon's K/V heads once a query head (test_oracle_parameters.py has the difference)
+CACHED_OTHERWISE = {"falcon"}
 
 # The oracle read this flat file as a nested one and took the class defaults: 128815 rows, where the file says 128896.
 MORE_ROWS = {"stepfun-ai__Step-3.7-Flash.json": 2 * (128896 - 128815) * 4096}
@@ -28,13 +29,7 @@ def rows() -> list[dict[str, str]]:
         return []
     with (DATA / "oracle.csv").open(newline="") as file:
         found = [row for row in csv.DictReader(file) if row["params_total"]]
-    return [row for row in found if ours(row["model_type"].lower())]
-
-
-def ours(model_type: str) -> bool:
-    text = model_type if model_type in FAMILIES else f"{model_type}_text"
-    # sglang's spelling of DeepSeek-V4
-    return FAMILIES.get(text) in MODULES or model_type in TOWER_FAMILIES or model_type == "deepseek_ref"
+    return [row for row in found if row["model_type"] not in REFUSED]
 
 
 def path_of(data: Path, name: str) -> Path:
@@ -54,7 +49,9 @@ def test_counts_equal_the_oracle(row, data):
     assert count.active_parameters(model) + towers - more == int(row["params_active"])
 
 
-CACHED = [row for row in rows() if row["kv_bytes_per_token_bf16_full_layers"]]
+CACHED = [
+    row for row in rows() if row["kv_bytes_per_token_bf16_full_layers"] and row["model_type"] not in CACHED_OTHERWISE
+]
 
 
 @pytest.mark.parametrize("row", CACHED, ids=lambda row: row["config"].removesuffix(".json"))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
 from rooflight.catalog.config import model_from_dict
-from rooflight.catalog.config.registry import FAMILIES, reader_of
 from rooflight.errors import BadConfig, UnknownName
 from rooflight.values.model import Model
 from rooflight.work import count
@@ -52,9 +53,21 @@ def test_a_plain_decoder_is_read_without_remarks():
     assert count.parameters(model) == 2 * 100 * 64 + 2 * (64 * 128 + 64 * 64 + 3 * 64 * 96 + 2 * 64) + 64
 
 
-@pytest.mark.parametrize("model_type", sorted(FAMILIES))
-def test_every_listed_type_has_a_reader(model_type):
-    assert reader_of(model_type) is not None
+REGISTERED = """
+from importlib import import_module
+from rooflight.catalog.config.registry import FAMILIES, READERS, TOWER_FAMILIES, TOWERS
+
+for line in sorted({*FAMILIES.values(), *TOWER_FAMILIES.values()}):
+    import_module(f"rooflight.catalog.config.{line}")
+    for known, table in ((READERS, FAMILIES), (TOWERS, TOWER_FAMILIES)):
+        assert known.keys() == {name for name, of in table.items() if of == line}, line
+        known.clear()
+"""
+
+
+def test_each_line_reads_the_types_of_its_row_and_no_others():
+    """The table decides which module is imported, so it must say what each one registers (in a fresh process)."""
+    subprocess.run([sys.executable, "-c", REGISTERED], check=True)
 
 
 @pytest.mark.parametrize(

@@ -19,20 +19,45 @@ class Config:
     """One JSON object of a config file, with where it stands in it ("text_config" ...).
 
     `notes` (what was assumed), `warnings` and `left_out` (sizes the file is silent about, by object) are shared between
-    an object and its sections.
+    an object and its sections. `spelled` says which key of the file stands under a usual one (renamed()).
     """
 
     def __init__(self, data: Mapping[str, Any], *, origin: str, path: str = "", parent: Config | None = None) -> None:
         self.data = data
         self.origin = origin
         self.path = path
+        self.spelled: dict[str, str] = {}
         self.notes: list[str] = parent.notes if parent else []
         self.warnings: list[str] = parent.warnings if parent else []
         self.left_out: dict[str, dict[str, Any]] = parent.left_out if parent else {}
 
     def at(self, key: str) -> str:
         """Where a key stands, for an error: `config.json: text_config.hidden_size`."""
-        return f"{self.origin}: {self.path}{key}"
+        return f"{self.origin}: {self.path}{self.spelled.get(key, key)}"
+
+    def replaced(self, data: Mapping[str, Any]) -> Config:
+        """The same object of the file with other content."""
+        return Config(data, origin=self.origin, path=self.path, parent=self)
+
+    def renamed(
+        self, names: Mapping[str, str] | None = None, *, fixed: Mapping[str, Any] | None = None, **silent: Any
+    ) -> Config:
+        """The same object under the usual keys; errors still name those of the file.
+
+        names     usual key -> keys of the file that mean it, tried in order, with blanks between
+        fixed     replaces what the file says
+        silent    fills in where the file says nothing
+        """
+        data, spelled = dict(self.data), dict(self.spelled)
+        for usual, others in (names or {}).items():
+            found = next((other for other in others.split() if self.has(other)), None)
+            if found is not None:
+                data[usual], spelled[usual] = self.data[found], found
+        data.update((key, value) for key, value in silent.items() if data.get(key) is None)
+        data.update(fixed or {})
+        result = self.replaced(data)
+        result.spelled = spelled
+        return result
 
     def raw(self, *keys: str) -> Any:
         """The first of `keys` that is present and not null, else None."""
@@ -71,6 +96,44 @@ class Config:
         if not at_least <= value <= most:
             raise self.bad(key, value, f"a whole number from {at_least} to {most:,}")
         return value
+
+    @property
+    def hidden(self) -> int:
+        """The width of the model. Raises BadConfig."""
+        width: int = self.integer("hidden_size")
+        return width
+
+    @property
+    def layers(self) -> int:
+        """How many layers there are. Raises BadConfig."""
+        count: int = self.integer("num_hidden_layers")
+        return count
+
+    def assumed(self, *keys: str, default: int) -> int:
+        """As integer(), with a note of its own where the default of the architecture is taken."""
+        if not self.has(*keys):
+            self.assume(f"{self.path}{keys[0]} is not given: {default}, the default of the architecture")
+            return default
+        number: int = self.integer(*keys)
+        return number
+
+    def uniform(self, *keys: str, **how: Any) -> int:
+        """As integer(); a list of one and the same number a layer is read as that number."""
+        key, value = self._found(keys)
+        cfg = self
+        if isinstance(value, list):
+            numbers = self.items(key, length=self.layers)
+            if numbers and all(type(entry) is int and entry == numbers[0] for entry in numbers):
+                cfg = self.replaced({key: numbers[0]})
+        number: int = cfg.integer(*keys, **how)
+        return number
+
+    def scaled(self, key: str, size: int, default: float) -> int:
+        """`size` times the factor a key gives, rounded down. Raises BadConfig where nothing is left."""
+        result = int(self.number(key, default=default) * size)
+        if result < 1:
+            raise self.bad(key, self.raw(key), "a positive factor")
+        return result
 
     def optional(self, *keys: str, at_least: int = 1) -> int | None:
         """As integer(), None where absent."""

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from rooflight.catalog.config.parts import stacked
 from rooflight.catalog.config.patterns import Patterns
 from rooflight.catalog.config.plan import Plan
 from rooflight.catalog.config.registry import Text
+from rooflight.catalog.config.vocabulary import stacked
 from rooflight.values.model import Experts, Layer, Linear, Recurrent
 
 # Our name of a matrix -> what checkpoints call the modules it stands for.

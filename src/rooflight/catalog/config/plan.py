@@ -11,6 +11,7 @@ from rooflight.catalog.config import expressions
 from rooflight.catalog.config.fields import Config
 from rooflight.errors import Named, UnknownName
 
+SECTIONS = ("quantization_config", "compression_config")
 EXCLUSION_KEYS = (
     "modules_to_not_convert",
     "ignore",

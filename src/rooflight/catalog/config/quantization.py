@@ -13,7 +13,7 @@ import msgspec
 
 from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.packed import METHODS, compressed_tensors, hqq, packed
-from rooflight.catalog.config.plan import Plan, exclusions, group_of, inner, is_readable, unknown
+from rooflight.catalog.config.plan import SECTIONS, Plan, exclusions, group_of, inner, is_readable, unknown
 
 # ModelOpt's quant_algo -> storage format
 _ALGORITHMS = {
@@ -60,7 +60,7 @@ def plan_of(outer: Config, cfg: Config, sidecar: Mapping[str, Any] | None) -> Pl
     beside = _sidecar(outer, sidecar)
     section = None
     for config in (outer, cfg):
-        section = section or config.section("quantization_config", "compression_config")
+        section = section or config.section(*SECTIONS)
     if section is None or not section.data:
         section = beside
     plan = _read(section) if section is not None else None

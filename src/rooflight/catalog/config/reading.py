@@ -10,11 +10,10 @@ import msgspec
 
 from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.names import canonical_type, first_architecture, refuse_other_shapes, unknown_type
-from rooflight.catalog.config.parts import merged
 from rooflight.catalog.config.placement import apply
-from rooflight.catalog.config.quantization import plan_of
-from rooflight.catalog.config.registry import Text, reader_of, tower_counter_of
-from rooflight.errors import BadConfig
+from rooflight.catalog.config.plan import SECTIONS, Plan
+from rooflight.catalog.config.registry import Text, default_sizes_of, reader_of, tower_counter_of
+from rooflight.catalog.config.vocabulary import merged
 from rooflight.values.model import Linear, Model, Tower
 
 # Where the text model stands in the config of a multimodal one.
@@ -59,10 +58,9 @@ def model_from_dict(
     cfg = _completed(outer, cfg, model_type)
     _refuse_endless(cfg)
     text = _headless(outer, architecture, reader(cfg))
-    _check_routing(cfg, text)
     dtype = _dtype(outer, cfg)
     _note_drafts(cfg)
-    plan = plan_of(outer, cfg, sidecar)
+    plan = _plan(outer, cfg, sidecar)
     text, formats, doubts = apply(text, plan, dtype)
     for doubt in doubts:
         outer.warn(doubt)
@@ -117,18 +115,25 @@ def _completed(outer: Config, cfg: Config, model_type: str) -> Config:
     """A nested text config with what it leaves to the outer one, and to the defaults of its model type."""
     if cfg is outer:
         return cfg
-    from rooflight.catalog.config.traits import DEFAULT_SIZES
-
     data = dict(cfg.data)
     for key in ("tie_word_embeddings", "vocab_size"):
         if data.get(key) is None and outer.data.get(key) is not None:
             data[key] = outer.data[key]
-    missing = {key: value for key, value in DEFAULT_SIZES.get(model_type, {}).items() if data.get(key) is None}
+    missing = {key: value for key, value in default_sizes_of(model_type).items() if data.get(key) is None}
     if not missing:
-        return Config(data, origin=cfg.origin, path=cfg.path, parent=cfg)
+        return cfg.replaced(data)
     spelled = ", ".join(f"{key} {value}" for key, value in missing.items())
     cfg.assume(f"{cfg.path.rstrip('.')} leaves out {spelled}: the defaults of {model_type}")
-    return Config({**data, **missing}, origin=cfg.origin, path=cfg.path, parent=cfg)
+    return cfg.replaced({**data, **missing})
+
+
+def _plan(outer: Config, cfg: Config, sidecar: Mapping[str, Any] | None) -> Plan | None:
+    """The plan of the quantisation section; where nothing asks for one, the modules that read it are not imported."""
+    if sidecar is None and not cfg.has(*SECTIONS, "expert_dtype") and not outer.has(*SECTIONS):
+        return None
+    from rooflight.catalog.config.quantization import plan_of
+
+    return plan_of(outer, cfg, sidecar)
 
 
 def _dtype(outer: Config, cfg: Config) -> str:
@@ -162,18 +167,6 @@ def _headless(outer: Config, architecture: str, text: Text) -> Text:
         outer.assume(f"{architecture} has no vocabulary head: it returns hidden states (an embedding model)")
         return msgspec.structs.replace(text, head=None, tied=False)
     return text
-
-
-def _check_routing(cfg: Config, text: Text) -> None:
-    """A token cannot choose more experts than there are."""
-    for layer in text.layers:
-        if layer.experts is not None and layer.experts.chosen > layer.experts.count:
-            raise BadConfig(
-                f"a token would use {layer.experts.chosen} of {layer.experts.count} experts",
-                where=cfg.at("num_experts_per_tok"),
-                got=f"{layer.experts.chosen} chosen, {layer.experts.count} experts",
-                want=f"at most {layer.experts.count} experts a token",
-            )
 
 
 def _doubt_name(outer: Config, id: str, dtype: str) -> None:

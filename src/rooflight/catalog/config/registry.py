@@ -1,6 +1,6 @@
-"""Which function reads which model_type. A family module registers its readers when it is imported.
+"""Which function reads which model_type. A model line's module registers its readers when it is imported.
 
-`FAMILIES` says which module to import for a model_type, so that a model costs one family module only.
+The table of lines says which module to import for a model_type, so that a model costs the module of its line only.
 """
 
 from __future__ import annotations
@@ -39,57 +39,66 @@ TowerReader = Callable[[Config], tuple[Tower, ...]]
 
 READERS: dict[str, Reader] = {}
 TOWERS: dict[str, TowerReader] = {}
+# Sizes that a config nested in a multimodal one leaves out: the defaults of transformers' config class.
+DEFAULT_SIZES: dict[str, dict[str, int]] = {}
 
-_BY_MODULE = {
-    "decoder": (
-        "llama iquestcoder hyperclovax granite granite_swa mistral ministral ministral3 qwen2 qwen3 mimo gemma"
-        " gemma2 gemma3_text vaultgemma phi phi3 olmo olmo2 olmo3 cohere cohere2 cwm starcoder2 stablelm glm glm4"
-        " exaone4 smollm3 nemotron arcee seed_oss hunyuan_v1_dense ernie4_5 apertus persimmon helium jais2"
-        " nanochat internlm internlm2 internlm3 gpt_neox baichuan xverse orion aquila yi skywork"
+# Model line (a module of this folder) -> the model types it reads.
+_LINES = {
+    "bailing": "bailing_moe bailing_moe_v2 bailing_hybrid",
+    "cohere": "cohere cohere2 cohere2_moe",
+    "deepseek": "deepseek deepseek_v2 deepseek_v3 deepseek_v32 deepseek_v4 deepseek_vl_v2",
+    "exaone": "exaone exaone4 exaone_moe",
+    "falcon": "falcon falcon_mamba falcon_h1",
+    "gemma": (
+        "gemma gemma2 gemma3_text vaultgemma gemma3n gemma3n_text gemma4 gemma4_text gemma4_unified"
+        " gemma4_unified_text recurrent_gemma"
     ),
-    "moe": (
-        "mixtral qwen2_moe qwen3_moe olmoe flex_olmo phimoe granitemoe granitemoeshared granitemoe_swa gpt_oss glm4_moe"
-        " exaone_moe hunyuan_v1_moe ernie4_5_moe dots1 minimax_m2 mimo_v2_flash mimo_v2 afmoe solar_open mellum hy_v3"
-        " sarvam_moe cohere2_moe deepseek bailing_moe bailing_moe_v2 minicpm"
+    "glm": ("chatglm glm glm4 glm4_moe glm4_moe_lite glm_moe_dsa glm4v glm4v_text glm4v_moe glm4v_moe_text"),
+    "gpt": "gpt2 gptj gpt_neo gpt_neox gpt_bigcode gpt_oss bloom codegen mpt opt starcoder2 xglm",
+    "granite": "granite granite_swa granitemoe granitemoeshared granitemoe_swa granitemoehybrid",
+    "hunyuan": "hunyuan_v1_dense hunyuan_v1_moe hy_v3",
+    "internlm": "internlm internlm2 internlm3",
+    "kimi": "kimi_linear",
+    "lfm": "lfm2 lfm2_moe lfm3",
+    "llama": "llama llama4 llama4_text mllama mllama_text_model",
+    "llava": "llava",
+    "longcat": "longcat_flash",
+    "mamba": "mamba mamba2 bamba jamba zamba zamba2",
+    "mimo": "mimo mimo_v2 mimo_v2_flash",
+    "minicpm": "minicpm minicpm3",
+    "minimax": "minimax minimax_text_01 minimax_m1 minimax_m2 minimax_m3 minimax_m3_vl minimax_m3_vl_text",
+    "mistral": "mistral ministral ministral3 mixtral mistral4",
+    "nemotron": "nemotron nemotron_h nemotron-nas",
+    "olmo": "olmo olmo2 olmo3 olmoe flex_olmo olmo_hybrid",
+    "others": (
+        "afmoe apertus aquila arcee axk1 baichuan cwm dbrx dots1 ernie4_5 ernie4_5_moe helium hyperclovax iquestcoder"
+        " jais2 mellum nanochat orion persimmon sarvam_mla sarvam_moe seed_oss skywork smollm3 solar_open stablelm"
+        " xverse yi youtu"
     ),
-    "mla": (
-        "deepseek_v2 deepseek_v3 deepseek_v32 glm_moe_dsa glm4_moe_lite sarvam_mla axk1 mistral4 youtu minicpm3"
-        " longcat_flash"
+    "phi": "phi-msft phi phi3 phi3small phimoe",
+    "qwen": (
+        "qwen qwen2 qwen2_moe qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text qwen2_5_omni_text qwen3 qwen3_moe"
+        " qwen3_vl qwen3_vl_text qwen3_vl_moe qwen3_vl_moe_text qwen3_omni_moe_text qwen3_next qwen3_5 qwen3_5_text"
+        " qwen3_5_moe qwen3_5_moe_text logics"
     ),
-    "named_otherwise": (
-        "gpt2 gptj gpt_neo codegen xglm bloom phi-msft gpt_bigcode opt mpt falcon chatglm qwen exaone dbrx phi3small"
-        " nemotron-nas"
-    ),
-    "linear_attention": (
-        "qwen3_next qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text olmo_hybrid kimi_linear bailing_hybrid"
-        " minimax minimax_text_01 minimax_m1"
-    ),
-    "mamba": "mamba falcon_mamba mamba2 jamba bamba falcon_h1 granitemoehybrid nemotron_h zamba zamba2",
-    "convolution": "lfm2 lfm2_moe lfm3 recurrent_gemma",
-    "gemma_shared": "gemma4 gemma4_text gemma4_unified gemma4_unified_text gemma3n gemma3n_text",
-    "windows": (
-        "llama4 llama4_text mllama mllama_text_model step3p5 step3p7 step3p5_text step3p7_text"
-        " minimax_m3 minimax_m3_vl minimax_m3_vl_text"
-    ),
-    "compressed": "deepseek_v4",
-    "wrapped": (
-        "qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text qwen3_vl qwen3_vl_text qwen3_vl_moe qwen3_vl_moe_text"
-        " qwen2_5_omni_text qwen3_omni_moe_text glm4v glm4v_text glm4v_moe glm4v_moe_text llava logics deepseek_vl_v2"
-    ),
-    "towers": "",
+    "step": "step3p5 step3p5_text step3p7 step3p7_text",
 }
-FAMILIES: dict[str, str] = {name: module for module, names in _BY_MODULE.items() for name in names.split()}
-
-# (outer) model_type -> module that counts its vision or audio towers
-_TOWERS_BY_MODULE = {
-    "towers": (
-        "llava llava_next llava_next_video llava_onevision phi3_v gemma3 paligemma idefics3 smolvlm mistral3 ministral3"
-        " qwen2_vl qwen2_5_vl qwen3_vl qwen3_vl_moe"
-        " qwen3_5 qwen3_5_moe multi_modality logics deepseek_vl_v2"
-    ),
-    "towers_own": "llama4 mllama gemma4 kimi_k25 kimi_vl glm4v glm4v_moe step3p7",
+# The same, for the (outer) model types whose vision or audio towers it counts.
+_TOWER_LINES = {
+    "deepseek": "deepseek_vl_v2 multi_modality",
+    "gemma": "gemma3 gemma4 paligemma",
+    "glm": "glm4v glm4v_moe",
+    "kimi": "kimi_k25 kimi_vl",
+    "llama": "llama4 mllama",
+    "llava": "llava llava_next llava_next_video llava_onevision",
+    "mistral": "mistral3 ministral3",
+    "phi": "phi3_v",
+    "qwen": "qwen2_vl qwen2_5_vl qwen3_vl qwen3_vl_moe qwen3_5 qwen3_5_moe logics",
+    "smolvlm": "idefics3 smolvlm",
+    "step": "step3p7",
 }
-TOWER_FAMILIES: dict[str, str] = {name: module for module, names in _TOWERS_BY_MODULE.items() for name in names.split()}
+FAMILIES: dict[str, str] = {name: line for line, names in _LINES.items() for name in names.split()}
+TOWER_FAMILIES: dict[str, str] = {name: line for line, names in _TOWER_LINES.items() for name in names.split()}
 
 
 def reads(*model_types: str) -> Callable[[Reader], Reader]:
@@ -120,6 +129,12 @@ def reader_of(model_type: str) -> Reader | None:
     if module is not None and model_type not in READERS:
         import_module(f"rooflight.catalog.config.{module}")
     return READERS.get(model_type)
+
+
+def default_sizes_of(model_type: str) -> dict[str, int]:
+    """Sizes that a nested config of this type leaves out; none for most types."""
+    reader_of(model_type)
+    return DEFAULT_SIZES.get(model_type, {})
 
 
 def tower_counter_of(model_type: str) -> TowerReader | None:

@@ -1,14 +1,51 @@
-"""DeepSeek-V4: attention over a window and a compressed past, grouped output projection, several residual streams."""
+"""DeepSeek: the first (the shape of its own code), V2 to V3.2 with latent attention, V4, VL2 and OCR."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
+from rooflight.catalog.config import towers
+from rooflight.catalog.config.decoder import ATTENTION_BIAS, LLAMA, MLP_BIAS, Decoder, Routed, described, read
 from rooflight.catalog.config.fields import Config
-from rooflight.catalog.config.hybrid_parts import Half, assumed, moe, text_of
-from rooflight.catalog.config.registry import Text, reads
+from rooflight.catalog.config.latent import latents, sparse_latents
+from rooflight.catalog.config.registry import Text, counts_towers, reads
+from rooflight.catalog.config.vocabulary import Half, layer, routed, text
 from rooflight.errors import BadConfig
-from rooflight.values.model import Attention, Indexer, Layer, Linear, Reach
+from rooflight.values.model import Attention, Indexer, Layer, Linear, Reach, Tower
+
+_SHARED = ("n_shared_experts",)
+_V2 = Decoder(
+    mixers=latents,
+    mlp_bias=MLP_BIAS,
+    experts=Routed(shared_number=_SHARED, shared_default=2, shared_bias=MLP_BIAS, dense="first"),
+)
+_V2_WITHOUT_MLA = _V2.but(mixers=None, bias=ATTENTION_BIAS)
+_VL2_WITHOUT_MLA = Decoder(bias=ATTENTION_BIAS, experts=Routed(shared_number=_SHARED, dense="first", kind="MoE"))
+_V3 = Routed(shared_number=_SHARED, shared_default=1, dense="first", dense_first=3)
+
+described(
+    {
+        "deepseek": LLAMA.but(experts=Routed(shared_number=_SHARED, dense="first")),
+        "deepseek_v3": Decoder(mixers=latents, experts=_V3),
+        "deepseek_v32": Decoder(mixers=sparse_latents, experts=_V3),
+    }
+)
+
+
+@reads("deepseek_v2")
+def deepseek_v2(cfg: Config) -> Text:
+    """DeepSeek V2; its small multimodal siblings switch latent attention off."""
+    latent = cfg.flag("use_mla", default=True) and cfg.has("kv_lora_rank")
+    return read(_V2 if latent else _V2_WITHOUT_MLA, cfg)
+
+
+@reads("deepseek_vl_v2")
+def deepseek_vl2(cfg: Config) -> Text:
+    """DeepSeek-VL2 and DeepSeek-OCR: a small DeepSeek-V2, with ordinary attention where use_mla is false."""
+    return deepseek_v2(cfg) if cfg.flag("use_mla", default=True) else read(_VL2_WITHOUT_MLA, cfg)
+
 
 _RATES = {"sliding_attention": 0, "compressed_sparse_attention": 4, "heavily_compressed_attention": 128}
 
@@ -54,11 +91,13 @@ def _compressor(hidden: int, size: int, rate: int, prefix: str) -> tuple[tuple[L
     return linears, rate * width + size
 
 
-def _mixer(cfg: Config, hidden: int, rate: int) -> Half:
+def _mixer(cfg: Config, rate: int) -> Half:
+    """Attention over a window and a past compressed `rate` to one (0: a window only)."""
+    hidden = cfg.hidden
     heads, size = cfg.integer("num_attention_heads"), cfg.integer("head_dim", default=512)
-    q_rank = assumed(cfg, "q_lora_rank", default=1024)
-    groups, o_rank = assumed(cfg, "o_groups", default=8), assumed(cfg, "o_lora_rank", default=1024)
-    window = assumed(cfg, "sliding_window", default=128)
+    q_rank = cfg.assumed("q_lora_rank", default=1024)
+    groups, o_rank = cfg.assumed("o_groups", default=8), cfg.assumed("o_lora_rank", default=1024)
+    window = cfg.assumed("sliding_window", default=128)
     # one K head that is V too, held once
     projections = [
         Linear(name="q_a", inputs=hidden, outputs=q_rank, split="none"),
@@ -100,16 +139,16 @@ def _mixer(cfg: Config, hidden: int, rate: int) -> Half:
         ),
         linears=tuple(projections),
         vectors=vectors,
+        inner_norms=2,
     )
 
 
 @reads("deepseek_v4")
 def deepseek_v4(cfg: Config) -> Text:
     """DeepSeek-V4: experts in every layer (the first ones chosen by token id), hyper-connections around both halves."""
-    hidden, count = cfg.integer("hidden_size"), cfg.integer("num_hidden_layers")
     width, streams = cfg.integer("moe_intermediate_size"), cfg.integer("hc_mult", default=4)
-    routed = moe(
-        hidden,
+    mlp = routed(
+        cfg,
         count=cfg.integer("n_routed_experts"),
         chosen=cfg.integer("num_experts_per_tok"),
         width=width,
@@ -118,28 +157,28 @@ def deepseek_v4(cfg: Config) -> Text:
     mixes = (2 + streams) * streams  # what collapses, expands and mixes the streams
 
     def mixing(name: str, outputs: int) -> Linear:
-        return Linear(name=name, inputs=streams * hidden, outputs=outputs, split="none", pinned=True)
+        return Linear(name=name, inputs=streams * cfg.hidden, outputs=outputs, split="none", pinned=True)
 
-    def layer(half: Half) -> Layer:
-        return Layer(
-            count=1,
-            kind=f"{half.kind} + MoE",
-            mixer=half.mixer,
-            projections=(mixing("hyper_attention", mixes), *half.linears),
-            mlp=(mixing("hyper_mlp", mixes), *routed.linears),
-            experts=routed.experts,
-            vector_parameters=2 * hidden + half.vectors + 2 * (mixes + 3),
-            norms=2,
-            inner_norms=2,
-        )
+    def mixed(half: Half, name: str) -> Half:
+        linears = (mixing(name, mixes), *half.linears)
+        return msgspec.structs.replace(half, linears=linears, vectors=half.vectors + mixes + 3)
 
-    rates = _rates(cfg, count)
-    layers = {rate: layer(_mixer(cfg, hidden, rate)) for rate in dict.fromkeys(rates)}
-    return text_of(
-        [layers[rate] for rate in rates],
-        hidden=hidden,
-        vocab=cfg.integer("vocab_size"),
-        tied=cfg.flag("tie_word_embeddings"),
-        outside=(mixing("hyper_head", streams),),
-        vectors=streams + 1,
-    )
+    def one(rate: int) -> Layer:
+        return layer(cfg, mixed(_mixer(cfg, rate), "hyper_attention"), mixed(mlp, "hyper_mlp"))
+
+    rates = _rates(cfg, cfg.layers)
+    layers = {rate: one(rate) for rate in dict.fromkeys(rates)}
+    head = mixing("hyper_head", streams)
+    return text(cfg, [layers[rate] for rate in rates], outside=(head,), vectors=streams + 1)
+
+
+@counts_towers("multi_modality")
+def janus_tower(outer: Config) -> tuple[Tower, ...]:
+    """Janus: several encoders, named but not counted."""
+    return towers.not_counted(outer, "SigLIP encoder, image generator (VQ) and their aligners")
+
+
+@counts_towers("deepseek_vl_v2")
+def deepseek_vl2_tower(outer: Config) -> tuple[Tower, ...]:
+    """DeepSeek-VL2 and DeepSeek-OCR: named but not counted."""
+    return towers.not_counted(outer, "image encoder and projector")

@@ -1,0 +1,133 @@
+"""Multi-head latent attention: of DeepSeek since V2, and of all who took it over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from rooflight.catalog.config.fields import Config
+from rooflight.catalog.config.registry import Text
+from rooflight.catalog.config.vocabulary import Half, dense, mlps, routed, stack, text
+from rooflight.values.model import Indexer, LatentAttention, Linear, Reach
+
+
+def latents(cfg: Config) -> list[Half]:
+    """Latent attention in every layer."""
+    return [latent(cfg)] * cfg.layers
+
+
+def sparse_latents(cfg: Config) -> list[Half]:
+    """Latent attention to the positions an indexer picks: its own, or that of an earlier layer."""
+    kinds = _indexers(cfg, cfg.layers)
+    made = {kind: latent(cfg, kind) for kind in dict.fromkeys(kinds)}
+    return [made[kind] for kind in kinds]
+
+
+def latent(cfg: Config, indexer: str | None = None) -> Half:
+    """Latent attention. Raises BadConfig.
+
+    indexer   "full": has one, "shared": uses the picks of an earlier layer's, None: attends everything
+    """
+    hidden, heads = cfg.hidden, cfg.integer("num_attention_heads")
+    rank, rope = cfg.integer("kv_lora_rank"), cfg.integer("qk_rope_head_dim")
+    nope, value = cfg.integer("qk_nope_head_dim"), _value_dim(cfg, hidden, heads)
+    biased = cfg.flag("attention_bias")
+    queries, q_rank = _queries(cfg, heads * (nope + rope), biased)
+    parts = [
+        *queries,
+        Linear(name="kv_a", inputs=hidden, outputs=rank + rope, bias=(rank + rope) * biased, split="none"),
+        Linear(name="kv_b", inputs=rank, outputs=heads * (nope + value)),
+        Linear(name="o", inputs=heads * value, outputs=hidden, bias=hidden * biased, split="row"),
+    ]
+    vectors = rank + (q_rank or 0)
+    reach, scorer = Reach(), None
+    if indexer is not None:
+        reach = Reach(top_k=cfg.integer("index_topk", default=2048))
+    if indexer == "full":
+        scorer, matrices = _indexer(cfg, hidden, q_rank or hidden)
+        parts.extend(matrices)
+        vectors += 2 * scorer.key_dim  # the LayerNorm of the indexer's keys
+    return Half(
+        kind="MLA" if indexer is None else "sparse MLA",
+        mixer=LatentAttention(
+            reach=reach, heads=heads, latent_dim=rank, rope_dim=rope, nope_dim=nope, value_dim=value, indexer=scorer
+        ),
+        linears=tuple(parts),
+        vectors=vectors,
+        inner_norms=2 + (indexer == "full"),
+    )
+
+
+def _queries(cfg: Config, outputs: int, biased: bool) -> tuple[tuple[Linear, ...], int | None]:
+    """The matrices that make the queries, through a rank of their own where one is given; and that rank."""
+    rank = cfg.optional("q_lora_rank")
+    if "q_lora_rank" not in cfg.data:
+        cfg.silent("q_lora_rank", "none (queries come from one full matrix)")
+    if rank is None:
+        return (Linear(name="q", inputs=cfg.hidden, outputs=outputs),), None
+    down = Linear(name="q_a", inputs=cfg.hidden, outputs=rank, bias=rank * biased, split="none")
+    return (down, Linear(name="q_b", inputs=rank, outputs=outputs)), rank
+
+
+def _value_dim(cfg: Config, hidden: int, heads: int) -> int:
+    """v_head_dim; MiniCPM3's own code takes hidden size over heads where it is not given."""
+    if not cfg.has("v_head_dim") and cfg.raw("model_type") == "minicpm3" and hidden % heads == 0:
+        cfg.assume(f"v_head_dim is not given: {hidden // heads}, the hidden size over the heads")
+        return hidden // heads
+    value: int = cfg.integer("v_head_dim")
+    return value
+
+
+def _indexer(cfg: Config, hidden: int, rank: int) -> tuple[Indexer, tuple[Linear, ...]]:
+    """The scorer of sparse attention: queries from the query latent, one key a token, a weight a head."""
+    heads = cfg.integer("index_n_heads", default=64)
+    size = cfg.integer("index_head_dim", default=128)
+    matrices = (
+        Linear(name="index_q", inputs=rank, outputs=heads * size, split="none"),
+        Linear(name="index_k", inputs=hidden, outputs=size, split="none"),
+        Linear(name="index_weights", inputs=hidden, outputs=heads, split="none", pinned=True),
+    )
+    return Indexer(heads=heads, head_dim=size, key_dim=size), matrices
+
+
+def _indexers(cfg: Config, count: int) -> list[str | None]:
+    """Which layers run an indexer ("full") and which reuse the picks of the one before ("shared")."""
+    kinds = cfg.items("indexer_types", length=count)
+    if kinds is None:
+        pattern = cfg.raw("index_topk_pattern")
+        if isinstance(pattern, str):
+            kinds = [{"F": "full", "S": "shared"}.get(mark, mark) for mark in pattern]
+        elif isinstance(pattern, list):
+            kinds = pattern
+    if kinds is None:
+        step = max(cfg.integer("index_topk_freq", default=1, said=False), 1)
+        offset = cfg.integer("index_skip_topk_offset", default=2, at_least=0, said=False)
+        return ["shared" if max(number - offset + 1, 0) % step else "full" for number in range(count)]
+    if len(kinds) != count or not set(kinds) <= {"full", "shared"}:
+        raise cfg.bad("indexer_types", kinds, f"{count} entries of full and shared")
+    return list(kinds)
+
+
+def hybrid(cfg: Config, kinds: Sequence[str], mixers: Mapping[str, Half], *, dense_first: int) -> Text:
+    """Latent attention beside another mixer, and experts with a shared one after the first layers."""
+    first = cfg.integer("first_k_dense_replace", default=dense_first, at_least=0)
+    given = cfg.items("mlp_layer_types", length=cfg.layers)
+    if given is not None:
+        first = sum(kind == "dense" for kind in given)
+    feeds = mlps(
+        cfg,
+        range(first),
+        routed=lambda: routed(
+            cfg,
+            count=cfg.integer("num_experts", "num_local_experts"),
+            chosen=cfg.integer("num_experts_per_token", "num_experts_per_tok"),
+            width=cfg.integer("moe_intermediate_size"),
+            shared=cfg.integer("num_shared_experts", "n_shared_experts", default=1, at_least=0)
+            * cfg.integer("moe_shared_expert_intermediate_size", "moe_intermediate_size"),
+        ),
+        dense=lambda: dense(cfg, cfg.integer("intermediate_size")),
+    )
+    # the norms inside latent attention are counted among the vectors here, not as steps of their own
+    bare = {kind: msgspec.structs.replace(half, inner_norms=0) for kind, half in mixers.items()}
+    return text(cfg, stack(cfg, kinds, bare, feeds))
