@@ -150,3 +150,34 @@ def test_shared_weights_are_refused():
     """Zamba's attention blocks are stored once and used by many layers."""
     with pytest.raises(BadConfig, match="shares the weights"):
         read({"model_type": "zamba2", "hidden_size": 2560})
+
+
+@pytest.mark.parametrize(
+    "name, changes, expected",
+    [
+        (
+            "qwen3_next",
+            {"mlp_layer_types": ["sparse", "dense", "sparse", "sparse"], "mlp_only_layers": []},
+            {"full attention + dense": 1},
+        ),
+        ("kimi_linear", {"mlp_layer_types": ["sparse", "dense", "sparse", "sparse"]}, {"MLA + dense": 1}),
+        (
+            "kimi_linear",
+            {"first_k_dense_replace": 1, "moe_layer_freq": 2},
+            {"linear attention + dense": 2, "MLA + dense": 1},
+        ),
+        (
+            "minimax_m3_vl_text",
+            {"first_k_dense_replace": 1, "moe_layer_freq": None, "mlp_layer_types": None},
+            {"full attention + dense": 1},
+        ),
+    ],
+)
+def test_keys_that_place_experts_mean_the_same_in_hybrids(name, changes, expected):
+    """Layers without experts: those listed, or those in front and all but each n-th. The second layer attends all."""
+    other = "full_attention" if name.startswith("minimax") else "linear_attention"
+    types = {"num_hidden_layers": 4, "layer_types": [other, "full_attention", other, other]}
+    sparse = {"sparse_attention_config": None, "sparse_attention_freq": None}
+    model = read({**WITNESS[name]["config"], **types, **sparse, **changes})
+
+    assert {kind: number for kind, number in kinds(model).items() if kind.endswith("dense")} == expected

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from rooflight.catalog.config.fields import Config
+from rooflight.catalog.config.layouts import dense_layers
 from rooflight.catalog.config.registry import Text
 from rooflight.catalog.config.vocabulary import Half, dense, mlps, routed, stack, text
 from rooflight.values.model import Indexer, LatentAttention, Linear, Reach
@@ -111,13 +112,9 @@ def _indexers(cfg: Config, count: int) -> list[str | None]:
 
 def hybrid(cfg: Config, kinds: Sequence[str], mixers: Mapping[str, Half], *, dense_first: int) -> Text:
     """Latent attention beside another mixer, and experts with a shared one after the first layers."""
-    first = cfg.integer("first_k_dense_replace", default=dense_first, at_least=0)
-    given = cfg.items("mlp_layer_types", length=cfg.layers)
-    if given is not None:
-        first = sum(kind == "dense" for kind in given)
     feeds = mlps(
         cfg,
-        range(first),
+        dense_layers("first", cfg, dense_first),
         routed=lambda: routed(
             cfg,
             count=cfg.integer("num_experts", "num_local_experts"),

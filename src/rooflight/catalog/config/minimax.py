@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rooflight.catalog.config.decoder import Decoder, Routed, described
 from rooflight.catalog.config.fields import Config
+from rooflight.catalog.config.layouts import dense_layers
 from rooflight.catalog.config.registry import Text, reads
 from rooflight.catalog.config.vocabulary import (
     FULL,
@@ -84,14 +85,9 @@ def minimax_m3(cfg: Config) -> Text:
     flags = sparse.items("sparse_attention_freq", length=cfg.layers) or [0] * cfg.layers
     plain = softmax(cfg, shape, kind="full attention", bias=False, vectors=shape.qk_norms)
     mixers = {FULL: plain, _SPARSE: _block_sparse(cfg.hidden, shape, plain, sparse)}
-    given = cfg.items("mlp_layer_types", length=cfg.layers)
-    if given is not None:
-        experts = [kind == "sparse" for kind in given]
-    else:
-        experts = [bool(flag) for flag in cfg.items("moe_layer_freq", length=cfg.layers) or [1] * cfg.layers]
     feeds = mlps(
         cfg,
-        {i for i, has in enumerate(experts) if not has},
+        dense_layers("first", cfg),
         routed=lambda: routed(
             cfg,
             count=cfg.assumed("num_local_experts", "num_experts", default=128),

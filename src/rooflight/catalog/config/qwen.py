@@ -5,7 +5,7 @@ from __future__ import annotations
 from rooflight.catalog.config import towers
 from rooflight.catalog.config.decoder import ATTENTION_BIAS, Decoder, Routed, described, read
 from rooflight.catalog.config.fields import Config
-from rooflight.catalog.config.layouts import Windows, every
+from rooflight.catalog.config.layouts import Windows, dense_layers, every
 from rooflight.catalog.config.registry import DEFAULT_SIZES, Text, counts_towers, reads
 from rooflight.catalog.config.states import gated_delta
 from rooflight.catalog.config.vocabulary import (
@@ -91,11 +91,7 @@ def qwen_next(cfg: Config) -> Text:
     )
     mixers = {LINEAR: delta, FULL: _gated_attention(cfg)}
     experts = cfg.integer("num_experts", default=_EXPERTS.get(cfg.text("model_type", default=""), 0), at_least=0)
-    only, step = (
-        cfg.layer_numbers("mlp_only_layers", cfg.layers) or [],
-        cfg.integer("decoder_sparse_step", default=1, said=False),
-    )
-    plain = {i for i in range(cfg.layers) if i in only or (i + 1) % step}
+    plain = dense_layers("steps", cfg)
     kinds = kinds_of(cfg, every(cfg, cfg.integer("full_attention_interval", default=4), most=LINEAR, nth=FULL))
     feeds = mlps(
         cfg,
