@@ -213,6 +213,9 @@ def test_encoder_decoders_of_unknown_types_too():
         ({"hidden_size": 64.5}, "hidden_size is not"),
         ({"hidden_size": True}, "hidden_size is not"),
         ({"hidden_size": [64]}, "hidden_size is not"),
+        ({"hidden_size": "--64"}, "hidden_size is not"),
+        ({"hidden_size": "²"}, "hidden_size is not"),
+        ({"hidden_size": "6" * 5000}, "hidden_size is not"),
         ({"tie_word_embeddings": "maybe"}, "tie_word_embeddings is not"),
         ({"text_config": {}, "model_type": 7}, "model_type is not"),
         ({"torch_dtype": 16}, "torch_dtype is not"),
@@ -222,6 +225,10 @@ def test_encoder_decoders_of_unknown_types_too():
 )
 def test_bad_values_are_refused_with_key_and_value(changes, says):
     assert says in refusal(**changes).what or says in (refusal(**changes).want or "")
+
+
+def test_a_number_in_a_string_may_have_blanks_about_it():
+    assert read(hidden_size=" 64\x1f").hidden == 64
 
 
 def test_a_missing_architecture_and_type():

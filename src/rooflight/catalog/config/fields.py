@@ -13,6 +13,7 @@ _MISSING = object()
 _DEPTHS = ("num_hidden_layers", "num_layers", "n_layers", "n_layer")
 _MOST_LAYERS = 1 << 10
 _MOST = 1 << 40
+_LONGEST = 100  # characters of a number in a string
 
 
 class Config:
@@ -81,13 +82,14 @@ class Config:
         """
         key, value = self._found(keys)
         if value is None:
-            number: int = self._default(keys, default, "a whole number")
-            if said and number:
-                self.silent(keys[0], number)
-            return number
-        if isinstance(value, str) and value.strip().lstrip("-").isdigit():
-            self.warn(f"{self.at(key)} is the string {value!r}; read as the number {int(value)}")
-            value = int(value)
+            usual: int = self._default(keys, default, "a whole number")
+            if said and usual:
+                self.silent(keys[0], usual)
+            return usual
+        if isinstance(value, str) and len(value) < _LONGEST and value.strip().removeprefix("-").isdecimal():
+            number = int(value.strip())
+            self.warn(f"{self.at(key)} is the string {value!r}; read as the number {number}")
+            value = number
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
