@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from rooflight.catalog.calibration import calibration, engine_named
@@ -55,6 +57,15 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
         """The devices by name: `4 x h100-sxm`."""
         count = self.layout.devices
         return self.accelerator.id if count == 1 else f"{count} x {self.accelerator.id}"
+
+    @property
+    def placed(self) -> dict[str, Any]:
+        """The fields of values.placed.Placed."""
+        cut = self.layout
+        return {
+            "accelerator": self.accelerator.id, "devices": cut.devices, "tp": cut.tp, "pp": cut.pp, "ep": cut.ep,
+            "dp": cut.dp, "weights": self.weights, "kv_cache": self.numbers.kv,
+        }  # fmt: skip
 
     @property
     def expert_layers(self) -> int:

@@ -39,14 +39,7 @@ def landmarks(sc: Scenario) -> Landmarks:
 
     alone = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, cached_prefix=0))
     return Landmarks(
-        accelerator=sc.accelerator.id,
-        devices=sc.layout.devices,
-        tp=sc.layout.tp,
-        pp=sc.layout.pp,
-        ep=sc.layout.ep,
-        dp=sc.layout.dp,
-        weights=sc.weights,
-        kv_cache=sc.numbers.kv,
+        **sc.placed,
         isl=int(sc.workload.isl),
         osl=int(sc.workload.osl),
         context=int(context_tokens(sc.workload)),

@@ -15,6 +15,7 @@ from rooflight.scenario.definite import Scenario, context_tokens, scenario
 from rooflight.serve import phases
 from rooflight.serve.landmarks import landmarks
 from rooflight.serve.memory import max_batch, room
+from rooflight.span import Span
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import Deployment
 from rooflight.values.model import Model
@@ -224,20 +225,12 @@ def _block(sc: Scenario, pieces: Mapping[str, np.ndarray[Any, Any]], phase: str)
     arrays = {name: piece.astype(np.float64) for name, piece in pieces.items()}
     sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, **arrays))
     one = phases.decode(sc) if phase == "decode" else phases.prefill(sc)
-    span = one.span
     memory = room(sc)
     sequences, prompts = (ceil(count / sc.layout.dp) for count in (sc.workload.batch, sc.workload.prefill_batch))
     shape = np.broadcast_shapes(*(piece.shape for piece in pieces.values()))
-    card, load = sc.accelerator, sc.workload
+    load = sc.workload
     return SweepBlock(
-        accelerator=card.id,
-        devices=sc.layout.devices,
-        tp=sc.layout.tp,
-        pp=sc.layout.pp,
-        ep=sc.layout.ep,
-        dp=sc.layout.dp,
-        weights=sc.weights,
-        kv_cache=sc.numbers.kv,
+        **sc.placed,
         phase=phase,
         shape=shape,
         batch=load.batch,
@@ -246,9 +239,7 @@ def _block(sc: Scenario, pieces: Mapping[str, np.ndarray[Any, Any]], phase: str)
         osl=load.osl,
         context=context_tokens(load) if phase == "decode" else None,
         time=one.time,
-        expected_s=span.expected,
-        low_s=span.low,
-        high_s=span.high,
+        span=one.span,
         tokens=one.tokens,
         work=one.work,
         ridge_flop_per_byte=phases.ridge(sc, one.time),
@@ -273,11 +264,7 @@ def _block_columns(block: SweepBlock) -> dict[str, Any]:
         "memory_s": time.memory_s,
         "link_s": time.link_s,
         "launch_s": time.launch_s,
-        "ceiling_s": time.ceiling_s,
-        "roofline_s": time.roofline_s,
-        "expected_s": block.expected_s,
-        "low_s": block.low_s,
-        "high_s": block.high_s,
+        **{f"{name}_s": getattr(block.span, name) for name in Span.__struct_fields__},
         "tokens_per_s": block.tokens / time.ceiling_s,
         "flop": work.flop,
         "weight_bytes": work.weight_bytes,

@@ -186,20 +186,18 @@ def _block_rows(block: SweepBlock, chosen: slice, ignore_capacity: bool) -> Iter
     ridge = block.ridge_flop_per_byte
     for (
         batch, prefill_batch, isl, osl, context, fits, max_batch, bound, compute, memory, link, launch,
-        ceiling, roofline, expected, low, high, tokens, flop, weights, kv_read, kv_write, activations, link_bytes,
+        flop, weights, kv_read, kv_write, activations, link_bytes, *spans,
     ) in zip(*columns, strict=True):  # fmt: skip
         total = weights + kv_read + kv_write + activations
-        times = (ceiling, roofline, expected, low, high)
         shown = fits or ignore_capacity
-        users = batch if block.phase == "decode" else None
         yield Row(
             *same, int(batch), int(prefill_batch), int(isl), int(osl), None if context is None else int(context),
             fits, int(max_batch),
             BOUNDS[bound] if shown else "capacity",
             OpenCeilings(compute, memory, link, launch) if shown else _NO_CEILINGS,
-            OpenSpan(*times) if shown else _NOTHING,
-            _rates(tokens, times) if shown else _NOTHING,
-            _rates(tokens / users, times) if shown and users else _NOTHING,
+            OpenSpan(*spans[:5]) if shown else _NOTHING,
+            OpenSpan(*spans[5:10]) if shown else _NOTHING,
+            OpenSpan(*spans[10:]) if shown else _NOTHING,
             flop / total,
             ridge,
             Bytes(weights=weights, kv_read=kv_read, kv_write=kv_write, activations=activations, total=total),
@@ -211,23 +209,18 @@ def _block_rows(block: SweepBlock, chosen: slice, ignore_capacity: bool) -> Iter
 _NOTHING, _NO_CEILINGS = OpenSpan(), OpenCeilings()
 
 
-def _rates(tokens: float, times: tuple[float, ...]) -> OpenSpan:
-    """Tokens a second; the interval swaps its ends."""
-    ceiling, roofline, expected, low, high = times
-    return OpenSpan(tokens / ceiling, tokens / roofline, tokens / expected, tokens / high, tokens / low)
-
-
 def _columns(block: SweepBlock, chosen: slice) -> list[list[Any]]:
-    """The arrays of a block as plain lists of equal length."""
+    """The arrays of a block as plain lists of equal length; last the times, the rates, and those of a user."""
     import numpy as np
 
     time, work = block.time, block.work
+    rates = [block.span, block.span.rate(block.tokens)]
+    rates += [block.span.rate(block.tokens / block.batch)] if block.phase == "decode" else []
     arrays = (
         block.batch, block.prefill_batch, block.isl, block.osl, block.context, block.fits, block.max_batch, time.bound,
-        time.compute_s, time.memory_s, time.link_s, time.launch_s, time.ceiling_s, time.roofline_s, block.expected_s,
-        block.low_s, block.high_s, block.tokens,
-        work.flop, work.weight_bytes, work.kv_read_bytes, work.kv_write_bytes,
-        work.activation_bytes, work.link_bytes,
+        time.compute_s, time.memory_s, time.link_s, time.launch_s,
+        work.flop, work.weight_bytes, work.kv_read_bytes, work.kv_write_bytes, work.activation_bytes, work.link_bytes,
+        *(getattr(span, name) for span in rates for name in OpenSpan.__struct_fields__),
     )  # fmt: skip
     return [np.broadcast_to(np.asarray(values), block.shape).reshape(-1)[chosen].tolist() for values in arrays]
 

@@ -17,6 +17,7 @@ from rooflight.show.charts.roofline import roofline, rows
 from rooflight.show.charts.series import Line, Lines
 from rooflight.show.charts.theme import Look
 from rooflight.show.sweep import OpenSpan
+from rooflight.span import Span
 from rooflight.studio.curve import Curve
 from rooflight.values.analysis import Analysis
 from rooflight.values.sweep import Landmarks
@@ -104,8 +105,8 @@ class _Point(msgspec.Struct, frozen=True):
 
     batch: int
     bound: str
-    tokens_per_s: OpenSpan
-    tokens_per_s_per_user: OpenSpan
+    tokens_per_s: Span | OpenSpan
+    tokens_per_s_per_user: Span | OpenSpan
 
 
 def drawn(
@@ -146,13 +147,11 @@ def _points(curve: Curve, step: int) -> list[Any]:
     found = []
     kept = {*range(0, len(curve.batch), step), sum(curve.fits) - 1}
     columns = (curve.batch, curve.bound, curve.ceiling_s, curve.roofline_s, curve.expected_s, curve.low_s, curve.high_s)
-    for place, (count, bound, ceiling, at_roofline, expected, low, high) in enumerate(zip(*columns, strict=True)):
-        if place not in kept:
-            continue
-        ordered = (ceiling, at_roofline, expected, high, low)
-        every = OpenSpan(*(None if one is None else count / one for one in ordered))
-        each = OpenSpan(*(None if one is None else 1 / one for one in ordered))
-        found.append(_Point(count, bound, every, each))
+    for place, (count, bound, *times) in enumerate(zip(*columns, strict=True)):
+        if place in kept:
+            took = None if times[0] is None else Span(**dict(zip(Span.__struct_fields__, times, strict=True)))
+            every, each = (OpenSpan() if took is None else took.rate(tokens) for tokens in (count, 1))
+            found.append(_Point(count, bound, every, each))
     return found
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from rooflight.span import Span
 from rooflight.values.mix import Mix
+from rooflight.values.placed import Placed
 from rooflight.values.shown import Shown
 
 SCHEMA = "rooflight.comparison/1"
@@ -97,7 +98,7 @@ class Equal(msgspec.Struct, frozen=True, kw_only=True):
     expected: tuple[float, ...]
 
 
-class Compared(msgspec.Struct, frozen=True, kw_only=True):
+class Compared(Placed, frozen=True, kw_only=True):
     """One deployment of the comparison. Where it does not fit, `reason` says why and the three parts are None.
 
     label           unique in the comparison: 4 x h100-sxm, and what else tells it from its neighbours
@@ -105,14 +106,6 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     label: str
-    accelerator: str
-    devices: int
-    tp: int
-    pp: int
-    ep: int
-    dp: int
-    weights: str
-    kv_cache: str
     engine: str | None
     fits: bool
     reason: str | None = None
