@@ -70,8 +70,7 @@ class Result:
         )  # fmt: skip
         # both sides of 1, even where the fit is a little off on the whole
         low, high = round(min(self.low, 0.97), 3), round(max(self.high, 1.03), 3)
-        spread = round(self.spread, 2)
-        return self.fitted.struct(low=low, high=high, engine_spread=spread, error=msgspec.to_builtins(error))
+        return self.fitted.struct(low=low, high=high, error=msgspec.to_builtins(error))
 
 
 def held_out(part: Rows, systems: tuple[str, ...]) -> list[tuple[Rows, Rows]]:

@@ -11,7 +11,7 @@ from rows import Rows
 from scipy.optimize import least_squares
 
 from rooflight.roofline import expected
-from rooflight.values.calibration import DecodeFit, EngineFactors, GemmFit, PrefillFit
+from rooflight.values.calibration import DecodeFit, GemmFit, PrefillFit
 
 SEED = 20261127
 ROWS_A_FIT = 9_000
@@ -108,13 +108,7 @@ class Fitted:
     def struct(self, **extra: Any) -> Any:
         """The coefficients as the calibration's struct, rounded to what the data can tell."""
         rounded = {name: float(f"{value:.4g}") for name, value in self.values.items()}
-        engines = {
-            name: EngineFactors(**{key: round(value, 3) for key, value in found.items()})
-            for name, found in self.engines.items()
-        }
-        return msgspec.convert(
-            {**rounded, "engines": msgspec.to_builtins(engines), **extra}, KINDS[self.kind].struct
-        )  # fmt: skip
+        return msgspec.convert({**rounded, **extra}, KINDS[self.kind].struct)
 
 
 def sample(rows: Rows, count: int, seed: int = SEED) -> Rows:

@@ -9,7 +9,8 @@ import msgspec
 _HEAD = """\
 # {family}: what engines get out of it. Ours, fitted by calibration/fit_kernels.py; the fields are explained, with their
 # plausible ranges, in values/calibration.py. low and high are factors on the expected time that hold 80 % of held-out
-# rows; `error` is the median absolute error there, with the engines' own factors applied.
+# rows; `error` is the median absolute error there, with the factors of each engine that a fit finds beside and that
+# stay out of this file.
 """
 
 
@@ -25,14 +26,9 @@ def text(content: dict[str, Any]) -> str:
 
 
 def _table(name: str, values: dict[str, Any]) -> list[str]:
-    """A table, its plain values first; `error` and engines stay on one line each."""
-    lines = ["", f"[{name}]"]
-    engines = values.pop("engines", None) or {}
-    for key, value in values.items():
-        if value not in (None, ""):
-            lines.append(f"{key} = {_value(value)}")
-    lines += [f"engines.{engine} = {_value(factors)}" for engine, factors in sorted(engines.items())]
-    return lines
+    """A table; `error` stays on one line."""
+    known = ((key, value) for key, value in values.items() if value not in (None, ""))
+    return ["", f"[{name}]", *(f"{key} = {_value(value)}" for key, value in known)]
 
 
 def _value(value: Any) -> str:

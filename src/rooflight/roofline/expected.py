@@ -10,9 +10,6 @@ In Check lines, `fit example` is a fit of round numbers that the tests spell out
 from __future__ import annotations
 
 from statistics import NormalDist
-from typing import TypeVar
-
-import msgspec
 
 from rooflight.numeric import Number, maximum, minimum
 from rooflight.values.calibration import DecodeFit, ElementwiseFit, GemmFit, LinkFit, PrefillFit
@@ -32,8 +29,6 @@ EVENNESS = 0.4
 _NEARLY_ALL = 1 - 1e-9
 # A product this long has lost half of what it will lose to power limits and cache misses.
 _THROTTLE_S = 1e-3
-
-AnyFit = TypeVar("AnyFit", GemmFit, DecodeFit, PrefillFit)
 
 
 def joined_s(*seconds: Number, sharpness: Number) -> Number:
@@ -333,26 +328,3 @@ def expert_gemm_s(
         compute_units=compute_units,
         fit=fit,
     )
-
-
-def for_engine(fit: AnyFit, engine: str | None) -> AnyFit:
-    """A fit with an engine's own factors applied; the fit itself where the engine is unknown or was not measured.
-
-    Check: for_engine(example, None) == example.
-    """
-    factors = fit.engines.get(engine or "")
-    if factors is None:
-        return fit
-    changes: dict[str, float] = {"floor_s": fit.floor_s * factors.floor}
-    if isinstance(fit, GemmFit):
-        changes["quantise_floor_s"] = fit.quantise_floor_s * factors.quantise
-        changes["quantise_efficiency"] = fit.quantise_efficiency / factors.quantise
-    else:
-        changes["item_s"] = fit.item_s * factors.item
-    if isinstance(fit, DecodeFit):
-        changes["floor_dims"] = min(1.0, fit.floor_dims * factors.dims)
-    if isinstance(fit, PrefillFit):
-        changes["store_efficiency"] = fit.store_efficiency / factors.store
-    bounded = "memory_efficiency" if isinstance(fit, DecodeFit) else "compute_efficiency"
-    changes[bounded] = min(1.0, getattr(fit, bounded) * factors.efficiency)
-    return msgspec.structs.replace(fit, **changes)

@@ -21,30 +21,8 @@ Efficiency = Annotated[float, Meta(ge=0.05, le=1)]
 Sharpness = Annotated[float, Meta(ge=1, le=8)]
 # How much faster the last-level cache is than memory; 12 says that memory does not show at all.
 Speedup = Annotated[float, Meta(ge=1, le=12)]
-Factor = Annotated[float, Meta(ge=0.2, le=5)]
 Low = Annotated[float, Meta(ge=0.1, lt=1)]
 High = Annotated[float, Meta(gt=1, le=10)]
-# low / spread .. high x spread is the interval where the engine is not known.
-Spread = Annotated[float, Meta(ge=1, le=3)]
-
-
-class EngineFactors(msgspec.Struct, frozen=True, kw_only=True):
-    """One engine against the mean of the engines measured (their product over engines is 1).
-
-    floor       on the floor
-    quantise    on the time of quantising activations
-    efficiency  on the efficiency that bounds it: of compute for products and prefill, of memory for decode
-    item        on the cost of a work item in attention
-    dims        on the part of decode's floor that grows with the head
-    store       on the time of writing keys and values to the cache
-    """
-
-    floor: Factor = 1.0
-    quantise: Factor = 1.0
-    efficiency: Factor = 1.0
-    item: Factor = 1.0
-    dims: Factor = 1.0
-    store: Factor = 1.0
 
 
 class Error(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,9 +70,7 @@ class GemmFit(msgspec.Struct, frozen=True, kw_only=True):
     sharpness: Sharpness
     low: Low
     high: High
-    engine_spread: Spread = 1.0
     error: Error | None = None
-    engines: dict[str, EngineFactors] = {}
 
 
 class DecodeFit(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,9 +99,7 @@ class DecodeFit(msgspec.Struct, frozen=True, kw_only=True):
     sharpness: Sharpness
     low: Low
     high: High
-    engine_spread: Spread = 1.0
     error: Error | None = None
-    engines: dict[str, EngineFactors] = {}
 
 
 class PrefillFit(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,9 +134,7 @@ class PrefillFit(msgspec.Struct, frozen=True, kw_only=True):
     sharpness: Sharpness
     low: Low
     high: High
-    engine_spread: Spread = 1.0
     error: Error | None = None
-    engines: dict[str, EngineFactors] = {}
 
 
 class ElementwiseFit(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,13 +7,12 @@ import itertools
 import re
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 
 from rooflight.catalog.calibration import calibration, families
 from rooflight.roofline import expected
-from rooflight.values.calibration import DecodeFit, ElementwiseFit, EngineFactors, GemmFit, LinkFit, PrefillFit
+from rooflight.values.calibration import DecodeFit, ElementwiseFit, GemmFit, LinkFit, PrefillFit
 from rooflight.work.formulas import least_touched_experts, touched_experts
 
 # The fits of round numbers that Check lines call `example`.
@@ -140,8 +139,7 @@ def test_expected_is_never_under_its_ceiling():
     beaten = [
         (formula.__name__, given)
         for formula, fit, given in cases()
-        for engine in (None, *fit.engines)
-        if formula(**given, fit=expected.for_engine(fit, engine))
+        if formula(**given, fit=fit)
         < max(given["flop"] / given["flop_per_s"], given["moved_bytes"] / given["memory_bytes_per_s"])
     ]
 
@@ -310,31 +308,6 @@ def test_experts_that_are_all_alike_are_touched_as_by_chance(monkeypatch):
 def test_experts_are_as_uneven_as_is_plausible():
     """Between a sixteenth of the experts doing half of the work and a fifth of them (an exponential spread)."""
     assert 0.2 <= expected.EVENNESS <= 1
-
-
-def test_an_engines_factors_apply_and_never_lift_an_efficiency_above_one():
-    fit = GemmFit(
-        floor_s=2e-6, quantise_floor_s=1e-6, quantise_efficiency=0.5, memory_efficiency=0.9, ramp_s=0.0,
-        ramp_inputs=1000, compute_efficiency=0.9, throttle=0.1, short_inputs=100, wave_share=0.1, sharpness=2,
-        low=0.8, high=1.25, engines={"slow": EngineFactors(floor=3, quantise=2, efficiency=1.5)},
-    )  # fmt: skip
-    slow = expected.for_engine(fit, "slow")
-
-    assert (slow.floor_s, slow.quantise_floor_s, slow.quantise_efficiency) == pytest.approx((6e-6, 2e-6, 0.25))
-    assert slow.compute_efficiency == 1
-    assert expected.for_engine(fit, "unheard-of") is fit
-
-
-def test_an_engines_factors_on_attention_apply():
-    factors = {"slow": EngineFactors(floor=2, item=3, dims=1.5, store=4, efficiency=0.5)}
-    decode = msgspec.structs.replace(EXAMPLES["decode_attention_s"], engines=factors)
-    prefill = msgspec.structs.replace(EXAMPLES["prefill_attention_s"], engines=factors)
-
-    slow = expected.for_engine(decode, "slow")
-    assert (slow.floor_s, slow.item_s, slow.floor_dims) == pytest.approx((1e-5, 3e-6, 0.3))
-    assert slow.memory_efficiency == pytest.approx(0.25)
-    slow = expected.for_engine(prefill, "slow")
-    assert (slow.floor_s, slow.store_efficiency, slow.compute_efficiency) == pytest.approx((4e-6, 0.25, 0.25))
 
 
 def test_wider_heads_have_a_higher_floor_and_storing_keys_takes_time():
