@@ -15,7 +15,7 @@ from rooflight.values.calibration import Calibration, LinkFit
 FOLDER = Path(calibration.__file__).parent / "calibration"
 CATALOG = sorted({card.family for card in accelerators.all_accelerators()})
 MEASURED = calibration.families()
-COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+COLLECTIVES = ("all_reduce", "all_gather", "all_to_all")
 
 
 def fits(found: Calibration):
