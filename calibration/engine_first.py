@@ -10,20 +10,24 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from engine_intervals import interval
 from engine_judge import fifths, left_out
-from engine_rows import ENGINES, scenario_of, vector
+from engine_rows import ENGINES, line_of, scenario_of, vector
 from engine_shares import Shares, seconds_of
+from provenance import data_of
 from scipy.optimize import least_squares
 
 from rooflight.catalog.calibration import engine_named
 from rooflight.errors import RooflightError
 from rooflight.serve import expected
+from rooflight.values.calibration import Data
 from rooflight.work.layout import share_out
 
+# Where the served runs come from.
+SERVED_RUNS = "aiconfigurator-core 0.12.0, served runs"
 FIELDS = ("first_wait", "first_queue", "first_host_s")
 # Two prefills are waited for (one's own, half of the one under way, ...), a tenth of one for each sequence, 50 ms.
 _START = np.log([1.5, 0.1, 0.05])
@@ -47,6 +51,7 @@ class First(NamedTuple):
     prefill: float
     step: float
     seconds: float
+    line: str
 
 
 class FirstJudged(NamedTuple):
@@ -56,28 +61,30 @@ class FirstJudged(NamedTuple):
     rows: list[First]
     fifths: np.ndarray
     models: np.ndarray
-    entry: dict[str, float]
+    entry: dict[str, Any]
 
 
 def fit_first(data: Path, shares: Shares) -> list[FirstJudged]:
     """The numbers of all engines ("generic"), then of each."""
     found = list(_runs(data, shares))
     waits = _fit(found)
-    parts = fifths(len(found)), [row.model for row in found]
+    fitted = data_of([row.line for row in found], {SERVED_RUNS})
+    parts: tuple[Sequence[object], ...] = fifths(len(found)), [row.model for row in found]
     own = [left_out(found, part, _fit, _predicted) for part in parts]
     common = [left_out(found, part, lambda rows: {"": _fit(rows)[""]}, _predicted) for part in parts]
-    judged = [FirstJudged("generic", found, *common, _entry(waits[""], common))]
+    judged = [FirstJudged("generic", found, common[0], common[1], _entry(waits[""], common, fitted))]
     for engine in sorted({row.engine for row in found}):
         mine = np.array([row.engine == engine for row in found])
         ratios = [ratio[mine] for ratio in own]
         rows = [row for row in found if row.engine == engine]
-        judged.append(FirstJudged(engine, rows, *ratios, _entry(waits[engine], ratios)))
+        judged.append(FirstJudged(engine, rows, ratios[0], ratios[1], _entry(waits[engine], ratios, fitted)))
     return judged
 
 
-def _entry(waits: np.ndarray, ratios: Sequence[np.ndarray]) -> dict[str, float]:
+def _entry(waits: np.ndarray, ratios: Sequence[np.ndarray], data: Data) -> dict[str, Any]:
     low, high = interval(np.concatenate(ratios))
-    return {**dict(zip(FIELDS, map(float, waits), strict=True)), "first_low": low, "first_high": high}
+    numbers = dict(zip(FIELDS, map(float, waits), strict=True))
+    return {**numbers, "first_low": low, "first_high": high, "first_data": data}
 
 
 def _runs(data: Path, shares: Shares) -> Iterator[First]:
@@ -96,7 +103,7 @@ def _runs(data: Path, shares: Shares) -> Iterator[First]:
         yield First(
             engine=engine, model=sc.model.id, routed=expected.expert_layers(sc) > 0, sequences=sequences,
             prefill=float(seconds_of(part, shares[engine])), step=float(step["value"]) / 1e3,
-            seconds=float(first["value"]) / 1e3,
+            seconds=float(first["value"]) / 1e3, line=line_of(step) + "," + line_of(first),
         )  # fmt: skip
 
 
@@ -118,7 +125,7 @@ def _terms(found: Sequence[First]) -> tuple[np.ndarray, np.ndarray]:
 def _predicted(found: Sequence[First], waits: Waits) -> np.ndarray:
     terms, beside = _terms(found)
     own = np.array([waits.get(row.engine, waits[""]) for row in found])
-    return ((terms * own).sum(axis=1) + beside) / np.array([row.seconds for row in found])
+    return np.asarray(((terms * own).sum(axis=1) + beside) / np.array([row.seconds for row in found]))
 
 
 def _fit(found: Sequence[First]) -> Waits:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ def unseen_card(ratio: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
     return float(np.clip(np.quantile(needed, NOMINAL), 1.0, 3.0))
 
 
-def widen(own: dict, everyone: dict, low: str, high: str, models: Collection[str]) -> None:
+def widen(own: dict[str, Any], everyone: dict[str, Any], low: str, high: str, models: Collection[str]) -> None:
     """An engine seen with few models says little of others: half way to the interval of all engines, by ratio."""
     if len(set(models)) < FEW_MODELS:
         own[low] = min(own[low], (own[low] * everyone[low]) ** 0.5)

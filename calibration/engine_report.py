@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from engine_evenness import ALL_ALIKE, Tried
-from engine_first import FirstJudged
+from engine_first import SERVED_RUNS, FirstJudged
 from engine_rows import Row
 
 # Engine, family, era.
@@ -80,7 +80,7 @@ SOURCES = {
     "autoawq": "AutoAWQ's page",
     "prem": "Prem's benchmarks",
     "qwen2": "Qwen's speed pages",
-    "sil": "aiconfigurator-core 0.12.0, served runs",
+    "sil": SERVED_RUNS,
     "spark": "llama.cpp on DGX Spark",
     "strix": "llama.cpp on Strix Halo",
     "tinychat": "TinyChat's tables",
@@ -183,9 +183,8 @@ def _blind(judged: Sequence[Judged]) -> list[str]:
             ]
             inside = np.concatenate(parts)
             inside = inside[np.isfinite(inside)]
-            lines.append(
-                f"| {era}, {'routed experts' if routed else 'dense'} | {len(inside)} | {inside.mean():.0%} |\n"
-            )
+            share = f"{inside.mean():.0%}" if len(inside) else "-"
+            lines.append(f"| {era}, {'routed experts' if routed else 'dense'} | {len(inside)} | {share} |\n")
     return lines
 
 

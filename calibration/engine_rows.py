@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,6 +52,7 @@ class Row(NamedTuple):
 
     terms       body, floors, link, experts in seconds; steps; sequences x steps; layers with experts x steps;
                 bytes a compute unit moves, of engines with kernels of their own
+    line        the row of the file, of which the hash is made
     """
 
     id: str
@@ -66,6 +67,7 @@ class Row(NamedTuple):
     routed: bool
     seconds: float
     terms: np.ndarray
+    line: str
 
 
 def rows(data: Path) -> Iterator[Row]:
@@ -77,11 +79,16 @@ def rows(data: Path) -> Iterator[Row]:
                 if engine is None or not raw["batch"] or raw["has_accelerator"] != "True":
                     continue
                 try:
-                    row = _row(raw, engine, data)
+                    row = row_of(raw, engine, data)
                 except (RooflightError, ValueError, KeyError, StopIteration):
                     continue
                 if row is not None:
                     yield row
+
+
+def line_of(raw: dict[str, str]) -> str:
+    """A row of a file as text: what it says, not how its columns are ordered."""
+    return ",".join(f"{name}={value}" for name, value in sorted(raw.items()) if value)
 
 
 def timed(found: Sequence[Row]) -> list[Row]:
@@ -131,7 +138,8 @@ def vector(part: Parts, *, steps_: float, sequences: float, layers: int) -> np.n
     return np.array([*seconds, steps_, sequences * steps_, layers * steps_, part.unit_bytes], dtype=float)
 
 
-def _row(raw: dict[str, str], engine: str, data: Path) -> Row | None:
+def row_of(raw: dict[str, str], engine: str, data: Path) -> Row | None:
+    """A line of a file as a row; None where it does not say what was measured. Raises as scenario_of does."""
     if any(word in raw.get("note", "") for word in ("disagree", "concurrency not stated")):
         return None  # the layout or the batch is not known
     if raw["accelerator"] == "gb200" and not raw["weights"]:
@@ -151,7 +159,7 @@ def _row(raw: dict[str, str], engine: str, data: Path) -> Row | None:
         id=raw["id"], source=raw["id"].split("-")[0], engine=engine, what=raw["phase"] + " " + raw["metric"],
         model=sc.model.id, accelerator=sc.accelerator.id, family=sc.accelerator.family,
         era="2025" if raw["phase"] == "e2e_server" else "2024", batch=float(raw["batch"]),
-        routed=routed, seconds=seconds, terms=terms,
+        routed=routed, seconds=seconds, terms=terms, line=line_of(raw),
     )  # fmt: skip
 
 
@@ -188,7 +196,7 @@ def _terms(sc: Scenario, raw: dict[str, str], engine: str) -> tuple[np.ndarray, 
     return None
 
 
-def served_terms(sc: Scenario, one, *, newcomers: float) -> np.ndarray:  # noqa: ANN001 - a partial of vector
+def served_terms(sc: Scenario, one: Callable[..., np.ndarray], *, newcomers: float) -> np.ndarray:
     """The mean step of serve.expected.served, as terms."""
     share = share_out(sc.workload.batch, sc.layout)
     load_ = sc.workload
@@ -200,4 +208,4 @@ def served_terms(sc: Scenario, one, *, newcomers: float) -> np.ndarray:  # noqa:
     alone = one(expected.decode_parts(sc, sequences=share.sequences, context=context), steps_=1)
     mixed = steps.mixed(sequences=share.sequences, context=context, chunk_tokens=chunk, chunk_context=0)
     beside = one(expected.step_parts(sc, mixed), steps_=1)
-    return alone + (beside - alone) * busy * lump / chunk
+    return np.asarray(alone + (beside - alone) * busy * lump / chunk)

@@ -46,16 +46,37 @@ Shares = dict[str, np.ndarray]
 def fit_alone(found: Sequence[Row]) -> Shares:
     """One set of shares for all rows. A lone card may hide what its compute units draw: no more than most others'."""
     terms, seconds, weight = _arrays(found)
-    low = _LOW.copy()
-    if len({row.accelerator for row in found}) == 1:
-        low[-1] = _START[-1]
+    low = _lows(found)
+
+    def residuals(shares: np.ndarray) -> np.ndarray:
+        return np.asarray(weight * np.log(seconds_of(terms, shares * _HIGH) / seconds))
+
     best = least_squares(
-        lambda shares: weight * np.log(seconds_of(terms, shares * _HIGH) / seconds),
-        _START / _HIGH, bounds=(low / _HIGH * (1 - 1e-9), 1), loss="soft_l1", f_scale=_NEAR,
+        residuals, _START / _HIGH, bounds=(low / _HIGH * (1 - 1e-9), 1), loss="soft_l1", f_scale=_NEAR,
     )  # fmt: skip
     shares = best.x * _HIGH
     shares[-1] *= terms[:, -1].any()
     return {"": shares}
+
+
+def _lows(found: Sequence[Row]) -> np.ndarray:
+    low = _LOW.copy()
+    if len({row.accelerator for row in found}) == 1:
+        low[-1] = _START[-1]
+    return low
+
+
+def unseen(found: Sequence[Row]) -> list[str]:
+    """Names of TERMS that no row has anything of, so that a fit leaves them where they start, or near everyone's."""
+    terms = _arrays(found)[0]
+    return [name for name, column in zip(TERMS, terms.T, strict=True) if not column.any()]
+
+
+def ranges(found: Sequence[Row], *, tied: bool) -> dict[str, tuple[float, float]]:
+    """Where a fit of these rows looked for what it could turn, by name of TERMS."""
+    low = _LOW if tied else _lows(found)
+    fixed = {"link", *(["unit_bytes"] if tied else []), *unseen(found)}
+    return {name: (float(low[at]), float(_HIGH[at])) for at, name in enumerate(TERMS) if name not in fixed}
 
 
 def fit_tied(found: Sequence[Row]) -> Shares:

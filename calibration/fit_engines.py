@@ -1,8 +1,9 @@
 """Fits what serving engines get out of kernels and what their hosts take, to served and offline measurements.
 
-    python calibration/fit_engines.py --data ../shared/data
+    python calibration/fit_engines.py --data DATA [--out FILE --report FILE]
 
-writes src/rooflight/catalog/calibration/engines.toml and docs/accuracy.md. Kernel fits come first (fit_kernels.py).
+writes src/rooflight/catalog/calibration/engines.toml and docs/accuracy.md, or the files named. Kernel fits come first
+(fit_kernels.py): those of the catalog are taken.
 A measured time is a sum of parts, each times a share of the engine's (engine_shares.py finds them). Errors and
 intervals are of rows that the fit did not see: fifths of the operating points, each model left out in turn, and each
 accelerator left out in turn.
@@ -18,19 +19,24 @@ from typing import Any
 
 import numpy as np
 from engine_evenness import try_all
+from engine_first import FIELDS as FIRST_FIELDS
 from engine_first import fit_first
 from engine_intervals import interval, unseen_card, widen
 from engine_judge import fifths, left_out
-from engine_report import HeldOut, Judged, Key, bounds, write_report
-from engine_rows import Row, newcomers, rows, timed
-from engine_shares import LEAST_ROWS, Shares, fit_alone, fit_tied, predicted
+from engine_report import SOURCES, HeldOut, Judged, Key, bounds, write_report
+from engine_rows import TERMS, Row, newcomers, rows, timed
+from engine_shares import LEAST_ROWS, Shares, fit_alone, fit_tied, predicted, ranges, unseen
 from engine_toml import write_toml
+from provenance import at_edge, data_of
+
+from rooflight.values.calibration import Data
 
 ROOT = Path(__file__).resolve().parents[1]
-FIELDS = (
+# What an entry calls the shares of TERMS.
+FIELDS = dict(zip(TERMS, (
     "body_share", "floor_share", "link", "expert_share", "host_s", "host_per_sequence_s", "expert_layer_s",
     "unit_byte_s",
-)  # fmt: skip
+), strict=True))  # fmt: skip
 # A family whose fit is off by this much is not described by it: the engine's entry for all families stands in.
 USELESS = 0.35
 SERVED = "2025"
@@ -80,10 +86,31 @@ def intervals(found: Sequence[Row], out: HeldOut) -> dict[str, float]:
     return dict(zip((*names[0], *names[1]), (*dense, *routed), strict=True))
 
 
-def entry_of(key: Key, found: list[Row], shares: Shares, out: HeldOut) -> dict[str, Any]:
-    """The TOML entry of a group, but for its intervals and the time to first token."""
-    judged = timed(found)
-    named = dict(zip(FIELDS, shares.get(key[0], shares[""]), strict=True))
+def provenance_of(
+    found: Sequence[Row], shares: np.ndarray, *, fitted: Sequence[Row], tied: bool
+) -> dict[str, Data | tuple[str, ...]]:
+    """What a fit of the rows `fitted` says of its entry for `found`: the data, and what the rows did not set.
+
+    unit_byte_s of engines without kernels of their own is 0 by definition, no fit's doing.
+    """
+    edges = at_edge(dict(zip(TERMS, shares, strict=True)), ranges(found, tied=tied))
+    missing = [FIELDS[name] for name in unseen(found) if name not in ("link", "unit_bytes")]
+    if len(found) - len(timed(found)) < LEAST_ROWS:
+        missing.append("prefill_share")
+    sources = {SOURCES.get(row.source, row.source) for row in fitted}
+    return {
+        "data": data_of([row.line for row in fitted], sources),
+        "at_edge": tuple(FIELDS[name] for name in edges), "not_fitted": tuple(missing),
+    }  # fmt: skip
+
+
+def entry_of(key: Key, found: list[Row], shares: Shares, out: HeldOut, *, fitted: Sequence[Row]) -> dict[str, Any]:
+    """The TOML entry of a group, but for its intervals and the time to first token.
+
+    fitted  the rows that the shares come from: the group's own, or those of all engines that were fitted together
+    """
+    judged, mine = timed(found), shares.get(key[0], shares[""])
+    named = dict(zip(FIELDS.values(), mine, strict=True))
     del named["link"]
     by = ("by fifths", "by model", "by accelerator")
     errors = [
@@ -98,6 +125,7 @@ def entry_of(key: Key, found: list[Row], shares: Shares, out: HeldOut) -> dict[s
         "reserved_output": 1.0 if key[0] == "tensorrt-llm" else 0.5,
         "withheld_of_free": float(key[0] == "tensorrt-llm"), **prefill_of(shares, found),
         "error": "median, held out: " + ", ".join(errors),
+        **provenance_of(found, mine, fitted=timed(fitted), tied=key[2] == SERVED),
     }  # fmt: skip
 
 
@@ -106,13 +134,13 @@ def served_groups(found: list[Row]) -> list[Judged]:
     shares = fit_tied(found)
     out = held_out(found, fit_tied)
     everyone = held_out(found, lambda rows_: {"": fit_tied(rows_)[""]})
-    entry = entry_of(GENERIC, found, {"": shares[""]}, everyone) | intervals(found, everyone)
+    entry = entry_of(GENERIC, found, {"": shares[""]}, everyone, fitted=found) | intervals(found, everyone)
     judged = [Judged(GENERIC, found, everyone, entry, np.full(len(found), np.nan))]
     unseen = blind(found, fit_tied, served_intervals)
     bounds_ = served_intervals(found, out)
     for key, rows_ in groups_of(found).items():
         mine = np.array([row.engine == key[0] and key[1] in ("", row.family) for row in found])
-        entry = entry_of(key, rows_, shares, out.of(mine)) | bounds_[key[0]]
+        entry = entry_of(key, rows_, shares, out.of(mine), fitted=found) | bounds_[key[0]]
         judged.append(Judged(key, rows_, out.of(mine), entry, unseen[mine]))
     return judged
 
@@ -171,7 +199,7 @@ def offline_groups(found: list[Row], everyone: dict[str, Any]) -> list[Judged]:
     for key, rows_ in groups_of(found).items():
         mine = timed(rows_)
         out = held_out(mine, fit_alone)
-        entry = entry_of(key, rows_, fit_alone(mine), out) | own_interval(mine, out)[""]
+        entry = entry_of(key, rows_, fit_alone(mine), out, fitted=rows_) | own_interval(mine, out)[""]
         if key[1] and np.median(np.abs(out.fifths - 1)) > USELESS:
             print(f"{' '.join(key):34} left out: {entry['error']}")
             continue
@@ -185,8 +213,11 @@ def offline_groups(found: list[Row], everyone: dict[str, Any]) -> list[Judged]:
 def main() -> None:
     """Fit, and write the two files."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
-    data = parser.parse_args().data
+    parser.add_argument("--data", type=Path, required=True, help="the folder with served.csv, measured.csv, configs")
+    parser.add_argument("--out", type=Path, default=ROOT / "src/rooflight/catalog/calibration/engines.toml")
+    parser.add_argument("--report", type=Path, default=ROOT / "docs/accuracy.md")
+    options = parser.parse_args()
+    data = options.data
     found = list(rows(data))
     served = [row for row in found if row.era == SERVED]
     first = fit_first(data, fit_tied(served))
@@ -198,10 +229,13 @@ def main() -> None:
     for group in judged:
         group.entry["unseen_card"] = wider[group.key[2]]
         group.entry.update(waits.get(group.key[0], waits["generic"]))
+        if group.key[0] not in waits:  # nobody timed its first tokens: the mean of those that were
+            group.entry["not_fitted"] += FIRST_FIELDS
+            del group.entry["first_data"]
         print(f"{' '.join(group.key):34} {group.entry['error']}")
-    today = datetime.date.today().isoformat()
-    write_toml(ROOT / "src/rooflight/catalog/calibration/engines.toml", [group.entry for group in judged], today)
-    write_report(ROOT / "docs/accuracy.md", judged, first, try_all(data, SERVED), today)
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    write_toml(options.out, [group.entry for group in judged], today)
+    write_report(options.report, judged, first, try_all(data, SERVED), today)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Fit the expected time of kernels and write catalog/calibration/*.toml and kernels_report.md.
+"""Fit the expected time of kernels and write a TOML a device family, and kernels_report.md.
 
-    python calibration/fit_kernels.py --data ../shared/data
+    python calibration/fit_kernels.py --data DATA [--out FOLDER]
 
-The data folder holds kernels/{gemm,attention_context,attention_generation,comm}.parquet (aiconfigurator-core 0.12.0).
-Same data, same numbers: the seed is fixed.
+The data folder holds kernels/{gemm,attention_context,attention_generation,comm}.parquet (or .csv) with the columns that
+README.md lists. Without --out the library's own calibration is rewritten.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +21,18 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # the arrays are long
     os.environ.setdefault(_name, "1")
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "src")]
 
-import msgspec  # noqa: E402
+import families  # noqa: E402
 import numpy as np  # noqa: E402
 import report  # noqa: E402
 import rows as tables  # noqa: E402
-import write_toml  # noqa: E402
 from fitting import SEED, Fitted, fit, sample  # noqa: E402
 from links import fit_links  # noqa: E402
-from rows import FAMILIES, SYSTEMS, Rows  # noqa: E402
+from provenance import data_of  # noqa: E402
+from rows import FAMILIES, PACKAGE, TABLES, Rows  # noqa: E402
 
-from rooflight.values.calibration import ElementwiseFit, Error, LinkFit  # noqa: E402
+from rooflight.values.calibration import Data, Error  # noqa: E402
 
-DATE = "2026-11-28"
-SOURCE = "aiconfigurator-core 0.12.0 (Apache-2.0 package), kernel tables; graph-timed, clocks at maximum"
+SOURCE = f"{PACKAGE} (Apache-2.0 package), kernel tables; graph-timed, clocks at maximum"
 TARGET = Path(__file__).parents[1] / "src" / "rooflight" / "catalog" / "calibration"
 TEST_ROWS = 20_000
 COVERED = 0.8  # what an interval is to hold
@@ -49,7 +49,7 @@ class Result:
     kind: str
     form: str
     fitted: Fitted
-    rows: int
+    data: Data
     held_out: str
     error: np.ndarray  # signed, of held-out rows
     plain_error: np.ndarray  # the same without engine factors
@@ -65,12 +65,12 @@ class Result:
     def struct(self) -> Any:
         """The fit as it goes into the catalog."""
         error = Error(
-            rows=self.rows, median=round(float(np.median(abs(self.error))), 4), coverage=round(self.coverage, 3),
+            rows=self.data.rows, median=round(float(np.median(abs(self.error))), 4), coverage=round(self.coverage, 3),
             held_out=self.held_out,
         )  # fmt: skip
         # both sides of 1, even where the fit is a little off on the whole
         low, high = round(min(self.low, 0.97), 3), round(max(self.high, 1.03), 3)
-        return self.fitted.struct(low=low, high=high, error=msgspec.to_builtins(error))
+        return self.fitted.struct(low=low, high=high, error=error, data=self.data)
 
 
 def held_out(part: Rows, systems: tuple[str, ...]) -> list[tuple[Rows, Rows]]:
@@ -108,7 +108,8 @@ def study(family: str, part: Rows) -> Result:
     shape_error = np.median(abs(fit(seen).error(sample(unseen, TEST_ROWS))))
     final = fit(part)
     return Result(
-        family=family, kind=part.kind, form=part.form, fitted=final, rows=len(part.seconds),
+        family=family, kind=part.kind, form=part.form, fitted=final,
+        data=data_of(part.lines, [f"{PACKAGE}, table {TABLES[part.kind]}"]),
         held_out="the other accelerator" if len(systems) > 1 else "a third of the shapes",
         error=np.concatenate([seconds / test.seconds - 1 for test, seconds, _ in tried]),
         plain_error=np.concatenate([seconds / test.seconds - 1 for test, _, seconds in tried]),
@@ -153,51 +154,12 @@ def elsewhere(results: list[Result], work: list[tuple[str, Rows]]) -> None:
                 result.elsewhere[family] = float(np.median(abs(error)))
 
 
-def elementwise(gemms: dict[str, Any]) -> ElementwiseFit:
-    """No table has them: a floor a little under the product's, and the bandwidth streaming kernels reach."""
-    return ElementwiseFit(
-        floor_s=float(f"{0.85 * gemms['bf16'].floor_s:.3g}"), memory_efficiency=0.85, low=0.6, high=1.7,
-        basis="assumed: 0.85 of the bf16 product's floor; scale and triad reach 0.80 to 0.95 of bandwidth",
-    )  # fmt: skip
-
-
-def weight_only(gemms: dict[str, Any]) -> dict[str, Any]:
-    """4- and 8-bit weights beside wide activations, where not measured: bf16 with room for unpacking."""
-    base = gemms["bf16"]
-    basis = "not measured: bf16's, with 0.9 of its memory and 0.85 of its compute efficiency"
-    note = Error(rows=0, median=0.0, coverage=0.0, held_out=basis)
-    unpacked = msgspec.structs.replace(
-        base, memory_efficiency=round(0.9 * base.memory_efficiency, 4), low=round(base.low / 1.15, 3),
-        compute_efficiency=round(0.85 * base.compute_efficiency, 4), high=round(base.high * 1.3, 3), error=note,
-    )  # fmt: skip
-    return {name: gemms.get(name, unpacked) for name in ("int8", "int4")}
-
-
-def family_links(family: str, fitted: dict[str, LinkFit]) -> dict[str, LinkFit]:
-    """A family's links: NVLink as measured on it (else A100's), PCIe, and any other fabric as A100's NVLink."""
-    nvlink = {"Hopper": "nvlink-switch", "Blackwell": "nvlink-5"}.get(family, "nvlink")
-    pcie = "pcie" if family == "Xe2" else "pcie-l40s"
-    chosen = {}
-    for operation in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all"):
-        own = family in ("Ampere", "Hopper", "Blackwell")
-        chosen[f"nvlink/{operation}"] = widened(fitted[f"{nvlink}/{operation}"], 1.1 if own else 1.3)
-        found = fitted.get(f"{pcie}/{operation}", fitted[f"pcie-l40s/{operation}"])
-        chosen[f"pcie/{operation}"] = widened(found, 1.1 if family in ("Ada", "Xe2") else 1.4)
-        other = widened(fitted[f"nvlink/{operation}"], 1.4)
-        basis = "not measured: A100's NVLink; for Infinity Fabric, Xe Link, ICI and their like"
-        chosen[f"fabric/{operation}"] = msgspec.structs.replace(other, basis=basis)
-    return chosen
-
-
-def widened(found: LinkFit, factor: float) -> LinkFit:
-    """The same with a wider interval."""
-    return msgspec.structs.replace(found, low=round(found.low / factor, 3), high=round(found.high * factor, 3))
-
-
 def main() -> None:
     """Fit everything, write everything."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
+    parser.add_argument("--data", type=Path, required=True, help="the folder with kernels/*.parquet")
+    parser.add_argument("--out", type=Path, default=TARGET, help="where the files of the families go")
+    parser.add_argument("--report", type=Path, default=Path(__file__).with_name("kernels_report.md"))
     parser.add_argument("--only", help="one family, for a quick look; the report then covers it alone")
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
@@ -206,21 +168,14 @@ def main() -> None:
         results = list(pool.map(_study, work))
     elsewhere(results, work)
     found_links = fit_links(options.data)
-    TARGET.mkdir(exist_ok=True)
+    today = datetime.now(UTC).date().isoformat()
+    options.out.mkdir(parents=True, exist_ok=True)
     for family in dict.fromkeys(result.family for result in results):
-        own = [result for result in results if result.family == family]
-        parts: dict[str, dict[str, Any]] = {kind: {} for kind in ("gemm", "decode", "prefill")}
-        for result in own:
-            parts[result.kind][result.form] = result.struct()
-        parts["gemm"] |= weight_only(parts["gemm"])
-        content = {
-            "family": family, "date": DATE, "source": SOURCE,
-            "fitted_on": ", ".join(SYSTEMS[system] for system in FAMILIES[family]), **parts,
-            "elementwise": elementwise(parts["gemm"]), "links": family_links(family, found_links),
-        }  # fmt: skip
-        (TARGET / f"{family.lower()}.toml").write_text(write_toml.text(content), encoding="utf-8")
-    text = report.text(results, found_links, source=SOURCE, date=DATE)
-    Path(__file__).with_name("kernels_report.md").write_text(text, encoding="utf-8")
+        own = [(result.kind, result.form, result.struct()) for result in results if result.family == family]
+        text = families.text(family, own, found_links, date=today, source=SOURCE)
+        (options.out / f"{family.lower()}.toml").write_text(text, encoding="utf-8")
+    text = report.text(results, found_links, source=SOURCE, date=today)
+    options.report.write_text(text, encoding="utf-8")
     print(text)
 
 

@@ -7,6 +7,7 @@ from typing import Any, get_args, get_type_hints
 
 import msgspec
 import numpy as np
+from provenance import at_edge
 from rows import Rows
 from scipy.optimize import least_squares
 
@@ -15,6 +16,8 @@ from rooflight.values.calibration import DecodeFit, GemmFit, PrefillFit
 
 SEED = 20261127
 ROWS_A_FIT = 9_000
+# What these are where no activation is quantised.
+_UNQUANTISED = {"quantise_floor_s": 0.0, "quantise_efficiency": 1.0}
 _SMALLEST = 1e-3  # of the start value: stands for a range that begins at 0, fits run in logarithms
 
 
@@ -62,13 +65,13 @@ KINDS = {
 }  # fmt: skip
 
 
-def range_of(struct: Any, field: str) -> tuple[float, float]:
-    """The plausible range a struct states for a field."""
-    hint = get_type_hints(struct, include_extras=True)[field]
+def range_of(kind: Kind, field: str) -> tuple[float, float]:
+    """Where a fit looks for a field: the plausible range its struct states, above zero."""
+    hint = get_type_hints(kind.struct, include_extras=True)[field]
     meta = get_args(hint)[1]
     low = meta.ge if meta.ge is not None else meta.gt
     high = meta.le if meta.le is not None else meta.lt
-    return float(low), float(high)
+    return max(float(low), _SMALLEST * kind.start[field]), float(high)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +82,7 @@ class Fitted:
     values: dict[str, float]
     engines: dict[str, dict[str, float]]
     reach: dict[str, float]
+    not_fitted: tuple[str, ...] = ()
 
     def seconds(self, rows: Rows, *, engines: bool = True) -> np.ndarray:
         """Expected seconds of rows; engines=False leaves the engines' own factors out."""
@@ -103,12 +107,16 @@ class Fitted:
 
     def error(self, rows: Rows, *, engines: bool = True) -> np.ndarray:
         """Signed relative error of each row."""
-        return self.seconds(rows, engines=engines) / rows.seconds - 1
+        return np.asarray(self.seconds(rows, engines=engines) / rows.seconds - 1)
 
     def struct(self, **extra: Any) -> Any:
         """The coefficients as the calibration's struct, rounded to what the data can tell."""
+        kind = KINDS[self.kind]
         rounded = {name: float(f"{value:.4g}") for name, value in self.values.items()}
-        return msgspec.convert({**rounded, **extra}, KINDS[self.kind].struct)
+        logs = {name: tuple(np.log(range_of(kind, name))) for name in kind.start if name not in self.not_fitted}
+        edges = at_edge({name: np.log(self.values[name]) for name in logs}, logs)
+        fit = kind.struct(**rounded, at_edge=edges, not_fitted=self.not_fitted, **extra)
+        return msgspec.convert(msgspec.to_builtins(fit), kind.struct)  # which refuses what is out of its range
 
 
 def sample(rows: Rows, count: int, seed: int = SEED) -> Rows:
@@ -130,7 +138,7 @@ def fit(rows: Rows, *, count: int = ROWS_A_FIT) -> Fitted:
 
     def residual(point: np.ndarray) -> np.ndarray:
         fitted = _fitted(rows, dict(zip(layout, np.exp(point), strict=True)))
-        return np.log(fitted.seconds(rows) / rows.seconds)
+        return np.asarray(np.log(fitted.seconds(rows) / rows.seconds))
 
     found = least_squares(
         residual, np.log(start), bounds=(np.log(low), np.log(high)), loss="soft_l1", f_scale=0.1, max_nfev=30
@@ -146,8 +154,7 @@ def _layout(rows: Rows) -> dict[str, tuple[float, float, float]]:
     for name, start in kind.start.items():
         if name.startswith("quantise") and not quantises:
             continue
-        low, high = range_of(kind.struct, name)
-        low = max(low, _SMALLEST * start)
+        low, high = range_of(kind, name)
         layout[name] = (low, high, float(np.clip(start, low * 1.001, high * 0.999)))
     engines = _engines(rows)
     for engine in engines[1:]:
@@ -167,8 +174,7 @@ def _engines(rows: Rows) -> list[str]:
 def _fitted(rows: Rows, point: dict[str, float]) -> Fitted:
     kind = KINDS[rows.kind]
     values = {name: point[name] for name in kind.start if name in point}
-    if rows.kind == "gemm" and "quantise_floor_s" not in values:
-        values |= {"quantise_floor_s": 0.0, "quantise_efficiency": 1.0}
+    missing = {name: start for name, start in _UNQUANTISED.items() if name in kind.start and name not in values}
     names = _engines(rows)
     engines: dict[str, dict[str, float]] = {name: {} for name in names} if len(names) > 1 else {}
     for factor in kind.factors if engines else ():
@@ -177,4 +183,4 @@ def _fitted(rows: Rows, point: dict[str, float]) -> Fitted:
         for name in names:
             engines[name][factor] = float(np.clip(free.get(name, first), 0.2, 5))
     reach = {name: point.get(f"reach.{name}", 1.0) for name in ("trtllm", "other")}
-    return Fitted(kind=rows.kind, values=values, engines=engines, reach=reach)
+    return Fitted(kind=rows.kind, values=values | missing, engines=engines, reach=reach, not_fitted=tuple(missing))

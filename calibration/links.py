@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import numpy as np
 import pandas as pd
-from rows import SYSTEMS
+from provenance import at_edge, data_of
+from rows import PACKAGE, SYSTEMS, TABLES, read
 from scipy.optimize import least_squares
 
 from rooflight.catalog import accelerators
@@ -26,19 +27,21 @@ LINKS = {
 OPERATIONS = {"all_reduce": "all_reduce", "all_gather": "all_gather", "reduce_scatter": "reduce_scatter",
               "alltoall": "all_to_all"}  # fmt: skip
 _START = {"latency_s": 5e-6, "hop_s": 1e-6, "sync_s": 2e-6, "efficiency": 0.7, "start_share": 0.3}
+# What between two devices nothing shows: one step takes them no longer than two.
+_SEVERAL = ("sync_s", "hop_s", "start_share")
 _BOUNDS = {"latency_s": (5e-7, 1e-4), "hop_s": (1e-9, 2e-5), "sync_s": (1e-9, 5e-5), "efficiency": (0.05, 1.29),
            "start_share": (1e-3, 1.0)}  # fmt: skip
 
 
 def measured(data: Path) -> pd.DataFrame:
     """Best seconds by system, collective, devices and payload; kernels launched one by one are left out."""
-    table = pd.read_parquet(data / "kernels" / "comm.parquet")
+    table = read(data, TABLES["links"])
     for column in ("system", "op_name", "kernel_source", "backend"):
         table[column] = table[column].astype(str)
     table = table[~((table["kernel_source"].str.contains("eager")) & (table["system"] != "b60"))]
     # oneCCL counts what one device contributes to an all_gather, NCCL the whole
     gathered = (table["backend"] == "oneccl") & (table["op_name"] == "all_gather")
-    payload = table["bytes"].astype(float) * np.where(gathered, table["num_gpus"].astype(float), 1.0)
+    payload: Any = table["bytes"].astype(float) * np.where(gathered, table["num_gpus"].astype(float), 1.0)
     table = table.assign(payload=payload, seconds=table["latency_ms"] / 1000, devices=table["num_gpus"].astype(float))
     # L40S: beyond two cards the tested host stages through its memory (a quarter of the rate, then an eighth)
     table = table[(table["system"] != "l40s") | (table["devices"] == 2)]
@@ -78,20 +81,24 @@ def _fit(part: pd.DataFrame, operation: str, systems: tuple[str, ...]) -> LinkFi
         "link_bytes_per_s": np.array([rate_bytes_per_s(system) for system in part["system"]]),
     }  # fmt: skip
     seconds = part["seconds"].to_numpy(float)
-    several = part["devices"].nunique() > 1
-    names = [name for name in _START if (operation == "all_reduce" or name != "sync_s")]
+    several, reduces = part["devices"].nunique() > 1, operation == "all_reduce"
+    names = [name for name in _START if reduces or name != "sync_s"]
     names = [name for name in names if several or name not in ("hop_s", "start_share")]
-    formula: Any = expected.all_reduce_s if operation == "all_reduce" else expected.exchange_s
+    formula: Any = expected.all_reduce_s if reduces else expected.exchange_s
 
     def struct(point: np.ndarray) -> LinkFit:
         values = {"hop_s": 0.0} | dict(zip(names, np.exp(point).tolist(), strict=True))
         return LinkFit(**values, low=0.9, high=1.1)
 
-    bounds = np.log(np.array([_BOUNDS[name] for name in names])).T
+    ranges = {name: tuple(np.log(_BOUNDS[name])) for name in names}
+
+    def residual(point: np.ndarray) -> np.ndarray:
+        return np.asarray(np.log(formula(**given, fit=struct(point)) / seconds))
+
+    bounds = np.array(list(ranges.values())).T
     start = np.log(np.array([_START[name] for name in names]))
     found = least_squares(
-        lambda point: np.log(formula(**given, fit=struct(point)) / seconds), start,
-        bounds=tuple(bounds), loss="soft_l1", f_scale=0.1, max_nfev=200,
+        residual, start, bounds=(bounds[0], bounds[1]), loss="soft_l1", f_scale=0.1, max_nfev=200,
     )  # fmt: skip
     fitted = struct(found.x)
     ratio = seconds / formula(**given, fit=fitted)
@@ -103,7 +110,10 @@ def _fit(part: pd.DataFrame, operation: str, systems: tuple[str, ...]) -> LinkFi
     )  # fmt: skip
     rounded = {name: float(f"{getattr(fitted, name):.4g}") for name in ("hop_s", *names)}
     basis = f"fitted on {', '.join(SYSTEMS[system] for system in systems)}"
+    lines = [",".join(map(str, row)) for row in part.itertuples(index=False)]
     return msgspec.structs.replace(
         fitted, **rounded, low=round(min(float(low), 0.95), 3), high=round(max(float(high), 1.05), 3), error=error,
-        basis=basis,
+        basis=basis, data=data_of(lines, [f"{PACKAGE}, table {TABLES['links']}"]),
+        at_edge=at_edge(dict(zip(names, found.x, strict=True)), ranges),
+        not_fitted=() if several else _SEVERAL[0 if reduces else 1 :],
     )  # fmt: skip

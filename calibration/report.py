@@ -14,7 +14,7 @@ from rooflight.values.calibration import LinkFit
 _INTRO = """\
 # How far off the expected time of kernels is
 
-Written by `python calibration/fit_kernels.py --data ../shared/data` on {date}. Data: {source}.
+Written by `python calibration/fit_kernels.py` on {date}. Data: {source}.
 
 Errors are |expected / measured - 1| on rows the fit never saw. "Held out" says which: for Hopper and Blackwell each
 accelerator is predicted from the other one alone (H100 from H200 and back, B200 from GB200 and back); Ampere, Ada and
@@ -53,7 +53,7 @@ def text(results: list[Any], links: dict[str, LinkFit], *, source: str, date: st
 def _overview(results: list[Any]) -> list[dict[str, str]]:
     return [
         {
-            "kind": result.kind, "format": result.form, "family": result.family, "rows": f"{result.rows:,}",
+            "kind": result.kind, "format": result.form, "family": result.family, "rows": f"{result.data.rows:,}",
             "held out": result.held_out, "median": _percent(np.median(abs(result.error))),
             "mean": _percent(np.mean(abs(result.error))), "p90": _percent(np.quantile(abs(result.error), 0.9)),
             "bias": _percent(np.median(result.error), sign=True),

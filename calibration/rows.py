@@ -11,6 +11,8 @@ import pandas as pd
 
 from rooflight.catalog import accelerators
 
+# Where all kernel tables come from.
+PACKAGE = "aiconfigurator-core 0.12.0"
 SYSTEMS = {
     "a100_sxm": "a100-sxm4-80gb", "l40s": "l40s", "h100_sxm": "h100-sxm", "h200_sxm": "h200-sxm",
     "b200_sxm": "b200", "gb200": "gb200", "b60": "arc-pro-b60",
@@ -19,6 +21,8 @@ FAMILIES = {
     "Ampere": ("a100_sxm",), "Ada": ("l40s",), "Hopper": ("h100_sxm", "h200_sxm"),
     "Blackwell": ("b200_sxm", "gb200"), "Xe2": ("b60",),
 }  # fmt: skip
+# Our kinds of kernel -> the tables of the data folder that hold them.
+TABLES = {"gemm": "gemm", "decode": "attention_generation", "prefill": "attention_context", "links": "comm"}
 # table's dtype: (our name, bytes of a weight, bytes of an activation, format whose peak counts)
 GEMM_FORMATS = {
     "bfloat16": ("bf16", 2.0, 2.0, "bf16"),
@@ -54,6 +58,12 @@ class Rows:
     cache_bytes: np.ndarray
     labels: pd.DataFrame
 
+    @property
+    def lines(self) -> list[str]:
+        """The rows as text, of which the hash is made: labels, then seconds."""
+        plain = self.labels.assign(seconds=self.seconds)
+        return [",".join(map(str, row)) for row in plain.itertuples(index=False)]
+
     def take(self, which: np.ndarray) -> Rows:
         """The rows an index or mask chooses."""
         given = {name: value[which] for name, value in self.given.items()}
@@ -83,8 +93,10 @@ def rate_arrays(table: pd.DataFrame, form: str) -> dict[str, np.ndarray]:
     return dict(zip(names, columns.T, strict=True))
 
 
-def _read(data: Path, name: str) -> pd.DataFrame:
-    table = pd.read_parquet(data / "kernels" / f"{name}.parquet")
+def read(data: Path, name: str) -> pd.DataFrame:
+    """A kernel table of the data folder, from name.parquet or name.csv; its words as plain strings."""
+    path = data / "kernels" / f"{name}.parquet"
+    table = pd.read_parquet(path) if path.is_file() else pd.read_csv(path.with_suffix(".csv"))
     for column in table.columns:
         if isinstance(table[column].dtype, pd.CategoricalDtype):
             table[column] = table[column].astype(str)
@@ -92,10 +104,14 @@ def _read(data: Path, name: str) -> pd.DataFrame:
 
 
 def gemm_rows(data: Path) -> list[Rows]:
-    """Linear layers by family and format."""
-    table = _read(data, "gemm")
+    """Linear layers by format."""
+    return gemm_frame(read(data, TABLES["gemm"]))
+
+
+def gemm_frame(table: pd.DataFrame) -> list[Rows]:
+    """The same from a table at hand."""
     table = table[(table["n"] >= 128) & (table["k"] >= 128)]
-    return [_gemm(part, dtype) for dtype, part in table.groupby("dtype")]
+    return [_gemm(part, str(dtype)) for dtype, part in table.groupby("dtype")]
 
 
 def _gemm(table: pd.DataFrame, dtype: str) -> Rows:
@@ -115,14 +131,18 @@ def _gemm(table: pd.DataFrame, dtype: str) -> Rows:
 
 def decode_rows(data: Path) -> list[Rows]:
     """Attention of one token a sequence, by format of the cache."""
-    table = _read(data, "attention_generation")
+    return decode_frame(read(data, TABLES["decode"]))
+
+
+def decode_frame(table: pd.DataFrame) -> list[Rows]:
+    """The same from a table at hand."""
     group = table["heads"] / table["kv_heads"]
     trt = table["backend"] == "trtllm"
     bad = table["kernel_source"].str.contains("triton") | (trt & ((group > 32) | (group == 1)))
     bad |= table["head_dim"] >= 512
     bad |= trt & (table["kv_dtype"] == "fp8") & (table["system"] == "l40s")
     bad |= (table["kernel_source"] == "vllm_flash_attn_fa2") & (table["window_size"] > 0)
-    return [_decode(part, kv) for kv, part in table[~bad].groupby("kv_dtype")]
+    return [_decode(part, str(kv)) for kv, part in table[~bad].groupby("kv_dtype")]
 
 
 def _decode(table: pd.DataFrame, kv: str) -> Rows:
@@ -141,11 +161,15 @@ def _decode(table: pd.DataFrame, kv: str) -> Rows:
 
 def prefill_rows(data: Path) -> list[Rows]:
     """Causal attention over prompts, by format of the products and of the cache."""
-    table = _read(data, "attention_context")
+    return prefill_frame(read(data, TABLES["prefill"]))
+
+
+def prefill_frame(table: pd.DataFrame) -> list[Rows]:
+    """The same from a table at hand."""
     bad = table["kernel_source"].str.contains("triton") | (table["isl"] < 16) | (table["head_dim"] >= 512)
     bad |= (table["system"] == "l40s") & (table["dtype"] == "fp8") & (table["head_dim"] != 128)
     table = table[~bad]
-    return [_prefill(part, *key) for key, part in table.groupby(["dtype", "kv_dtype"])]
+    return [_prefill(part, *map(str, key)) for key, part in table.groupby(["dtype", "kv_dtype"])]
 
 
 def _prefill(table: pd.DataFrame, dtype: str, kv: str) -> Rows:

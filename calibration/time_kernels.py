@@ -14,6 +14,7 @@ import itertools
 import statistics
 import sys
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch.nn import functional
@@ -52,7 +53,7 @@ def timed_s(runs: list[Callable[[], object]]) -> float:
         end.record()
         torch.cuda.synchronize()
         seconds.append(start.elapsed_time(end) / 1e3)
-    return statistics.median(seconds) / len(runs)
+    return float(statistics.median(seconds)) / len(runs)
 
 
 def copies_of(weight_bytes: int) -> int:
@@ -65,7 +66,7 @@ def gemm_bf16(tokens: int, inputs: int, outputs: int) -> float:
     x = torch.randn(tokens, inputs, device=DEVICE, dtype=torch.bfloat16)
     count = copies_of(2 * inputs * outputs)
     weights = [torch.randn(outputs, inputs, device=DEVICE, dtype=torch.bfloat16) for _ in range(count)]
-    return timed_s([lambda w=w: functional.linear(x, w) for w in weights])
+    return timed_s([partial(functional.linear, x, w) for w in weights])
 
 
 def gemm_fp8(tokens: int, inputs: int, outputs: int) -> float:
@@ -80,7 +81,7 @@ def gemm_fp8(tokens: int, inputs: int, outputs: int) -> float:
             x.to(torch.float8_e4m3fn), w.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=True
         )
 
-    return timed_s([lambda w=w: run(w) for w in weights])
+    return timed_s([partial(run, w) for w in weights])
 
 
 def prefill(prompt: int, backend: SDPBackend) -> float:
@@ -88,13 +89,13 @@ def prefill(prompt: int, backend: SDPBackend) -> float:
     shape = (1, 32, prompt, 128)
     sets = [[torch.randn(shape, device=DEVICE, dtype=torch.bfloat16) for _ in range(3)] for _ in range(4)]
     with sdpa_kernel(backend):
-        return timed_s([lambda s=s: functional.scaled_dot_product_attention(*s, is_causal=True) for s in sets])
+        return timed_s([partial(functional.scaled_dot_product_attention, *s, is_causal=True) for s in sets])
 
 
 def copy(moved: int) -> float:
     """Seconds of copying half as many bytes, read once and written once."""
     pairs = [[torch.empty(moved // 2, device=DEVICE, dtype=torch.uint8) for _ in range(2)] for _ in range(4)]
-    return timed_s([lambda p=p: p[0].copy_(p[1]) for p in pairs])
+    return timed_s([partial(into.copy_, of) for into, of in pairs])
 
 
 def main() -> None:
@@ -112,15 +113,15 @@ def main() -> None:
         torch.cuda.empty_cache()
 
     for moved in (2**24, 2**28, 2**30, 2**32):
-        row("copy", "", (moved, "", ""), lambda moved=moved: copy(moved))
+        row("copy", "", (moved, "", ""), partial(copy, moved))
     for (inputs, outputs), tokens in itertools.product(MATRICES, TOKENS):
         shape = tokens, inputs, outputs
-        row("gemm", "bf16", shape, lambda shape=shape: gemm_bf16(*shape))
-        row("gemm", "fp8", shape, lambda shape=shape: gemm_fp8(*shape))
+        row("gemm", "bf16", shape, partial(gemm_bf16, *shape))
+        row("gemm", "fp8", shape, partial(gemm_fp8, *shape))
     for prompt in PROMPTS:
         for backend in (SDPBackend.FLASH_ATTENTION, SDPBackend.CUDNN_ATTENTION):
             row(f"prefill-{backend.name.split('_')[0].lower()}", "bf16", (prompt, 32, 128),
-                lambda prompt=prompt, backend=backend: prefill(prompt, backend))  # fmt: skip
+                partial(prefill, prompt, backend))  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ _HEAD = """\
 # rows; `error` is the median absolute error there, with the factors of each engine that a fit finds beside and that
 # stay out of this file.
 """
+_LAST = ("data", "at_edge", "not_fitted")
 
 
 def text(content: dict[str, Any]) -> str:
@@ -26,14 +27,17 @@ def text(content: dict[str, Any]) -> str:
 
 
 def _table(name: str, values: dict[str, Any]) -> list[str]:
-    """A table; `error` stays on one line."""
-    known = ((key, value) for key, value in values.items() if value not in (None, ""))
+    """A table; `error` and `data` stay on one line each."""
+    order = sorted(values, key=lambda key: key in _LAST)
+    known = ((key, values[key]) for key in order if values[key] not in (None, "", [], ()))
     return ["", f"[{name}]", *(f"{key} = {_value(value)}" for key, value in known)]
 
 
 def _value(value: Any) -> str:
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_value(item)}" for key, item in value.items()) + " }"
+        return "{ " + ", ".join(f"{key} = {_value(item)}" for key, item in value.items() if item != "") + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_value, value)) + "]"
     if isinstance(value, float):
         return repr(value)
     return str(value) if isinstance(value, int) else '"' + str(value) + '"'

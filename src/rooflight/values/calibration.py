@@ -39,7 +39,34 @@ class Error(msgspec.Struct, frozen=True, kw_only=True):
     held_out: str
 
 
-class GemmFit(msgspec.Struct, frozen=True, kw_only=True):
+class Data(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows that an entry was fitted on; calibration/README.md says how they are hashed.
+
+    sources  where they were published
+    rows     how many, held-out ones included
+    sha256   the first 16 digits of their hash; "" where the rows as they were are not at hand, and note says why
+    """
+
+    sources: tuple[str, ...]
+    rows: int
+    sha256: str = ""
+    note: str = ""
+
+
+class Provenance(msgspec.Struct, frozen=True, kw_only=True):
+    """What a fitted entry says of itself.
+
+    data        what it was fitted on; None where nothing was
+    at_edge     coefficients that ended at an end of their search range: their size is no measurement
+    not_fitted  coefficients that no row of the data shows: defaults, or another entry's
+    """
+
+    data: Data | None = None
+    at_edge: tuple[str, ...] = ()
+    not_fitted: tuple[str, ...] = ()
+
+
+class GemmFit(Provenance, frozen=True, kw_only=True):
     """A linear layer y = x W in one storage format.
 
     floor_s              the smallest time of the product itself
@@ -73,7 +100,7 @@ class GemmFit(msgspec.Struct, frozen=True, kw_only=True):
     error: Error | None = None
 
 
-class DecodeFit(msgspec.Struct, frozen=True, kw_only=True):
+class DecodeFit(Provenance, frozen=True, kw_only=True):
     """Attention of one query token a sequence over its cache, in one format of the cache.
 
     floor_s             the smallest time by heads of 128, the joining of split contexts included
@@ -102,7 +129,7 @@ class DecodeFit(msgspec.Struct, frozen=True, kw_only=True):
     error: Error | None = None
 
 
-class PrefillFit(msgspec.Struct, frozen=True, kw_only=True):
+class PrefillFit(Provenance, frozen=True, kw_only=True):
     """Causal attention of a prompt, in one format of the products.
 
     floor_s             the smallest time
@@ -147,7 +174,7 @@ class ElementwiseFit(msgspec.Struct, frozen=True, kw_only=True):
     basis: str = ""
 
 
-class LinkFit(msgspec.Struct, frozen=True, kw_only=True):
+class LinkFit(Provenance, frozen=True, kw_only=True):
     """One collective on one kind of link.
 
     latency_s        two devices, a few bytes
@@ -196,7 +223,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     links: dict[str, LinkFit]
 
 
-class Engine(msgspec.Struct, frozen=True, kw_only=True):
+class Engine(Provenance, frozen=True, kw_only=True):
     """A serving engine on a device family, as the time of its steps shows it: kernels, host, waiting.
 
     family                  the device family it was fitted on; "" for all families it was seen on
@@ -220,6 +247,7 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
                             prompt's prefill, and the server's own time (HTTP, tokens, scheduling)
     low, high               interval of a step of a model without routed experts; moe_low, moe_high with them;
                             first_low, first_high of the time to first token
+    first_data              the runs that first_wait, first_queue and first_host_s were fitted on
     """
 
     id: str
@@ -251,4 +279,5 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
     moe_high: High = 1.8
     first_low: Low = 0.5
     first_high: High = 2.5
+    first_data: Data | None = None
     error: str = ""

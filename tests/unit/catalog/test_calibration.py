@@ -54,6 +54,36 @@ def test_a_measured_family_says_on_what_and_how_well(family):
             assert fit.error.held_out, name
 
 
+@pytest.mark.parametrize("family", MEASURED)
+def test_a_fitted_kernel_names_its_data_and_what_they_do_not_set(family):
+    """Sources, rows, and their hash; a format that nobody timed has no data and says that it was not fitted."""
+    for name, fit in fits(calibration.calibration(family)):
+        if name == "elementwise":
+            continue
+        if fit.error.rows:
+            assert fit.data.sources, name
+            assert fit.data.rows == fit.error.rows, name
+            assert len(fit.data.sha256) == 16, name
+        else:
+            assert fit.data is None, name
+            assert fit.not_fitted, name
+        assert {*fit.at_edge, *fit.not_fitted} <= set(fit.__struct_fields__), name
+        assert not set(fit.at_edge) & set(fit.not_fitted), name
+
+
+@pytest.mark.parametrize(
+    "engine", calibration.engines(), ids=lambda engine: f"{engine.id}-{engine.family}-{engine.era}"
+)
+def test_a_fitted_engine_names_its_data_and_what_they_do_not_set(engine):
+    """Rows that are gone have no hash, and the note says why. First tokens were timed of served engines alone."""
+    assert engine.data.sources
+    assert engine.data.rows
+    assert engine.data.sha256 or engine.data.note
+    assert {*engine.at_edge, *engine.not_fitted} <= set(engine.__struct_fields__)
+    assert not set(engine.at_edge) & set(engine.not_fitted)
+    assert (engine.first_data is None) == ("first_wait" in engine.not_fitted)
+
+
 @pytest.mark.parametrize("family", sorted({*CATALOG, "never heard of"} - set(MEASURED)))
 def test_an_inherited_calibration_names_its_parent_and_is_wider(family):
     found = calibration.calibration(family)
@@ -107,7 +137,7 @@ def test_a_broken_file_is_named(tmp_path, monkeypatch):
 
 def test_coefficients_stay_a_few_dozen_a_family():
     """Free numbers of a fit, its interval and provenance apart."""
-    skipped = {"low", "high", "error", "basis"}
+    skipped = {"low", "high", "error", "basis", "data", "at_edge", "not_fitted"}
     for family in MEASURED:
         found = calibration.calibration(family)
         for part in (found.gemm, found.decode, found.prefill):
