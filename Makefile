@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help demo browser test test-fast check lint types docs bench bench-studio replay clean
+.PHONY: help demo browser test test-fast check lint types docs bench bench-studio replay calibration clean
 
 help:
 	@echo "make demo    set up, then name the ceilings of a model on a card"
@@ -14,6 +14,7 @@ help:
 	@echo "make check   lint, types, docs"
 	@echo "make bench   the speed figures, on one core; make bench-studio those of the web page"
 	@echo "make replay  rewrite the replay dump after an intended change of a formula or a text"
+	@echo "make calibration DATA=FOLDER  fit the expected times anew (calibration/README.md)"
 
 $(STAMP)-demo: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -62,6 +63,12 @@ bench-studio: $(STAMP)-dev
 
 replay: $(STAMP)-dev
 	$(BIN)/python tests/replay/write.py
+
+# Kernels first: engines are fitted on top of them. The data are not part of the project; the README says what they are.
+calibration: $(STAMP)-dev
+	@test -n "$(DATA)" || { echo "make calibration DATA=FOLDER: see calibration/README.md"; exit 2; }
+	$(BIN)/python calibration/fit_kernels.py --data "$(DATA)"
+	$(BIN)/python calibration/fit_engines.py --data "$(DATA)"
 
 clean:
 	rm -rf $(VENV) docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis
