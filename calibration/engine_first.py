@@ -12,17 +12,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 from engine_intervals import interval
 from engine_judge import fifths, left_out
-from engine_rows import ENGINES, line_of, scenario_of, vector
+from engine_rows import ENGINES, line_of, prompt_step, scenario_of, vector
 from engine_shares import Shares, seconds_of
 from provenance import data_of
 from scipy.optimize import least_squares
 
 from rooflight.catalog.calibration import engine_named
 from rooflight.errors import RooflightError
-from rooflight.serve import expected
+from rooflight.serve.served import STEP_UNDER_WAY, admitted
 from rooflight.values.calibration import Data
 from rooflight.work.layout import share_out
 
@@ -97,11 +98,15 @@ def _runs(data: Path, shares: Shares) -> Iterator[First]:
         engine = ENGINES[first["engine"]]
         sequences = float(share_out(sc.workload.batch, sc.layout).sequences)
         unclear = any(word in first["note"] for word in ("disagree", "not stated"))
-        if unclear or sequences > expected.admitted(sc, engine_named(engine)) or sc.accelerator.id == "gb200":
+        if (
+            unclear
+            or sequences > admitted(msgspec.structs.replace(sc, engine=engine_named(engine)))
+            or sc.accelerator.id == "gb200"
+        ):
             continue
-        part = vector(expected.prefill_parts(sc), steps_=1, sequences=1, layers=expected.expert_layers(sc))
+        part = vector(sc.steps.parts(prompt_step(sc, 1)), steps_=1, sequences=1, layers=sc.expert_layers)
         yield First(
-            engine=engine, model=sc.model.id, routed=expected.expert_layers(sc) > 0, sequences=sequences,
+            engine=engine, model=sc.model.id, routed=sc.expert_layers > 0, sequences=sequences,
             prefill=float(seconds_of(part, shares[engine])), step=float(step["value"]) / 1e3,
             seconds=float(first["value"]) / 1e3, line=line_of(step) + "," + line_of(first),
         )  # fmt: skip
@@ -119,7 +124,7 @@ def _pairs(data: Path) -> list[tuple[dict[str, str], dict[str, str]]]:
 def _terms(found: Sequence[First]) -> tuple[np.ndarray, np.ndarray]:
     """What FIELDS multiply, and the half step beside."""
     terms = np.array([(row.prefill, row.prefill * row.sequences, 1.0) for row in found])
-    return terms, expected.STEP_UNDER_WAY * np.array([row.step for row in found])
+    return terms, STEP_UNDER_WAY * np.array([row.step for row in found])
 
 
 def _predicted(found: Sequence[First], waits: Waits) -> np.ndarray:

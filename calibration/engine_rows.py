@@ -14,12 +14,13 @@ from rooflight.answers.check.layouts import checkpoint_cache
 from rooflight.catalog.accelerators import load
 from rooflight.catalog.config import read_model
 from rooflight.errors import RooflightError
-from rooflight.roofline.expected_step import Parts
+from rooflight.numeric import Number
 from rooflight.scenario.definite import Scenario, scenario
-from rooflight.serve import expected
 from rooflight.serve.memory import holds_weights, max_batch, room
+from rooflight.serve.served import LUMP_TOKENS
 from rooflight.values.deployment import Deployment
 from rooflight.values.model import Model
+from rooflight.values.steptime import Parts
 from rooflight.values.workload import Workload
 from rooflight.work import step as steps
 from rooflight.work.layout import share_out
@@ -154,7 +155,7 @@ def row_of(raw: dict[str, str], engine: str, data: Path) -> Row | None:
         return None
     terms, seconds = got
     terms[-1] *= engine in OWN_KERNELS
-    routed = expected.expert_layers(sc) > 0
+    routed = sc.expert_layers > 0
     return Row(
         id=raw["id"], source=raw["id"].split("-")[0], engine=engine, what=raw["phase"] + " " + raw["metric"],
         model=sc.model.id, accelerator=sc.accelerator.id, family=sc.accelerator.family,
@@ -168,11 +169,11 @@ def _terms(sc: Scenario, raw: dict[str, str], engine: str) -> tuple[np.ndarray, 
     value, metric, phase = float(raw["value"]), raw["metric"], raw["phase"]
     batch, isl, osl = sc.workload.batch, sc.workload.isl, sc.workload.osl
     share = share_out(batch, sc.layout)
-    layers = expected.expert_layers(sc)
+    layers = sc.expert_layers
     one = functools.partial(vector, layers=layers, sequences=float(share.sequences))
 
     def decode(context: float) -> np.ndarray:
-        return one(expected.decode_parts(sc, sequences=share.sequences, context=context), steps_=1)
+        return one(sc.steps.parts(steps.decode(sequences=share.sequences, context=context)), steps_=1)
 
     if phase == "e2e_server" and metric == "tpot_ms":
         if batch > max_batch(room(sc)) * sc.layout.dp:
@@ -188,24 +189,30 @@ def _terms(sc: Scenario, raw: dict[str, str], engine: str) -> tuple[np.ndarray, 
     if phase == "prefill" and metric in ("ttft_ms", "prefill_tok_s", "total_tok_s"):
         seconds = value / 1e3 if metric == "ttft_ms" else batch * isl / value
         prompts = share_out(1 if metric == "ttft_ms" else batch, sc.layout).sequences
-        return one(expected.prefill_parts(sc, prompts=prompts), steps_=1), seconds
+        return one(sc.steps.parts(prompt_step(sc, prompts)), steps_=1), seconds
     if phase == "e2e_offline" and metric in ("e2e_latency_ms", "output_tok_s_per_user") and osl > 1:
         seconds = value / 1e3 if metric == "e2e_latency_ms" else osl / value
-        pre = one(expected.prefill_parts(sc, prompts=share.sequences), steps_=1)
+        pre = one(sc.steps.parts(prompt_step(sc, share.sequences)), steps_=1)
         return pre + decode(isl + osl / 2) * (osl - 1), seconds
     return None
 
 
+def prompt_step(sc: Scenario, prompts: Number) -> steps.Step:
+    """The prefill of so many of the workload's prompts on one replica."""
+    load = sc.workload
+    return steps.prefill(sequences=prompts, isl=load.isl, cached_prefix=load.cached_prefix)
+
+
 def served_terms(sc: Scenario, one: Callable[..., np.ndarray], *, newcomers: float) -> np.ndarray:
-    """The mean step of serve.expected.served, as terms."""
+    """The mean step of serve.served.served, as terms."""
     share = share_out(sc.workload.batch, sc.layout)
     load_ = sc.workload
     context = load_.isl + load_.osl / 2
     rate = newcomers * share.sequences / load_.osl
     busy = min(rate, 1.0)
     lump = load_.isl * rate / busy
-    chunk = min(lump, expected.LUMP_TOKENS)
-    alone = one(expected.decode_parts(sc, sequences=share.sequences, context=context), steps_=1)
+    chunk = min(lump, LUMP_TOKENS)
+    alone = one(sc.steps.parts(steps.decode(sequences=share.sequences, context=context)), steps_=1)
     mixed = steps.mixed(sequences=share.sequences, context=context, chunk_tokens=chunk, chunk_context=0)
-    beside = one(expected.step_parts(sc, mixed), steps_=1)
+    beside = one(sc.steps.parts(mixed), steps_=1)
     return np.asarray(alone + (beside - alone) * busy * lump / chunk)

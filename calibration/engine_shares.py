@@ -15,8 +15,8 @@ import numpy as np
 from engine_rows import TERMS, Row
 from scipy.optimize import least_squares
 
+from rooflight.roofline.engine import UNIT_SHARPNESS
 from rooflight.roofline.expected import joined_s
-from rooflight.roofline.expected_step import UNIT_SHARPNESS
 
 # What a fit may turn, with the range it is looked for in (values.calibration.Engine's is wider), and where it starts.
 FREE = {
@@ -101,7 +101,7 @@ def fit_tied(found: Sequence[Row]) -> Shares:
 
 
 def seconds_of(terms: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """The seconds that shares make of terms, as roofline.expected_step.step_s does."""
+    """The seconds that shares make of terms, as roofline.engine.step_s does."""
     kernels = terms[..., _KERNELS] @ shares[_KERNELS]
     kernels = joined_s(kernels, terms[..., -1] * shares[-1], sharpness=UNIT_SHARPNESS)
     return np.asarray(kernels + terms[..., _OTHERS] @ shares[_OTHERS])

@@ -24,6 +24,7 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
     """What a fit says by itself, before the bounds have their say: seconds with an interval, and what is in them.
 
     host, link_s, experts_s     of the seconds: host between steps, collectives, and what routing adds to products
+    host_measured, experts_measured     whether rows set the coefficients behind them, so that they name a cause
     """
 
     seconds: Number
@@ -32,6 +33,8 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
     host: Number
     link_s: Number
     experts_s: Number
+    host_measured: bool = True
+    experts_measured: bool = True
 
 
 def step_s(part: Parts, engine: Engine, *, sequences: Number, expert_layers: int) -> Number:
@@ -77,4 +80,6 @@ def engine_time(
         host=host,
         link_s=part.link * fill,
         experts_s=(part.experts * (engine.expert_share - 1) + expert_layers * engine.expert_layer_s) * fill,
+        host_measured=engine.measured("host_s", "host_per_sequence_s"),
+        experts_measured=engine.measured("expert_share", "expert_layer_s"),
     )

@@ -91,13 +91,19 @@ def machine_notes(accelerator: Accelerator, layout: Layout, deployment: Deployme
 
 
 def expected_notes(
-    accelerator: Accelerator, deployment: Deployment, engine: Engine, fits: Calibration
+    model: Model, accelerator: Accelerator, deployment: Deployment, engine: Engine, fits: Calibration
 ) -> Iterator[Note]:
-    """Whose fits the expected times take."""
+    """Whose fits the expected times take, and which of the engine's coefficients no measurement set."""
     if deployment.engine is None:
         yield Note(key="engine")
     else:
         yield Note(key="engine", value=(engine.id, engine.era, engine.cards), why=accelerator.id)
+    name = "their mean" if deployment.engine is None else engine.id
+    routed = any(layer.experts is not None for layer in model.layers)
+    for key, names in (("at_edge", engine.at_edge), ("not_fitted", engine.not_fitted)):
+        told = tuple(one for one in names if routed or not one.startswith("expert_"))
+        if told:
+            yield Note(key=key, value=told, why=name)
     if fits.inherits:
         yield Note(key="kernel_fits", value=(fits.inherits, fits.widened), why=accelerator.family or "this family")
 

@@ -103,7 +103,7 @@ def scenario(
             *assume.workload_notes(workload),
             *assume.format_notes(model, accelerator, deployment, numbers),
             *assume.machine_notes(accelerator, layout, deployment),
-            *assume.expected_notes(accelerator, deployment, engine, fits),
+            *assume.expected_notes(model, accelerator, deployment, engine, fits),
             *assume.model_notes(model),
         ),
         warnings=(*assume.file_notes(model.warnings), *assume.warnings(model, accelerator, workload, layout)),

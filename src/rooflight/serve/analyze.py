@@ -31,6 +31,10 @@ from rooflight.values.steptime import BOUNDS, OperatorTime
 from rooflight.work import count
 from rooflight.work.storage import element_bytes
 
+# Parts of an expected step that its coefficients make, where no row of a fit says what they stand for.
+UNMEASURED_HOST = "a step's own time, cause not measured"
+UNMEASURED_EXPERTS = "routed experts' extra, cause not measured"
+
 
 def analyze(sc: Scenario, *, serving: bool = True) -> Analysis:
     """The analysis of one operating point; phases and request are None where the model does not fit.
@@ -140,16 +144,15 @@ def split(rows: tuple[OperatorTime, ...]) -> dict[str, float]:
 def waterfall(span: Span, expected: Expected) -> tuple[Step, ...]:
     """From the ceiling to the expected time: no overlap and launches, what kernels lose, links, experts, host.
 
-    The steps add up to the expected time; where the roofline leaves less than the parts ask for, the last get less.
+    The steps add up to the expected time; where the roofline leaves less than the parts ask for, the last get less. A
+    part whose coefficients were not measured names no cause.
     """
     ceiling, roofline, middle = span.ceiling, span.roofline, span.expected
     rest = middle - roofline
+    host = "host between steps" if expected.host_measured else UNMEASURED_HOST
+    experts = "routed experts: sorting and imbalance" if expected.experts_measured else UNMEASURED_EXPERTS
     named = []
-    for name, part in (
-        ("host between steps", expected.host),
-        ("routed experts: sorting and imbalance", expected.experts_s),
-        ("links", expected.link_s),
-    ):
+    for name, part in ((host, expected.host), (experts, expected.experts_s), ("links", expected.link_s)):
         seconds = min(max(part, 0), rest)
         rest -= seconds
         named.append((name, seconds))

@@ -65,6 +65,10 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     at_edge: tuple[str, ...] = ()
     not_fitted: tuple[str, ...] = ()
 
+    def measured(self, *names: str) -> bool:
+        """Whether rows set all of these coefficients, so that what they make may be named as a cause."""
+        return not {*names} & {*self.at_edge, *self.not_fitted}
+
 
 class GemmFit(Provenance, frozen=True, kw_only=True):
     """A linear layer y = x W in one storage format.

@@ -165,6 +165,14 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "link": lambda _: "devices joined by PCIe: no other link is known",
     # value: (engine, era, cards it was fitted on), None for the mean of all; why: the accelerator's id
     "engine": _engine,
+    # value: names of coefficients; why: the engine
+    "at_edge": lambda note: (
+        f"coefficients of {note.why} at an edge of their search range, so their size is no measurement: "
+        f"{', '.join(note.value)}"
+    ),
+    "not_fitted": lambda note: (
+        f"coefficients of {note.why} never fitted, but defaults or other engines': {', '.join(note.value)}"
+    ),
     # value: (family the fits are of, how much wider the intervals); why: the family
     "kernel_fits": _kernel_fits,
     "routing": lambda _: (

@@ -12,6 +12,7 @@ from rooflight.errors import UnknownName
 from rooflight.library import make_scenario
 from rooflight.roofline.engine import step_s
 from rooflight.serve import phases
+from rooflight.serve.analyze import UNMEASURED_HOST, phase_block
 from rooflight.serve.expected import widening
 from rooflight.serve.metrics import expected_seconds
 from rooflight.serve.request import batch_run
@@ -235,3 +236,35 @@ def test_a_share_withheld_of_what_is_free_leaves_more_where_weights_fill_the_mem
     assert admitted(under(of_free, tight)) > 3 * max(admitted(under(of_all, tight)), 1)
     assert engine_named("tensorrt-llm", "Hopper").withheld_of_free == 1
     assert engine_named("vllm", "Hopper").withheld_of_free == 0
+
+
+def test_what_no_measurement_set_is_no_cause():
+    """transformers' host ended at the edge of its search range: its time is listed, the host not named."""
+    sc = asked(batch=1, engine="transformers")
+    engine = engine_named("transformers", "Hopper")
+    assert "host_s" in engine.at_edge
+    known = msgspec.structs.replace(engine, at_edge=(), not_fitted=())
+
+    scenarios = (under(one, sc) for one in (engine, known))
+    told, named = (phase_block(one, phases.decode(one)).waterfall for one in scenarios)
+
+    assert [step.seconds for step in told] == [step.seconds for step in named]
+    assert "host between steps" in {step.name for step in named}
+    assert "host between steps" not in {step.name for step in told}
+    assert UNMEASURED_HOST in {step.name for step in told}
+
+
+@pytest.mark.parametrize(
+    ("engine", "on", "model", "names"),
+    [
+        (None, "h100-sxm", "meta-llama/Meta-Llama-3-8B", ["prefill_share"]),
+        ("transformers", "h100-sxm", "meta-llama/Meta-Llama-3-8B", ["host_s", "first_wait"]),
+        ("deepspeed", "a100-sxm4-80gb", "mistralai/Mixtral-8x7B-v0.1", ["host_per_sequence_s", "expert_share"]),
+    ],
+)
+def test_the_answer_says_which_coefficients_were_not_measured(engine, on, model, names):
+    said = rooflight.analyze(model, f"4x{on}", engine=engine, ignore_capacity=True).assumptions
+
+    lines = " ".join(line for line in said if line.startswith("coefficients of "))
+    assert all(name in lines for name in names)
+    assert ("expert_share" in lines) == ("expert_share" in names)  # of no matter to a model without experts

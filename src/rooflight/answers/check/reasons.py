@@ -122,7 +122,7 @@ def candidates(sc: Scenario, row: Measurement, factor: float) -> list[str]:
     eager = eager_s(sc)
     unlaunched = eager == 0 or eager > factor * step.seconds
     told = [
-        (step.host / step.seconds, "host time between steps")
+        (step.host / step.seconds if step.host_measured else 0.0, "host time between steps")
         if unlaunched
         else (
             minimum((eager + step.host) / step.seconds, _MOST_BY_LAUNCHES),

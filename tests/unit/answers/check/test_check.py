@@ -9,8 +9,11 @@ import pytest
 
 import rooflight
 from rooflight.answers.check import judge as checking
+from rooflight.answers.check import reasons
 from rooflight.answers.check.judge import check
+from rooflight.catalog.calibration import engine_named
 from rooflight.errors import BadInput
+from rooflight.library import make_scenario
 from rooflight.serve.metrics import counted_tokens, in_metric, row_seconds
 from rooflight.values.measurement import Measurement
 from unit.cli.conftest import LLAMA_8B
@@ -383,3 +386,16 @@ def test_errors_and_coverage_are_counted(monkeypatch):
     assert summary.median_error == pytest.approx(sorted(errors)[1], abs=1e-3)
     assert summary.coverage == 3 / 4
     assert (summary.ok, summary.slow) == (3, 1)
+
+
+def test_a_host_that_was_not_measured_is_nothing_to_look_at(monkeypatch):
+    """transformers on Ampere: its host ended at the edge of its search range."""
+    row = Measurement(
+        model="meta-llama/Meta-Llama-3-8B", accelerator="a100-sxm4-80gb", metric="tpot_ms", value=80, phase="decode",
+    )  # fmt: skip
+    sc = make_scenario("meta-llama/Meta-Llama-3-8B", "a100-sxm4-80gb", engine="transformers")
+    monkeypatch.setattr(reasons, "eager_s", lambda sc: 0.0)
+    assert "host time between steps" not in reasons.candidates(sc, row, 3.0)
+
+    known = msgspec.structs.replace(engine_named("transformers", "Ampere"), at_edge=())
+    assert "host time between steps" in reasons.candidates(msgspec.structs.replace(sc, engine=known), row, 3.0)
