@@ -17,7 +17,8 @@ def changed(
 ) -> Scenario:
     """The scenario with fields of Workload or Deployment replaced. Raises UnknownName, and as scenario() does.
 
-    The layout is definite: without tp, pp or dp among the fields it stays as it is.
+    The layout is definite: without tp, pp or dp among the fields it stays as it is. Steps that one of them evaluated
+    need not be evaluated by the other.
     """
     load, layout = split(fields)
     held = msgspec.structs.replace(sc.deployment, tp=sc.layout.tp)
@@ -27,4 +28,5 @@ def changed(
         None,
         msgspec.structs.replace(sc.workload, **load),
         msgspec.structs.replace(held, **layout),
+        plans=sc.plans,
     )

@@ -11,7 +11,7 @@ from rooflight.errors import BadInput, Named
 from rooflight.numeric import Number
 from rooflight.roofline.rates import Rates, rates
 from rooflight.scenario import assume
-from rooflight.scenario.steps import Steps
+from rooflight.scenario.steps import Plans, Steps
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.calibration import Calibration, Engine
 from rooflight.values.deployment import Deployment
@@ -28,8 +28,9 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """A model on `layout.devices` of an accelerator, under a workload, in definite formats.
 
     engine      whose expected times; fits: of the kernels on the accelerator's family
-    steps       the steps of this model, layout, formats, rates and fits: a scenario replaced in its workload, engine or
-                memory budget alone keeps them
+    steps       the steps of this plan: model, layout, formats, rates and fits; scenarios of other workloads, engines or
+                memory budgets have the same
+    plans       that this scenario and those changed from it come to
     """
 
     model: Model
@@ -42,6 +43,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     engine: Engine
     fits: Calibration
     steps: Steps
+    plans: Plans
     assumptions: tuple[Note, ...]
     warnings: tuple[Note, ...]
 
@@ -74,9 +76,15 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def scenario(
-    model: Model, accelerator: Accelerator, count: int | None, workload: Workload, deployment: Deployment
+    model: Model,
+    accelerator: Accelerator,
+    count: int | None,
+    workload: Workload,
+    deployment: Deployment,
+    *,
+    plans: Plans | None = None,
 ) -> Scenario:
-    """Fill the blanks. `count` is the number of devices, None if not said.
+    """Fill the blanks. `count` is the number of devices, None if not said; `plans` those that the question met so far.
 
     Raises BadInput where the layout does not fit model or count, UnknownName for an engine that is not calibrated,
     MissingFact for an unpublished rate.
@@ -86,6 +94,7 @@ def scenario(
     numbers = _numbers(deployment)
     machine = rates(accelerator, layout, graphs=deployment.graphs)
     engine, fits = engine_named(deployment.engine, accelerator.family), calibration(accelerator.family)
+    plans = Plans() if plans is None else plans
     return Scenario(
         model=model,
         accelerator=accelerator,
@@ -96,7 +105,8 @@ def scenario(
         rates=machine,
         engine=engine,
         fits=fits,
-        steps=Steps(model, layout, numbers, machine, fits),
+        steps=plans.steps(model, layout, numbers, machine, fits),
+        plans=plans,
         assumptions=(
             *accelerator.assumptions,
             *assume.file_notes(model.assumptions),

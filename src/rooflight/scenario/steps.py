@@ -12,8 +12,8 @@ from rooflight.work.layout import Layout
 from rooflight.work.numbers import Numbers
 from rooflight.work.step import Step, operators
 
-# Passes remembered of one plan: more than any answer asks for, few enough for thousands of plans in memory.
-_MOST = 64
+# Passes remembered of one plan: as many as the longest sum over a request's decode steps asks for (serve.request).
+_MOST = 512
 
 
 class Steps:
@@ -63,3 +63,30 @@ class Steps:
                 del self._seen[next(iter(self._seen))]
             self._seen[step] = one
         return one
+
+
+class Plans:
+    """The plans that one question comes to, each with its steps.
+
+    Scenarios changed from one another share it, so those that come to the same plan, by whatever way, share what was
+    evaluated of it. It lives as long as they do.
+    """
+
+    __slots__ = ("_met",)
+
+    def __init__(self) -> None:
+        self._met: list[Steps] = []
+
+    def __eq__(self, other: object) -> bool:
+        """What else was asked makes no scenario another one."""
+        return isinstance(other, Plans)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def steps(self, model: Model, layout: Layout, numbers: Numbers, rates: Rates, fits: Calibration) -> Steps:
+        """The steps of a plan: those of an equal one met before, else new ones."""
+        new = Steps(model, layout, numbers, rates, fits)
+        found = next((one for one in self._met if one == new), None)
+        if found is None:
+            self._met.append(new)
+        return found or new

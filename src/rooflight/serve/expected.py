@@ -52,7 +52,7 @@ def eager_s(sc: Scenario) -> Number:
     """
     if not sc.accelerator.assumed.launch_eager_s:
         return 0.0
-    one = sc.steps.time(steps.decode(sequences=1, context=1), bounds_only=True)
+    one = sc.steps.time(steps.decode(sequences=1, context=1))
     return one.work.launches * EAGER_KERNEL_S
 
 

@@ -13,6 +13,7 @@ import rooflight
 from rooflight.errors import BadInput, UnknownName
 from rooflight.values.accelerator import Link
 from rooflight.work.count import streamed_weight_bytes
+from unit.evaluations import evaluations, twice
 from unit.models import card, deepseek_v3, llama_3_8b, llama_3_70b, tiny_dense, tiny_hybrid, tiny_mla, tiny_moe
 
 SPAN = {"ceiling", "roofline", "expected", "low", "high"}
@@ -406,3 +407,24 @@ def test_one_expert_layer_is_one_row_each():
     names = [op.name for op in rooflight.analyze(tiny_moe(), LINKED).phases["decode"].operators]
 
     assert {"router", "expert_gate_up", "expert_down", "expert_sort_combine"} <= set(names)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"batch": 32, "draft_tokens": 3, "chunk_tokens": 512, "cached_prefix": 64},
+        {"batch": 3, "tp": 1, "dp": 4},  # an idle replica: what is expected is another step's than the bounds
+        {"tp": 2, "pp": 2, "prefill_batch": 3},
+        {"graphs": False, "batch": 1, "context": 1},  # the step that launches are counted in is the asked one
+        {"isl": 6, "osl": 20_000, "batch": 2},
+        {"osl": 1},
+    ],
+)
+@pytest.mark.parametrize("model", ["llama-3.1-8b", "qwen3-30b-a3b", "gpt-oss-120b", "llama-4-scout"])
+def test_each_step_is_evaluated_once(monkeypatch, model, fields):
+    on = "4xh100-sxm" if {"tp", "dp", "pp"} & fields.keys() else "h100-sxm"
+    made = evaluations(monkeypatch, lambda: rooflight.analyze(model, on, ignore_capacity=True, **fields).to_dict())
+
+    assert not twice(made)
+    assert made

@@ -52,11 +52,16 @@ def _share(sc: Scenario, phase: PhaseTime) -> float:
     """Expected time without the fusible operators over that with them."""
     ops = tuple(row.operator for row in phase.time.operators)
 
-    def seconds(kept: tuple[Operator, ...]) -> float:
+    def parts(kept: tuple[Operator, ...]) -> Parts:
         one = evaluated(kept, sc.rates, sc.fits, stages=sc.layout.pp, expert_devices=sc.layout.ep)
-        return float(step_s(one.parts or Parts(), sc.engine, sequences=1, expert_layers=sc.expert_layers))
+        return one.parts or Parts()
 
-    return seconds(tuple(op for op in ops if not is_fusible(op))) / seconds(ops)
+    def seconds(part: Parts) -> float:
+        return float(step_s(part, sc.engine, sequences=1, expert_layers=sc.expert_layers))
+
+    # Of a step with idle replicas only the bounds are known; what is expected of it is another step's.
+    whole = phase.time.parts or parts(ops)
+    return seconds(parts(tuple(op for op in ops if not is_fusible(op)))) / seconds(whole)
 
 
 def _less(dot: Dot, share: float) -> Dot:

@@ -74,7 +74,7 @@ def pays_up_to(sc: Scenario, asked: Asked) -> int | None:
     while size <= _LARGEST_BATCH:
         now = changed(sc, batch=size, draft_tokens=asked.draft_tokens, ignore_capacity=True)
         tokens = tokens_per_verify(draft_tokens=asked.draft_tokens, acceptance=asked.acceptance)
-        plain, verify = (of(now, bounds_only=True).time.roofline_s for of in (phases.decode, phases.verify))
+        plain, verify = (of(now).time.roofline_s for of in (phases.decode, phases.verify))
         drafted = (verify + asked.draft_tokens * asked.draft_share * plain) / tokens
         if drafted >= plain:
             break
@@ -104,11 +104,8 @@ def chunked(sc: Scenario, asked: Asked) -> Iterator[Option]:
 
 
 def _longest_wait(sc: Scenario, chunk: int) -> str:
-    one = (
-        phases.prefill(sc, prompts=1, bounds_only=True).time.roofline_s
-        + phases.decode(sc, bounds_only=True).time.roofline_s
-    )
-    mixed = phases.mixed(changed(sc, chunk_tokens=chunk, ignore_capacity=True), bounds_only=True).time.roofline_s
+    one = phases.prefill(sc, prompts=1).time.roofline_s + phases.decode(sc).time.roofline_s
+    mixed = phases.mixed(changed(sc, chunk_tokens=chunk, ignore_capacity=True)).time.roofline_s
     return f"; the longest wait between two tokens goes from {scaled(one, 's')} to {scaled(mixed, 's')}"
 
 
@@ -132,8 +129,8 @@ def disaggregated(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Prefill and decode on accelerators of their own, the cache sent over the link."""
     if sc.workload.batch == 1:
         return
-    prefill = phases.prefill(sc, prompts=1, bounds_only=True).time.roofline_s
-    decode = sc.workload.osl * phases.decode(sc, bounds_only=True).time.roofline_s / sc.workload.batch
+    prefill = phases.prefill(sc, prompts=1).time.roofline_s
+    decode = sc.workload.osl * phases.decode(sc).time.roofline_s / sc.workload.batch
     yield option(
         "prefill and decode apart",
         "keeps prefills out of the decode steps; both pools are busy at "

@@ -17,6 +17,7 @@ from rooflight.library import make_scenario
 from rooflight.roofline.formulas import crossover_batch
 from rooflight.roofline.rates import ridges
 from rooflight.scenario.change import changed
+from unit.evaluations import evaluations, twice
 
 
 def asked(model="llama-3.1-8b", on="h100-sxm", **fields):
@@ -266,3 +267,21 @@ def test_a_batch_that_does_not_fit_is_made_smaller():
 def test_what_never_pays_is_said_so():
     told = {one.name: one.words for one in moves(asked(batch=32), asked=Asked(acceptance=0)).stories}
     assert "does not pay at any batch" in told["speculative decoding always pays"]
+
+
+@pytest.mark.parametrize(
+    ("model", "on", "fields"),
+    [
+        ("llama-3.1-70b", "8xh200-sxm", {"batch": 32}),
+        ("deepseek-v3", "8xh200-sxm", {"batch": 32, "objective": "latency"}),
+        ("llama-3.1-70b", "h100-sxm", {}),  # does not fit
+        ("qwen3-30b-a3b", "4xl40s", {"batch": 3, "dp": 4, "tp": 1, "graphs": False}),  # an idle replica
+        ("llama-3.1-8b", "h100-sxm", {"batch": 16, "draft_tokens": 3, "chunk_tokens": 512, "osl": 1}),
+    ],
+)
+def test_each_step_of_each_plan_is_evaluated_once(monkeypatch, model, on, fields):
+    """Whichever moves come to the same plan, and bounds alone are not asked for before the whole."""
+    made = evaluations(monkeypatch, lambda: rooflight.moves(model, on, **fields))
+
+    assert not twice(made)
+    assert len(made) > 50
