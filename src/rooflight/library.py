@@ -198,16 +198,19 @@ def moves(
     """
     from rooflight.answers.moves.option import Asked
     from rooflight.answers.moves.report import moves as answer
+    from rooflight.catalog.prices import prices_of
 
+    sc = make_scenario(model, on, workload=workload, deployment=deployment, **fields)
+    tried = tuple(_devices(card)[0] for card in cards)
     asked = Asked(
         draft_tokens=speculative_tokens,
         acceptance=acceptance,
         draft_share=draft_share,
         hit_rate=hit_rate,
-        cards=tuple(_devices(card)[0] for card in cards),
-        usd_per_hour={_devices(name)[0].id: usd for name, usd in (prices or {}).items()},
+        cards=tried,
+        usd_per_hour=prices_of(prices or {}, [sc.accelerator, *tried]),
     )
-    return answer(make_scenario(model, on, workload=workload, deployment=deployment, **fields), objective, asked)
+    return answer(sc, objective, asked)
 
 
 def make_scenario(

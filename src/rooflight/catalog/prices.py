@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,13 +10,16 @@ from rooflight.errors import BadInput, Named, RooflightError
 from rooflight.values.accelerator import Accelerator
 
 # Dollars an hour of one accelerator; anything else is a slip.
-LEAST_USD = 0.00001
-MOST_USD = 1_000_000
+_LEAST_USD = 0.00001
+_MOST_USD = 1_000_000
 
 
-def prices_of(prices: Mapping[str, Any], compared: Iterable[Accelerator]) -> dict[str, float]:
-    """Dollars an hour of one accelerator by its id. Raises BadInput for what is no price, or two for one card."""
-    known = {card.id for card in compared}
+def prices_of(prices: Mapping[str, Any], asked: Iterable[Accelerator]) -> dict[str, float]:
+    """Dollars an hour of one accelerator by its id; `asked` may be none of the catalog's.
+
+    Raises BadInput for what is no price, or two for one card.
+    """
+    known = {card.id for card in asked}
     found: dict[str, float] = {}
     for name, price in prices.items():
         card_id = name if name in known else _card_id(name)
@@ -29,6 +31,11 @@ def prices_of(prices: Mapping[str, Any], compared: Iterable[Accelerator]) -> dic
                 got=price,
                 want="dollars an hour, such as 2.50",
             )
+        if not _LEAST_USD <= value <= _MOST_USD:
+            raise BadInput(
+                f"{price!r} is no price: no accelerator has such a price", where=f"--price {name}", got=price,
+                want=f"{_LEAST_USD:g} to {_MOST_USD:g} dollars an hour",
+            )  # fmt: skip
         if found.setdefault(card_id, value) != value:
             raise BadInput(
                 f"{card_id} has two prices", where=Named.of("prices"), got=f"{found[card_id]} and {value}", want="one"
@@ -52,8 +59,8 @@ def _card_id(name: str) -> str:
 
 
 def _dollars(price: Any) -> float | None:
+    """The number, None where it is none."""
     try:
-        value = math.nan if isinstance(price, bool) else float(price)
+        return None if isinstance(price, bool) else float(price)
     except (TypeError, ValueError):
         return None
-    return value if LEAST_USD <= value <= MOST_USD else None
