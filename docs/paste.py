@@ -214,8 +214,10 @@ def counts() -> str:
 def beliefs() -> str:
     """Beliefs that `moves` answers, with what invites each."""
     from rooflight.answers.moves.stories import TELLERS
+    from rooflight.words.stories import BELIEFS
 
-    return "\n".join(f"- *{name}*: {(teller.__doc__ or '').splitlines()[0]}" for name, teller in TELLERS.items())
+    invites = {key: (teller.__doc__ or "").splitlines()[0] for key, teller in TELLERS.items()}
+    return "\n".join(f"- *{BELIEFS[key][0]}*: {what}" for key, what in invites.items())
 
 
 def fields() -> str:

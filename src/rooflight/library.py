@@ -197,8 +197,9 @@ def moves(
     Raises BadInput and its kinds for a malformed question, MissingFact for a number nobody published.
     """
     from rooflight.answers.moves.option import Asked
-    from rooflight.answers.moves.report import moves as answer
+    from rooflight.answers.moves.report import moves as found
     from rooflight.catalog.prices import prices_of
+    from rooflight.words.moves_found import answered
 
     sc = make_scenario(model, on, workload=workload, deployment=deployment, **fields)
     tried = tuple(_devices(card)[0] for card in cards)
@@ -210,7 +211,7 @@ def moves(
         cards=tried,
         usd_per_hour=prices_of(prices or {}, [sc.accelerator, *tried]),
     )
-    return answer(sc, objective, asked)
+    return answered(sc, found(sc, objective, asked))
 
 
 def make_scenario(

@@ -7,12 +7,19 @@ from typing import Any
 import msgspec
 
 from rooflight.span import Span
+from rooflight.values.analysis import MemoryBlock
+from rooflight.values.note import Note
 from rooflight.values.shown import Shown
 
 SCHEMA = "rooflight.moves/1"
 # The gain each objective looks at; cost without prices is accelerator time, which is throughput's.
 GAIN_OF = {"throughput": "throughput", "latency": "request", "ttft": "prefill", "cost": "cost"}
 OBJECTIVES = tuple(GAIN_OF)
+
+
+def wanted(gains: dict[str, Span], objective: str) -> Span:
+    """The gain an objective looks at."""
+    return gains.get(GAIN_OF[objective]) or gains["throughput"]
 
 
 class Dot(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,6 +110,47 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     words: str
+
+
+class Tried(msgspec.Struct, frozen=True, kw_only=True):
+    """A move in numbers.
+
+    move        its kind, and the numbers that tell it from others of its kind
+    why         what it does to the phase that matters, or why it cannot be made
+    of, verdict, gains, after   as in Move
+    """
+
+    move: Note
+    of: str
+    verdict: str
+    why: tuple[Note, ...]
+    gains: dict[str, Span] | None = None
+    after: Outcome | None = None
+
+
+class Together(msgspec.Struct, frozen=True, kw_only=True):
+    """Combined, in numbers."""
+
+    moves: tuple[Note, ...]
+    gains: dict[str, Span]
+    after: Outcome
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found, in numbers: words.moves makes the documented answer of it, and says what each note holds.
+
+    answer      what its sentence says
+    left        ceiling and next name the resource alone
+    """
+
+    answer: Note
+    objective: str
+    before: Outcome | None
+    memory: MemoryBlock
+    tried: tuple[Tried, ...]
+    together: Together | None
+    left: tuple[Left, ...]
+    stories: tuple[Note, ...]
 
 
 class Moves(Shown, msgspec.Struct, frozen=True, kw_only=True):

@@ -60,6 +60,8 @@ def test_prices_and_cards_are_taken_from_the_line(ask):
         (("--speculate", "0"), "speculate is out of range"),
         (("--draft-share", "2"), "draft-share is out of range"),
         (("--price", "h100-sxm=0"), "no accelerator has such a price"),
+        (("--price", "2xh100-sxm=4"), "a price is that of one accelerator"),
+        (("--price", "h100=1", "--price", "h100-sxm=2"), "h100-sxm has two prices"),
         (("--cards", "nothing"), "nothing"),
         ((), "no accelerator was named"),
     ],

@@ -7,6 +7,7 @@ import pytest
 
 from rooflight.catalog import accelerators
 from rooflight.errors import BadInput, UnknownName
+from rooflight.scenario.change import changed
 from rooflight.scenario.definite import context_tokens, scenario
 from rooflight.values.accelerator import Link
 from rooflight.values.deployment import Deployment
@@ -275,3 +276,15 @@ def test_a_deployment_out_of_bounds_is_refused_by_field(field, value):
         Deployment(**{field: value})
 
     assert caught.value.where == field
+
+
+def test_scenarios_of_one_plan_share_its_steps():
+    """Another workload, engine or budget is no other plan; one reached by two ways is one."""
+    sc = asked()
+    same = changed(sc, batch=7, isl=5, engine="vllm", gpu_memory_utilization=0.8, ignore_capacity=True)
+    ways = changed(changed(sc, tp=2), batch=3), changed(changed(sc, batch=5), tp=2)
+
+    assert same.steps is sc.steps
+    assert ways[0].steps is ways[1].steps is not sc.steps
+    assert changed(sc, kv_cache="fp8").steps is not sc.steps
+    assert asked().steps is not sc.steps

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from rooflight.answers.moves import kernels, machines, models, serving, settings  # noqa: F401 - they register their moves
 from rooflight.answers.moves.option import KINDS, Asked, Kind, Option
-from rooflight.answers.moves.outcome import outcome
 from rooflight.errors import RooflightError
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.memory import memory
 from rooflight.span import Span
-from rooflight.units import scaled
-from rooflight.values.moves import GAIN_OF, Dot, Move, Outcome
-from rooflight.words.analysis import does_not_fit
+from rooflight.values.moves import Outcome, Tried, wanted
+from rooflight.values.note import Note
 
 # Gains within this of 1 are nothing: less than what any fit is off by.
 NOTHING = 0.02
@@ -33,82 +29,59 @@ def gains(before: Outcome, after: Outcome) -> dict[str, Span]:
     return found
 
 
-def wanted(found: dict[str, Span], objective: str) -> Span:
-    """The gain an objective looks at."""
-    return found.get(GAIN_OF[objective]) or found["throughput"]
-
-
-def judged(sc: Scenario, before: Outcome | None, objective: str, asked: Asked) -> list[Move]:
+def judged(sc: Scenario, before: Outcome | None, objective: str, asked: Asked) -> tuple[Tried, ...]:
     """Every move, the best first."""
-    moves = [_move(kind, option, before, objective, asked, sc) for kind in KINDS for option in kind.options(sc, asked)]
+    tried = [_tried(kind, one, before, objective, asked, sc) for kind in KINDS for one in kind.options(sc, asked)]
 
-    def rank(one: Move) -> tuple[int, float]:
+    def rank(one: Tried) -> tuple[int, float]:
         gain = 0.0 if one.gains is None else wanted(one.gains, objective).expected
         return _ORDER.index(one.verdict), -gain
 
-    return sorted(moves, key=rank)
+    return tuple(sorted(tried, key=rank))
 
 
-def _move(kind: Kind, option: Option, before: Outcome | None, objective: str, asked: Asked, sc: Scenario) -> Move:
-    def verdict(name: str, why: str, after: Outcome | None = None, found: dict[str, Span] | None = None) -> Move:
-        return Move(
-            kind=kind.name, of=kind.of, title=option.title, verdict=name, because=why, cost=option.cost, gains=found,
-            after=after, assumed=option.assumed,
-        )  # fmt: skip
+def _tried(kind: Kind, option: Option, before: Outcome | None, objective: str, asked: Asked, sc: Scenario) -> Tried:
+    def verdict(name: str, *why: Note, after: Outcome | None = None, found: dict[str, Span] | None = None) -> Tried:
+        move = Note(key=kind.name, value=option.numbers)
+        return Tried(move=move, of=kind.of, verdict=name, why=why, gains=found, after=after)
 
     try:
-        after = _outcome(option, asked)
+        changed = option.made()
+        after = option.outcome(changed, asked)
     except RooflightError as error:
-        after, option = None, msgspec.structs.replace(option, refused=error.what)
-    if after is None or option.after is None:
-        return verdict("not-possible", option.refused)
+        return verdict("not-possible", Note(key="refused", value=(error.what,)))
     if not after.fits and not sc.deployment.ignore_capacity:
-        why = does_not_fit(option.after, memory(option.after))
-        return verdict("does-not-fit", why)
+        return verdict("does-not-fit", Note(key="does-not-fit", value=(changed, memory(changed))))
     if before is None:
-        why = f"it {option.acts}: then it fits, up to batch {after.max_batch:,}"
-        return verdict("helps", why, after)
-    priced = before.usd_per_million_tokens is None or after.usd_per_million_tokens is not None
-    other = option.after.accelerator.id != sc.accelerator.id
-    if objective == "cost" and other and (not priced or before.usd_per_million_tokens is None):
-        card = option.after.accelerator.id
-        why = f"no price was given for both cards: --price {sc.accelerator.id}=USD --price {card}=USD"
-        return verdict("not-possible", why)
+        return verdict("helps", Note(key="fits", value=(after.max_batch,)), after=after)
+    card = changed.accelerator.id
+    if objective == "cost" and card != sc.accelerator.id and None in map(asked.price, (sc, changed)):
+        return verdict("not-possible", Note(key="unpriced", value=(sc.accelerator.id, card)))
     found = gains(before, after)
     gain = wanted(found, objective).expected
     named = "helps" if gain > 1 + NOTHING else "hurts" if gain < 1 - NOTHING else "nothing"
-    return verdict(named, because(option, before, after, objective) + _more(before, after), after, found)
+    why = [effect(before, after, objective)]
+    if before.devices != after.devices:  # throughput and cost are by one
+        why.append(Note(key="devices", value=(before.devices, after.devices)))
+    return verdict(named, *why, after=after, found=found)
 
 
-def _outcome(option: Option, asked: Asked) -> Outcome | None:
-    sc = option.after
-    if sc is None:
-        return None
-    return option.judged(sc, asked) if option.judged is not None else outcome(sc, asked.price(sc))
-
-
-def because(option: Option, before: Outcome, after: Outcome, objective: str) -> str:
-    """What the move does to the phase that matters, and whether that is what binds it."""
+def effect(before: Outcome, after: Outcome, objective: str) -> Note:
+    """What happens to the phase that matters, and whether that is what binds it."""
     phase = "prefill" if objective == "ttft" or _prefill_rules(before, objective) else "decode"
     one, other = (getattr(result, phase) for result in (before, after))
-    said, bound = f"it {option.acts}", one.bound
-    if _differ(one.terms_s[bound], other.terms_s[bound]):
-        turned = f"; then it is {other.bound}-bound" if other.bound != bound else ""
-        return f"{said}: {bound}, which binds {phase}, {_from_to(one.terms_s[bound], other.terms_s[bound])}{turned}"
-    if other.bound != bound:
-        return f"{said}: {other.bound} binds {phase} then, {scaled(other.terms_s[other.bound], 's')}"
-    if _differ(one.time_s.expected, other.time_s.expected):
-        return f"{said}: {phase} {_from_to(one.time_s.expected, other.time_s.expected)} as expected"
-    moved = [name for name in one.terms_s if _differ(one.terms_s[name], other.terms_s[name])]
-    changes = "".join(f"; {name} {_from_to(one.terms_s[name], other.terms_s[name])}" for name in moved)
-    return f"{said}{changes}; {phase} waits for {bound} ({_binds(one)}), which stays"
-
-
-def _more(before: Outcome, after: Outcome) -> str:
-    """Another number of accelerators, since throughput and cost are by one."""
-    if before.devices == after.devices:
-        return ""
-    return f", on {after.devices} accelerators in place of {before.devices}"
+    moved = tuple(
+        (name, was, other.terms_s[name]) for name, was in one.terms_s.items() if _differ(was, other.terms_s[name])
+    )
+    times = one.time_s.expected, other.time_s.expected
+    here = next((term for term in moved if term[0] == one.bound), None)
+    if here is not None:
+        return Note(key="binding-moves", value=(phase, *here, other.bound))
+    if other.bound != one.bound:
+        return Note(key="binding-turns", value=(phase, other.bound, other.terms_s[other.bound]))
+    if _differ(*times):
+        return Note(key="expected-moves", value=(phase, *times))
+    return Note(key="binding-stays", value=(phase, one.bound, one.terms_s[one.bound], one.weights, one.kv, moved))
 
 
 def _prefill_rules(before: Outcome, objective: str) -> bool:
@@ -119,14 +92,5 @@ def _prefill_rules(before: Outcome, objective: str) -> bool:
     return before.decode.time_s.expected < 0.5 * served
 
 
-def _binds(one: Dot) -> str:
-    share = f", {one.weights:.0%} of it weights, {one.kv:.0%} KV cache" if one.bound == "memory" else ""
-    return f"{scaled(one.terms_s[one.bound], 's')}{share}"
-
-
 def _differ(one: float, other: float) -> bool:
     return abs(other - one) > 0.01 * max(abs(one), abs(other))
-
-
-def _from_to(one: float, other: float) -> str:
-    return f"{scaled(one, 's')} to {scaled(other, 's')}"

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
-from typing import Any
 
 import msgspec
 
 from rooflight.answers.moves.option import Asked, Option, move, option
-from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
 from rooflight.values.model import Attention, Layer, Model, Reach
 
@@ -17,54 +14,37 @@ from rooflight.values.model import Attention, Layer, Model, Reach
 _KV_HEADS = 8
 _LATENT_ELEMENTS = 576
 _WINDOW = 4096
-_TRAINED = "another model: attention is trained, not set"
 
 
 @move("attention-heads", "model")
 def grouped(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Eight KV heads in place of more."""
     if any(mixer.kv_heads > _KV_HEADS and mixer.heads % _KV_HEADS == 0 for mixer in _attention(sc.model)):
-        yield option(
-            f"grouped-query attention with {_KV_HEADS} KV heads",
-            "shrinks the KV cache and its projections by the number of queries that share a head", _TRAINED,
-            partial(changed, sc, model=_with(sc.model, _grouped)),
-        )  # fmt: skip
+        yield option(sc, _KV_HEADS, model=_with(sc.model, _grouped))
 
 
 @move("attention-latent", "model")
 def latent(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """One latent a token in place of keys and values."""
     if any(mixer.cache_elements > _LATENT_ELEMENTS for mixer in _attention(sc.model)):
-        yield option(
-            f"latent attention (MLA), {_LATENT_ELEMENTS} elements a token and layer",
-            "shrinks the KV cache to one latent; the arithmetic stays", _TRAINED,
-            partial(changed, sc, model=_with(sc.model, _latent)),
-        )  # fmt: skip
+        yield option(sc, _LATENT_ELEMENTS, model=_with(sc.model, _latent))
 
 
 @move("attention-window", "model")
 def window(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Three of four layers looking back no further than a window."""
     if any(mixer.reach == Reach() and mixer.stores for mixer in _attention(sc.model)):
-        yield option(
-            f"a window of {_WINDOW:,} tokens in three of four layers",
-            "bounds what those layers keep and read; shorter contexts stay as they are", _TRAINED,
-            partial(changed, sc, model=_windowed(sc.model)),
-        )  # fmt: skip
+        yield option(sc, _WINDOW, model=_windowed(sc.model))
 
 
 @move("context", "model")
 def context(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Shorter and longer requests."""
     load = sc.workload
-    for words, times in (("half", 0.5), ("twice", 2)):
-        sizes: dict[str, Any] = {"isl": max(1, int(load.isl * times)), "cached_prefix": int(load.cached_prefix * times)}
-        if load.context is not None:
-            sizes["context"] = int(load.context * times)
-        yield option(
-            f"{words} the input", f"prefills {sizes['isl']:,} tokens, and decodes behind as many", "other requests",
-            partial(changed, sc, **sizes),
-        )  # fmt: skip
+    for times in (0.5, 2):
+        isl = max(1, int(load.isl * times))
+        decoded = None if load.context is None else int(load.context * times)
+        yield option(sc, times, isl, isl=isl, cached_prefix=int(load.cached_prefix * times), context=decoded)
 
 
 def _attention(model: Model) -> list[Attention]:

@@ -1,13 +1,16 @@
-"""A move: a function from a scenario to changed scenarios. Adding one is one small function with @move."""
+"""A move: a function from a scenario to changed scenarios, registered by @move; words.moves says it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from rooflight.errors import BadInput, Named, RooflightError
+from rooflight.answers.moves.outcome import outcome
+from rooflight.errors import BadInput, Named
+from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.moves import Outcome
@@ -48,29 +51,37 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return self.usd_per_hour.get(sc.accelerator.id)
 
 
-class Option(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to make a move.
-
-    after       the scenario changed; None where it cannot be, and `refused` says why
-    acts        what it does to the work or the machine, in a clause: "halves the bytes of the weights"
-    cost        what it takes in memory, quality, accelerators or money
-    judged      where a changed scenario is not the whole of it: its outcome from the scenario's
-    """
-
-    title: str
-    acts: str
-    cost: str
-    after: Scenario | None = None
-    refused: str = ""
-    judged: Callable[[Scenario, Asked], Outcome] | None = None
-    assumed: tuple[str, ...] = ()
-
-
 def _within(name: str, value: float, least: float, most: float, what: str) -> None:
     if not least <= value <= most:
         raise BadInput(
             f"{_SPOKEN[name]} is out of range", where=Named.of(name), got=value, want=f"{what} from {least} to {most}"
         )
+
+
+Judge = Callable[[Scenario, Asked], Outcome]
+
+
+class Option(msgspec.Struct, frozen=True):
+    """One way to make a move.
+
+    numbers     what tells it from others of its kind: what words.moves says of it, in that order
+    made        the scenario changed; raises where it cannot be (a layout the model cannot be cut by, a rate that
+                nobody published)
+    judged      where a changed scenario is not the whole of it: its outcome from the scenario's
+    """
+
+    numbers: tuple[Any, ...]
+    made: Callable[[], Scenario]
+    judged: Judge | None = None
+
+    def outcome(self, sc: Scenario, asked: Asked) -> Outcome:
+        """What the changed scenario gets. Raises as the evaluation does."""
+        return self.judged(sc, asked) if self.judged is not None else outcome(sc, asked.price(sc))
+
+
+def option(sc: Scenario, *numbers: Any, judged: Judge | None = None, **changes: Any) -> Option:
+    """The option that changes a scenario so (see scenario.change)."""
+    return Option(numbers, partial(changed, sc, **changes), judged)
 
 
 Maker = Callable[[Scenario, Asked], Iterator[Option]]
@@ -96,11 +107,3 @@ def move(name: str, of: str = "settings", *, alone: bool = False) -> Callable[[M
         return maker
 
     return register
-
-
-def option(title: str, acts: str, cost: str, make: Callable[[], Scenario], **more: Any) -> Option:
-    """An option whose scenario may be refused (a layout the model cannot be cut by, a rate nobody published)."""
-    try:
-        return Option(title=title, acts=acts, cost=cost, after=make(), **more)
-    except RooflightError as error:
-        return Option(title=title, acts=acts, cost=cost, refused=error.what)

@@ -16,35 +16,23 @@ from rooflight.values.steptime import BOUNDS
 _MILLION = 1_000_000
 
 
-def outcome(sc: Scenario, usd_per_hour: float | None = None) -> Outcome:
-    """Both phases, a request, and throughput of a scenario (whether or not it fits)."""
-    held = memory(sc)
-    return assembled(
-        sc,
-        prefill=dot(sc, phases.prefill(sc)),
-        decode=dot(sc, phases.decode(sc)),
-        max_batch=held.max_batch,
-        fits=held.fits,
-        usd_per_hour=usd_per_hour,
-    )
-
-
-def assembled(
+def outcome(
     sc: Scenario,
+    usd_per_hour: float | None = None,
     *,
-    prefill: Dot,
-    decode: Dot,
-    max_batch: int,
-    fits: bool,
-    usd_per_hour: float | None,
+    prefill: Dot | None = None,
+    decode: Dot | None = None,
     stall: Span | None = None,
     apart: bool = False,
 ) -> Outcome:
-    """The rest of an outcome from its phases: tokens under load, a request, throughput, money.
+    """Both phases, a request, throughput and money of a scenario (whether or not it fits).
 
-    stall   what a newcomer's prefill takes from the others (None: all of it); apart: prefills run elsewhere
+    prefill, decode     in place of the scenario's own; apart: prefills run elsewhere
+    stall               what a newcomer's prefill takes from the others (None: all of it)
     """
-    load, layout = sc.workload, sc.layout
+    load, layout, held = sc.workload, sc.layout, memory(sc)
+    prefill = prefill or dot(sc, phases.prefill(sc))
+    decode = decode or dot(sc, phases.decode(sc))
     # Replicas prefill at the same time; a lone prompt on one of them leaves the others free.
     prompts = max(load.prefill_batch, min(layout.dp, load.batch))
     taken = stall or prefill.time_s / prompts
@@ -56,8 +44,8 @@ def assembled(
     per_device = rate / layout.devices
     spent = None if usd_per_hour is None else usd_per_hour / SECONDS_PER_HOUR * _MILLION
     return Outcome(
-        devices=layout.devices, batch=load.batch, max_batch=max_batch, fits=fits, prefill=prefill, decode=decode,
-        token_s=token,
+        devices=layout.devices, batch=load.batch, max_batch=held.max_batch, fits=held.fits, prefill=prefill,
+        decode=decode, token_s=token,
         request_s=prefill.time_s + token * (load.osl - 1),
         tokens_per_s=rate, tokens_per_s_per_accelerator=per_device,
         usd_per_million_tokens=None if spent is None else per_device.rate(spent),

@@ -1,8 +1,9 @@
-"""Usual wrong beliefs about inference, each answered with the numbers of the situation at hand where it matches."""
+"""Usual wrong beliefs about inference, each looked for in the situation at hand; words.stories answers them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from rooflight.answers.moves.option import Asked
 from rooflight.answers.moves.outcome import outcome
@@ -12,17 +13,18 @@ from rooflight.roofline.rates import ridges
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve import phases
-from rooflight.units import round_significant, scaled
-from rooflight.values.moves import Outcome, Story
+from rooflight.values.moves import Outcome
+from rooflight.values.note import Note
 from rooflight.work import count, formulas
 from rooflight.work.storage import element_bytes
 
-Teller = Callable[[Scenario, Outcome, Asked], str | None]
+# The numbers that answer a belief; None where the situation does not invite it.
+Teller = Callable[[Scenario, Outcome, Asked], tuple[Any, ...] | None]
 TELLERS: dict[str, Teller] = {}
 
 
 def story(name: str) -> Callable[[Teller], Teller]:
-    """Register the answer to a belief; the function returns None where the situation does not invite it."""
+    """Register the numbers that answer a belief, in the order that its words take."""
 
     def register(teller: Teller) -> Teller:
         TELLERS[name] = teller
@@ -31,42 +33,34 @@ def story(name: str) -> Callable[[Teller], Teller]:
     return register
 
 
-def stories(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Story, ...]:
+def stories(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Note, ...]:
     """The beliefs this situation invites, answered."""
     told = ((name, teller(sc, before, asked)) for name, teller in TELLERS.items())
-    return tuple(Story(name=name, words=words) for name, words in told if words is not None)
+    return tuple(Note(key=name, value=numbers) for name, numbers in told if numbers is not None)
 
 
-@story("more FLOP/s for a bandwidth problem")
-def flops(sc: Scenario, before: Outcome, asked: Asked) -> str | None:
+@story("more-flop")
+def more_flop(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Decode far below the ridge."""
     one = before.decode
     if one.bound != "memory" or one.intensity_flop_per_byte > one.ridge_flop_per_byte / 4:
         return None
-    return (
-        f"decode does {round_significant(one.intensity_flop_per_byte)} FLOP for each byte, and {sc.accelerator.id} "
-        f"needs {round_significant(one.ridge_flop_per_byte)} to be busy: arithmetic takes "
-        f"{scaled(one.terms_s['compute'], 's')} of a step, memory {scaled(one.terms_s['memory'], 's')}. "
-        "More FLOP/s change the first"
-    )
+    places = one.intensity_flop_per_byte, one.ridge_flop_per_byte
+    return (sc.accelerator.id, *places, one.terms_s["compute"], one.terms_s["memory"])
 
 
-@story("FP8 weights make decode twice as fast")
-def narrow_weights(sc: Scenario, before: Outcome, asked: Asked) -> str | None:
+@story("narrow-weights")
+def narrow_weights(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Bytes that are not weights."""
     one = before.decode
     wide = sc.numbers.weights is None or sc.numbers.weights.bits == 16
     if one.bound != "memory" or one.weights > 0.8 or not wide or sc.model.quantization:
         return None
-    most = 1 / (1 - one.weights / 2)
-    return (
-        f"weights are {one.weights:.0%} of the bytes of a step, the KV cache is {one.kv:.0%}: halving the weights "
-        f"gives {most:.2f}x at most; the cache has a format of its own (--kv-cache fp8)"
-    )
+    return one.weights, one.kv, 1 / (1 - one.weights / 2)
 
 
-@story("INT4 weights help at any batch")
-def weight_only(sc: Scenario, before: Outcome, asked: Asked) -> str | None:
+@story("weight-only")
+def weight_only(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Weight-only formats above the batch where arithmetic takes over."""
     ridge = ridges(sc.accelerator).get("bf16") or ridges(sc.accelerator).get("fp16")
     form = sc.numbers.weights
@@ -75,156 +69,100 @@ def weight_only(sc: Scenario, before: Outcome, asked: Asked) -> str | None:
         return None
     bits = 8 * element_bytes("int4-g128" if form is None else form.id)
     turn = crossover_batch(ridge_flop_per_byte=ridge, bits=bits)
-    if sc.workload.batch <= turn:
-        return None
-    return (
-        f"weights of {bits:g} bits that multiply in 16 leave the memory roof at batch {turn:.0f} on "
-        f"{sc.accelerator.id} (its ridge x bits / 16): at batch {sc.workload.batch:,} the linear layers wait for "
-        "arithmetic, which a weight-only format leaves as it is, and unpacking costs on top"
-    )
+    return None if sc.workload.batch <= turn else (bits, turn, sc.accelerator.id, sc.workload.batch)
 
 
-@story("tensor parallelism divides the time")
-def all_reduce(sc: Scenario, before: Outcome, asked: Asked) -> str | None:
+@story("tensor-parallelism")
+def tensor_parallelism(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Collectives, launches and the host do not shrink with the devices."""
     tp = sc.layout.tp
     if tp == 1 or tp % 2:
         return None
     now = phases.decode(sc).expected
     half = phases.decode(changed(sc, tp=tp // 2, ignore_capacity=True)).expected
-    if half.seconds > 1.5 * now.seconds:
-        return None
-    return (
-        f"from tp {tp // 2} to {tp} a decode step goes from {scaled(half.seconds, 's')} to "
-        f"{scaled(now.seconds, 's')} as "
-        f"expected, {half.seconds / now.seconds:.2f}x for twice the accelerators: {scaled(now.link_s, 's')} of it are "
-        f"collectives and {scaled(now.host, 's')} the host, which cutting finer does not divide"
-    )
+    times = half.seconds / now.seconds
+    return None if half.seconds > 1.5 * now.seconds else (tp, half.seconds, now.seconds, times, now.link_s, now.host)
 
 
-@story("a small model is easy to run fast")
-def small(sc: Scenario, before: Outcome, asked: Asked) -> str | None:
+@story("small-model")
+def small_model(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Launches and the host take more than the bytes."""
     one = before.decode
     found = phases.decode(sc).expected
     floor = one.terms_s["launch"]
     if found.host + floor < 0.5 * found.seconds:
         return None
-    return (
-        f"its bytes take {scaled(one.terms_s['memory'], 's')} a step, but a well-run engine takes "
-        f"{scaled(one.time_s.expected, 's')}: launching its kernels takes {scaled(floor, 's')} at the least, "
-        f"and the host {scaled(found.host, 's')} between steps. A larger batch is nearly free here; "
-        "narrower weights gain little"
-    )
+    return one.terms_s["memory"], one.time_s.expected, floor, found.host
 
 
-@story("a profile of one prompt shows what to optimise")
-def prefill_profiled(sc: Scenario, before: Outcome, asked: Asked) -> str | None:
+@story("one-profile")
+def one_profile(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Prefill and decode bound by different things, decode most of the time."""
     load = sc.workload
     decoding = (load.osl - 1) * before.decode.time_s.expected / load.batch
     share = 1 - decoding * before.tokens_per_s.expected / load.osl
     if before.prefill.bound == before.decode.bound or share > 0.3:
         return None
-    return (
-        f"prefill is {before.prefill.bound}-bound and {share:.0%} of the machine's time; the rest is decode, which is "
-        f"{before.decode.bound}-bound: what helps the one does little for the other"
-    )
+    return before.prefill.bound, share, before.decode.bound
 
 
-@story("a smaller batch makes each user fast")
-def shrinking(sc: Scenario, before: Outcome, asked: Asked) -> str | None:
+@story("smaller-batch")
+def smaller_batch(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Steps that hardly shorten when sequences leave."""
     if sc.workload.batch < 4 or before.decode.bound != "memory":
         return None
     half = outcome(changed(sc, batch=sc.workload.batch // 2))
     step = 1 - half.decode.time_s.expected / before.decode.time_s.expected
     lost = 1 - half.tokens_per_s.expected / before.tokens_per_s.expected
-    if step > lost / 1.5:
-        return None
-    return (
-        f"half the batch, {sc.workload.batch // 2:,}, shortens a step by {step:.0%} and costs {lost:.0%} of the "
-        "tokens: a step streams the same weights for fewer sequences"
-    )
+    return None if step > lost / 1.5 else (half.batch, step, lost)
 
 
-@story("a mixture of experts costs its active parameters")
-def active(sc: Scenario, before: Outcome, asked: Asked) -> str | None:
+@story("active-parameters")
+def active_parameters(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Experts that a batch touches, far more than one token does."""
     experts = next((layer.experts for layer in sc.model.layers if layer.experts is not None), None)
     batch = sc.workload.batch
     if experts is None or batch == 1:
         return None
     touched = formulas.touched_experts(experts=experts.count, chosen=experts.chosen, tokens=batch)
-    return (
-        f"one token takes {experts.chosen} of {experts.count} experts, but {batch:,} tokens touch "
-        f"{touched / experts.count:.0%} of them in a step (routed uniformly): that many weights are read, not "
-        f"the active {scaled(count.active_parameters(sc.model), '')} parameters'"
-    )
+    return experts.chosen, experts.count, batch, touched / experts.count, count.active_parameters(sc.model)
 
 
-@story("the weights are what decode reads")
-def cache_read(sc: Scenario, before: Outcome, asked: Asked) -> str | None:
+@story("cache-read")
+def cache_read(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """A KV cache that weighs as much as the weights."""
     one = before.decode
     if one.bound != "memory" or one.kv < 0.3:
         return None
-    alone = one.terms_s["memory"] * (1 - one.kv)
-    return (
-        f"at {context_tokens(sc.workload):,} tokens of context and batch {sc.workload.batch:,} the KV cache is "
-        f"{one.kv:.0%} of the bytes of a step: {scaled(one.terms_s['memory'], 's')} at best, where the weights alone "
-        f"would say {scaled(alone, 's')}"
-    )
+    memory_s = one.terms_s["memory"]
+    return context_tokens(sc.workload), sc.workload.batch, one.kv, memory_s, memory_s * (1 - one.kv)
 
 
-@story("a faster interconnect")
-def interconnect(sc: Scenario, before: Outcome, asked: Asked) -> str | None:
+@story("interconnect")
+def interconnect(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Links that are not what binds."""
-    if sc.accelerator.link is None:
+    link, one = sc.accelerator.link, before.decode
+    if link is None or sc.layout.devices == 1:
         return None
-    one = before.decode
-    if sc.layout.devices == 1:
-        return None
-    share = one.terms_s["link"] / one.time_s.ceiling
-    if one.bound == "link" or share > 0.25:
-        return None
-    return (
-        f"the bytes over {sc.accelerator.link.name} take {scaled(one.terms_s['link'], 's')} of a decode step whose "
-        f"ceiling is {scaled(one.time_s.ceiling, 's')} ({one.bound}): twice the link's bandwidth leaves that as it is"
-    )
+    link_s, ceiling_s = one.terms_s["link"], one.time_s.ceiling
+    return None if one.bound == "link" or link_s / ceiling_s > 0.25 else (link.name, link_s, ceiling_s, one.bound)
 
 
-@story("speculative decoding always pays")
-def speculation(sc: Scenario, before: Outcome, asked: Asked) -> str | None:
+@story("speculation")
+def speculation(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Verifying costs arithmetic once the batch is large."""
-    if sc.workload.batch < 8 and not sc.workload.draft_tokens:
+    batch = sc.workload.batch
+    if batch < 8 and not sc.workload.draft_tokens:
         return None
     last = pays_up_to(sc, asked)
-    if last is None or sc.workload.batch * 4 < last:
-        return None
-    if last == 0:
-        return (
-            f"with {asked.draft_tokens} tokens drafted and {asked.acceptance:.0%} accepted it does not pay at any "
-            "batch: too few are accepted for what drafting and verifying take"
-        )
-    return (
-        f"with {asked.draft_tokens} tokens drafted and {asked.acceptance:.0%} accepted it pays up to about batch "
-        f"{last:,}; this is batch {sc.workload.batch:,}, where verifying {asked.draft_tokens + 1} positions "
-        "a sequence takes arithmetic that decode alone leaves idle"
-    )
+    return None if last is None or batch * 4 < last else (asked.draft_tokens, asked.acceptance, last, batch)
 
 
-@story("GPU utilisation of 100 % is efficiency")
-def utilisation(sc: Scenario, before: Outcome, asked: Asked) -> str | None:
+@story("utilisation")
+def utilisation(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """A busy device that hardly computes."""
     one = before.decode
-    time = phases.decode(sc, bounds_only=True).time
+    time = phases.decode(sc).time
     peak = sc.rates.peak(phases.main_format(sc, time))
     used = time.work.flop / one.time_s.expected / peak
-    if used > 0.1:
-        return None
-    moved = one.terms_s["memory"] / one.time_s.expected
-    return (
-        "a monitor says 100 % while any kernel runs; expected here are "
-        f"{used:.1%} of the arithmetic (MFU) and {moved:.0%} of the bandwidth (MBU), and the second is what counts"
-    )
+    return None if used > 0.1 else (used, one.terms_s["memory"] / one.time_s.expected)

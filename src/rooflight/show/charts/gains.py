@@ -9,7 +9,7 @@ from rooflight.show.charts.place import Datasets, Rows
 from rooflight.show.charts.strips import axis_x, bar, behind, ends, names, strips
 from rooflight.show.charts.theme import STANDARD, Look
 from rooflight.show.charts.wording import short, times
-from rooflight.values.moves import GAIN_OF, Move, Moves
+from rooflight.values.moves import Move, Moves, wanted
 
 # Bars of one picture, the best first.
 MOST = 14
@@ -34,12 +34,8 @@ def rows(moves: Moves, look: Look = STANDARD) -> Datasets:
 
 
 def _evaluated(moves: Moves) -> list[tuple[Move, float, float]]:
-    wanted = GAIN_OF[moves.objective]
-    found = []
-    for one in moves.moves:
-        gain = None if one.gains is None else one.gains.get(wanted) or one.gains["throughput"]
-        if gain is not None:
-            found.append((one, gain.expected, gain.ceiling))
+    gains = ((one, wanted(one.gains, moves.objective)) for one in moves.moves if one.gains is not None)
+    found = [(one, gain.expected, gain.ceiling) for one, gain in gains]
     return sorted(found, key=lambda entry: -entry[1])[:MOST]
 
 

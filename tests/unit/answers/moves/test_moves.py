@@ -6,22 +6,30 @@ import msgspec
 import pytest
 
 import rooflight
-from rooflight.answers.moves import judge, option
+from rooflight.answers.moves import combine, judge, option, report
 from rooflight.answers.moves.judge import gains
 from rooflight.answers.moves.option import Asked
 from rooflight.answers.moves.outcome import outcome
-from rooflight.answers.moves.report import moves
 from rooflight.answers.moves.serving import pays_up_to, tokens_per_verify
+from rooflight.answers.moves.stories import TELLERS
 from rooflight.errors import BadInput
 from rooflight.library import make_scenario
 from rooflight.roofline.formulas import crossover_batch
 from rooflight.roofline.rates import ridges
 from rooflight.scenario.change import changed
+from rooflight.values.moves import Moves, wanted
+from rooflight.words.moves import WORDS, Said
+from rooflight.words.moves_found import answered
+from rooflight.words.stories import BELIEFS
 from unit.evaluations import evaluations, twice
 
 
 def asked(model="llama-3.1-8b", on="h100-sxm", **fields):
     return make_scenario(model, on, **fields)
+
+
+def moves(sc, objective="throughput", asked=None) -> Moves:
+    return answered(sc, report.moves(sc, objective, asked))
 
 
 def named(found, title):
@@ -173,7 +181,7 @@ def test_prices_rank_cards_and_their_lack_is_said():
 @pytest.mark.parametrize("objective", ["throughput", "latency", "ttft", "cost"])
 def test_moves_are_ranked_by_what_is_asked(objective):
     found = moves(asked(batch=16, osl=64), objective)
-    helping = [judge.wanted(one.gains, objective).expected for one in found.moves if one.verdict == "helps"]
+    helping = [wanted(one.gains, objective).expected for one in found.moves if one.verdict == "helps"]
     assert helping == sorted(helping, reverse=True)
     assert len(helping) > 3
 
@@ -183,17 +191,26 @@ def test_an_unknown_objective_is_refused():
         moves(asked(), "speed")
 
 
-def test_a_move_is_one_small_function(monkeypatch):
-    """Registered under a name, it is evaluated like the others."""
-    monkeypatch.setattr(option, "KINDS", list(option.KINDS))
-    monkeypatch.setattr(judge, "KINDS", option.KINDS)
+def test_a_move_is_one_small_function_and_its_words(monkeypatch):
+    """Registered under a name, it is evaluated and said like the others."""
+    kinds = list(option.KINDS)
+    for module in (option, judge, combine):
+        monkeypatch.setattr(module, "KINDS", kinds)
+    monkeypatch.setitem(WORDS, "shorter", lambda osl: Said(f"{osl} tokens of answer", "stops early", "none"))
 
     @option.move("shorter")
     def shorter(sc, asked):
-        yield option.option("half the answer", "stops early", "none", lambda: changed(sc, osl=sc.workload.osl // 2))
+        osl = sc.workload.osl // 2
+        yield option.option(sc, osl, osl=osl)
 
-    one = named(moves(asked(), "latency"), "half the answer")
+    one = named(moves(asked(osl=256), "latency"), "128 tokens of answer")
     assert one.gains["request"].ceiling == pytest.approx(2, rel=0.05)
+    assert one.because.startswith("it stops early")
+
+
+def test_every_kind_and_every_belief_has_words():
+    assert {kind.name for kind in option.KINDS} == set(WORDS)
+    assert list(TELLERS) == list(BELIEFS)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,200 @@
+"""Moves in words, by kind: what each is called, what it does and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from rooflight.units import scaled
+from rooflight.values.note import Note
+from rooflight.work.layout import Layout
+
+
+class Said(msgspec.Struct, frozen=True):
+    """A move: its title; what it does to the work or the machine, in a clause; what it takes; what is assumed."""
+
+    title: str
+    acts: str
+    cost: str
+    assumed: tuple[str, ...] = ()
+
+
+def said(move: Note) -> Said:
+    """A move in words."""
+    return WORDS[move.key](*move.value)
+
+
+def from_to(was_s: float, now_s: float) -> str:
+    """A time before and after."""
+    return f"{scaled(was_s, 's')} to {scaled(now_s, 's')}"
+
+
+def _batch(was: int, now: int, held: bool, cache_bytes: float) -> Said:
+    title = f"batch {was:,} to {now:,}{', all that memory holds' if held else ''}"
+    if now < was:
+        return Said(title, "leaves the others waiting for their turn", "fewer sequences at once")
+    return Said(
+        title,
+        "spreads the weights of a step over more sequences, each with its own KV cache",
+        f"every sequence waits for a longer step; {scaled(cache_bytes, 'B')} more KV cache",
+    )
+
+
+# What a format of weights risks, by the one that was wanted.
+_WEIGHTS = {
+    "fp8": "quality: usually within noise; needs a calibrated or block-scaled checkpoint",
+    "w8a8-int8": "quality: activations in INT8 need smoothing or per-token scales; test it",
+    "int4-g128": "quality: a point or so on hard tasks; weight-only, so activations stay wide",
+    "nvfp4": "quality: W4A4 needs a checkpoint made for it; test it",
+    "mxfp4": "quality: as int4; weight-only",
+}
+_CACHES = {
+    "fp8": "quality: usually within noise; test long contexts",
+    "nvfp4": "quality: 4-bit caches lose recall over long contexts; few engines read them",
+}
+
+
+def _layout(now: Layout, cut: Layout) -> Said:
+    degrees = {"tp": cut.tp, "pp": cut.pp, "dp": cut.dp, "ep": cut.ep}
+    named = " x ".join(f"{name} {value}" for name, value in degrees.items() if value > 1)
+    parts = []
+    if cut.tp != now.tp:
+        parts.append("cuts each matrix finer" if cut.tp > now.tp else "cuts each matrix less, with fewer all-reduces")
+    if cut.pp > 1:
+        parts.append(f"puts the layers on {cut.pp} stages, one after the other")
+    if cut.dp > 1:
+        parts.append(f"makes {cut.dp} replicas that share the sequences")
+    if cut.ep > 1:
+        parts.append(f"spreads whole experts over {cut.ep} devices")
+    return Said(
+        f"the same {now.devices} devices as {named or 'tp 1'}",
+        ", ".join(parts) or "keeps each expert's matrices cut",
+        "memory: each replica holds all dense weights" if cut.dp > now.dp else "none but a restart",
+    )
+
+
+def _speculative(drafted: int, tokens: float, last: int | None, acceptance: float, share: float) -> Said:
+    pays = "" if last is None else f"; pays up to about batch {last:,}" if last else "; does not pay even at batch 1"
+    return Said(
+        f"speculative decoding, {drafted} tokens drafted",
+        f"yields {tokens:.2f} tokens a step, which verifies {drafted + 1} positions a sequence{pays}",
+        "memory: the draft model and its cache; needs a draft that agrees with the target",
+        (
+            f"{acceptance:.0%} of drafted tokens accepted (--acceptance)",
+            f"drafting a token takes {share:.0%} of a decode step (--draft-share)",
+        ),
+    )
+
+
+def _disaggregated(share: float, cache_bytes: float, transfer_s: float) -> Said:
+    ratio = f"1 : {1 / share:.1f}" if share < 1 else f"{share:.1f} : 1"
+    return Said(
+        "prefill and decode apart",
+        f"keeps prefills out of the decode steps; both pools are busy at {ratio} accelerators for prefill and decode, "
+        f"and a prompt's cache of {scaled(cache_bytes, 'B')} travels in {scaled(transfer_s, 's')}",
+        "two pools that must be sized to the mix; a fast network between them",
+        ("the cache travels at the link's rate, or PCIe's where there is no link",),
+    )
+
+
+def _card(devices: str, card: str, bandwidth: float | None, form: str, peak: float | None, held: float | None) -> Said:
+    ratios = ((bandwidth, "the bandwidth"), (peak, f"the {form} rate"), (held, "the memory"))
+    has = ", ".join(f"{times:.2f}x {what}" for times, what in ratios if times is not None)
+    return Said(f"{devices} to {card}", f"has {has}", "other accelerators")
+
+
+_NO_CARD = "no such card: it shows what binds"
+_TRAINED = "another model: attention is trained, not set"
+
+# A function of the numbers that the options of a kind have (answers.moves), in their order.
+WORDS: dict[str, Callable[..., Said]] = {
+    "batch": _batch,
+    "weights": lambda name, multiplied, wanted: Said(
+        f"{name} weights",
+        "shrinks the weights" + (f" and multiplies in {multiplied}" if multiplied else ", and multiplies as before"),
+        _WEIGHTS[wanted],
+    ),
+    "kv-cache": lambda name: Said(
+        f"{name} KV cache", "shrinks the KV cache and what attention reads of it; the weights stay", _CACHES[name]
+    ),
+    "attention": lambda: Said(
+        "flash attention", "keeps the scores on chip instead of writing and reading them", "none"
+    ),
+    "graphs": lambda: Said(
+        "CUDA graphs",
+        "launches a whole step at once instead of kernel by kernel",
+        "memory: a graph for each batch size, some hundred MB",
+    ),
+    "layout": _layout,
+    "prefix-caching": lambda hit, isl, rate: Said(
+        f"prefix caching, {rate:.0%} of the prompt found",
+        f"prefills {isl - hit:,} of {isl:,} prompt tokens; decode reads the same cache",
+        "memory: cached prefixes stay",
+        (f"a hit rate of {rate:.0%} (--hit-rate)",),
+    ),
+    "speculative-decoding": _speculative,
+    "chunked-prefill": lambda chunk, was_s, now_s: Said(
+        f"chunked prefill, {chunk:,} tokens beside a step",
+        "lets the prompt's arithmetic run under the decode step's memory traffic; the longest wait between two tokens "
+        f"goes from {from_to(was_s, now_s)}",
+        "the newcomer's own first token comes later",
+    ),
+    "disaggregation": _disaggregated,
+    "fusion": lambda kernels, held_bytes: Said(
+        "element-wise kernels fused",
+        f"spares {kernels:,} kernels of a decode step and {scaled(held_bytes, 'B')} of activations in a prefill; the "
+        "ceiling has them fused already",
+        "kernels of one's own, or a compiler",
+        ("fused into their neighbours without slowing them",),
+    ),
+    "tp": lambda was, now: Said(
+        f"tp {was} to {now}",
+        "cuts weights, cache and arithmetic of a step, and adds two all-reduces a layer",
+        f"{now - was} more accelerators, joined by a fast link",
+    ),
+    "replicas": lambda was, now, more: Said(
+        f"dp {was} to {now}, with as many sequences each",
+        "runs the same step twice, on twice the accelerators",
+        f"{more} more accelerators",
+    ),
+    "stages": lambda was, now, more: Said(
+        f"pp {was} to {now}",
+        "halves the layers an accelerator holds; a token passes all stages one after the other",
+        f"{more} more accelerators; pipeline bubbles unless the batch fills the stages",
+    ),
+    "experts": lambda was, now: Said(
+        f"dp {now} x ep {now}, with as many sequences each",
+        "replicates attention and spreads the experts: each accelerator reads fewer of them for more tokens",
+        f"{now - was} more accelerators; tokens travel to their experts",
+    ),
+    "card": _card,
+    "card-bandwidth": lambda: Said("twice the memory bandwidth, all else equal", "doubles the memory roof", _NO_CARD),
+    "card-compute": lambda: Said("twice the FLOP/s, all else equal", "doubles the compute roofs", _NO_CARD),
+    "card-capacity": lambda: Said(
+        "twice the memory, filled with sequences",
+        "lets more sequences share each step's weights",
+        f"{_NO_CARD}; every sequence waits for a longer step",
+    ),
+    "card-link": lambda name: Said(f"twice the {name} bandwidth, all else equal", "doubles the link roof", _NO_CARD),
+    "attention-heads": lambda heads: Said(
+        f"grouped-query attention with {heads} KV heads",
+        "shrinks the KV cache and its projections by the number of queries that share a head",
+        _TRAINED,
+    ),
+    "attention-latent": lambda elements: Said(
+        f"latent attention (MLA), {elements} elements a token and layer",
+        "shrinks the KV cache to one latent; the arithmetic stays",
+        _TRAINED,
+    ),
+    "attention-window": lambda tokens: Said(
+        f"a window of {tokens:,} tokens in three of four layers",
+        "bounds what those layers keep and read; shorter contexts stay as they are",
+        _TRAINED,
+    ),
+    "context": lambda times, isl: Said(
+        f"{'half' if times < 1 else 'twice'} the input",
+        f"prefills {isl:,} tokens, and decodes behind as many",
+        "other requests",
+    ),
+}

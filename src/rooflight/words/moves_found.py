@@ -1,0 +1,117 @@
+"""The answer of `moves` in words: the sentence over all, and why each move gains what it gains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from rooflight.scenario.definite import Scenario
+from rooflight.units import round_significant, scaled
+from rooflight.values.moves import Combined, Dot, Found, Left, Move, Moves, Tried
+from rooflight.values.note import Note
+from rooflight.words.analysis import does_not_fit
+from rooflight.words.moves import from_to, said
+from rooflight.words.notes import worded
+from rooflight.words.stories import told
+
+
+def answered(sc: Scenario, found: Found) -> Moves:
+    """The documented answer: what answers.moves found of a scenario, with its words."""
+    together, before = found.together, found.before
+    moves = tuple(map(_move, found.tried))
+    assumed = (words for one in moves for words in one.assumed)
+    return Moves(
+        answer=_answer(sc, found),
+        objective=found.objective,
+        model=sc.model.id,
+        accelerator=sc.devices,
+        before=before,
+        memory="" if found.memory.fits else does_not_fit(sc, found.memory),
+        moves=moves,
+        combined=None if together is None else Combined(
+            titles=_titles(together.moves), gains=together.gains, after=together.after
+        ),
+        left=tuple(_left(one, getattr(before, one.phase)) for one in found.left),
+        stories=tuple(map(told, found.stories)),
+        assumptions=tuple(dict.fromkeys((*worded(sc.assumptions), *assumed))),
+    )  # fmt: skip
+
+
+_OBJECTIVES = {
+    "throughput": "output tokens per second per accelerator",
+    "latency": "a request's time",
+    "ttft": "the time to first token",
+    "cost": "the cost of a token",
+}
+
+
+def _answer(sc: Scenario, found: Found) -> str:
+    """The sentence; values of `answer` by key:
+
+    too-big         up to three moves that make it fit
+    nothing-helps   nothing
+    best            the best setting's move, its gain, and how many times as long a request takes (None: no longer)
+    together        the best setting's move, its gain, the moves combined, their gain, how many times as long
+    """
+    key, value = found.answer.key, found.answer.value
+    if key == "too-big":
+        would = f"It would with {', or '.join(_titles(value))}." if value else "No move tried makes it fit."
+        return f"{does_not_fit(sc, found.memory)} {would}"
+    where, what = f"{sc.model.id} on {sc.devices}", _OBJECTIVES[found.objective]
+    if key == "nothing-helps":
+        return f"{where}: no setting of the same machine improves {what}."
+    best, gain, *more, slower = value
+    text = f"{where}: {said(best).title} improves {what} {round_significant(gain)}x"
+    if more:
+        moves, whole = more
+        text += f"; together, {', '.join(_titles(moves))} make it {round_significant(whole)}x"
+    text += "" if slower is None else f", with each request taking {round_significant(slower)} times as long"
+    return f"{text}."
+
+
+def _titles(moves: tuple[Note, ...]) -> tuple[str, ...]:
+    return tuple(said(one).title for one in moves)
+
+
+def _move(one: Tried) -> Move:
+    words = said(one.move)
+    because = "".join(_WHY[why.key](words.acts, *why.value) for why in one.why)
+    return Move(
+        kind=one.move.key, of=one.of, title=words.title, verdict=one.verdict, because=because, cost=words.cost,
+        gains=one.gains, after=one.after, assumed=words.assumed,
+    )  # fmt: skip
+
+
+def _left(one: Left, dot: Dot) -> Left:
+    """With the seconds of the ceiling, and of the resource next to it."""
+    further = None if one.next is None else f"{one.next}, {scaled(dot.terms_s[one.next], 's')}"
+    return msgspec.structs.replace(one, ceiling=f"{one.ceiling}, {scaled(dot.time_s.ceiling, 's')}", next=further)
+
+
+def _moves_it(acts: str, phase: str, bound: str, was_s: float, now_s: float, then: str) -> str:
+    turned = f"; then it is {then}-bound" if then != bound else ""
+    return f"it {acts}: {bound}, which binds {phase}, {from_to(was_s, now_s)}{turned}"
+
+
+def _stays(
+    acts: str, phase: str, bound: str, seconds: float, weights: float, cache: float,
+    moved: tuple[tuple[str, float, float], ...],
+) -> str:  # fmt: skip
+    changes = "".join(f"; {name} {from_to(was_s, now_s)}" for name, was_s, now_s in moved)
+    share = f", {weights:.0%} of it weights, {cache:.0%} KV cache" if bound == "memory" else ""
+    return f"it {acts}{changes}; {phase} waits for {bound} ({scaled(seconds, 's')}{share}), which stays"
+
+
+# What each reason says: of what the move does, and its values in their order.
+_WHY: dict[str, Callable[..., str]] = {
+    "refused": lambda _, what: what,
+    "does-not-fit": lambda _, sc, held: does_not_fit(sc, held),
+    "fits": lambda acts, most: f"it {acts}: then it fits, up to batch {most:,}",
+    "unpriced": lambda _, own, card: f"no price was given for both cards: --price {own}=USD --price {card}=USD",
+    "binding-moves": _moves_it,
+    "binding-turns": lambda acts, phase, then, seconds: f"it {acts}: {then} binds {phase} then, {scaled(seconds, 's')}",
+    "expected-moves": lambda acts, phase, was_s, now_s: f"it {acts}: {phase} {from_to(was_s, now_s)} as expected",
+    "binding-stays": _stays,
+    "devices": lambda _, was, now: f", on {now} accelerators in place of {was}",
+}
