@@ -83,7 +83,7 @@ def with_engine_of(sc: Scenario, row: Measurement) -> Scenario:
     """The scenario under the row's engine, in the era of what was measured; one that the scenario names stays."""
     if sc.deployment.engine is not None:
         return sc
-    era = "2025" if row.phase == "e2e_server" else "2024"
+    era = "2025" if row.served else "2024"
     try:
         engine = engine_named(row.engine or None, sc.accelerator.family, era)
     except UnknownName:
@@ -126,19 +126,17 @@ def _times(one: Expected, times: Number, beside: Number = 0) -> Expected:
 
 def counted_tokens(sc: Scenario, row: Measurement) -> Number:
     """The tokens that the metric counts in the time of row_seconds; 1 for a time metric."""
-    load = sc.workload
-    if METRICS[row.metric].time:
+    load, metric, timed = sc.workload, row.measures, row.timed
+    if metric.time:
         return 1
-    if row.timed is Timed.PREFILL:
+    if timed is Timed.PREFILL:
         return load.prefill_batch * (load.isl - load.cached_prefix)
-    each = 1 if row.timed is Timed.STEP else load.osl
-    if row.metric == "output_tok_s_per_user":
+    each = 1 if timed is Timed.STEP else load.osl
+    if metric.per_user:
         return each
-    if row.metric == "output_tok_s_per_gpu":
-        return load.batch * each / sc.layout.devices
-    if row.metric == "total_tok_s" and row.timed is not Timed.STEP:
-        return load.batch * (load.isl + each)
-    return load.batch * each
+    if metric.prompts and timed is not Timed.STEP:
+        each = load.isl + each
+    return load.batch * each / sc.layout.devices if metric.per_gpu else load.batch * each
 
 
 def saturating_batch(sc: Scenario) -> Number:
@@ -252,7 +250,7 @@ def bound_of(sc: Scenario, row: Measurement) -> str:
         context = context_tokens(sc.workload)
         times = [phases.decode(sc, context=context, bounds_only=True).time]
         if (
-            row.timed not in (Timed.STEP, Timed.BATCH_TOKEN, Timed.SERVED_TOKEN)
+            not row.timed.step
             and times[0].ceiling_s * sc.workload.osl < (fill := phases.prefill(sc, bounds_only=True).time).ceiling_s
         ):
             times = [fill]

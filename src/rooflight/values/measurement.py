@@ -17,12 +17,27 @@ VERDICTS = ("ok", "slow", "fast", "impossible", "cannot-judge")
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
     """What a value measures. `time`: smaller is faster, in ms; else a rate in tok/s.
 
-    phases      those it may be measured in, the first where the row says none
+    phases              those it may be measured in, the first where the row says none
+    prompts, output     whether prompt tokens and generated ones are in it: in what is timed, in what is counted
+    per_user, per_gpu   a rate of each sequence, of each device; else of all of them
     """
 
     unit: str
     time: bool
     phases: tuple[str, ...]
+    prompts: bool = False
+    output: bool = False
+    per_user: bool = False
+    per_gpu: bool = False
+
+    @property
+    def together(self) -> bool:
+        """Whether all sequences' output is counted: the more at once, the more of it."""
+        return self.output and not self.time and not self.per_user
+
+    def speed_over(self, value: float, other: float) -> float:
+        """How many times as fast as another value one is. Check: 2 ms over 6 ms -> 3; 2 tok/s over 6 -> 1 / 3."""
+        return other / value if self.time else value / other
 
 
 _RATE = ("decode", "e2e_offline", "e2e_server")
@@ -33,14 +48,14 @@ LEAST_VALUE = 1e-15
 MOST_VALUE = 1e15
 
 METRICS = {
-    "e2e_latency_ms": Metric(unit="ms", time=True, phases=_WHOLE),
-    "ttft_ms": Metric(unit="ms", time=True, phases=("prefill", *_WHOLE)),
-    "tpot_ms": Metric(unit="ms", time=True, phases=_RATE),
-    "output_tok_s": Metric(unit="tok/s", time=False, phases=_RATE),
-    "output_tok_s_per_gpu": Metric(unit="tok/s", time=False, phases=_RATE),
-    "output_tok_s_per_user": Metric(unit="tok/s", time=False, phases=_RATE),
-    "total_tok_s": Metric(unit="tok/s", time=False, phases=(*_WHOLE, "prefill", "decode")),
-    "prefill_tok_s": Metric(unit="tok/s", time=False, phases=("prefill", *_WHOLE)),
+    "e2e_latency_ms": Metric(unit="ms", time=True, phases=_WHOLE, prompts=True, output=True),
+    "ttft_ms": Metric(unit="ms", time=True, phases=("prefill", *_WHOLE), prompts=True),
+    "tpot_ms": Metric(unit="ms", time=True, phases=_RATE, output=True),
+    "output_tok_s": Metric(unit="tok/s", time=False, phases=_RATE, output=True),
+    "output_tok_s_per_gpu": Metric(unit="tok/s", time=False, phases=_RATE, output=True, per_gpu=True),
+    "output_tok_s_per_user": Metric(unit="tok/s", time=False, phases=_RATE, output=True, per_user=True),
+    "total_tok_s": Metric(unit="tok/s", time=False, phases=(*_WHOLE, "prefill", "decode"), prompts=True, output=True),
+    "prefill_tok_s": Metric(unit="tok/s", time=False, phases=("prefill", *_WHOLE), prompts=True),
 }
 
 
@@ -62,6 +77,11 @@ class Timed(enum.StrEnum):
     def prompt(self) -> bool:
         """Whether prompts are what it times."""
         return self in (Timed.PREFILL, Timed.BATCH_FIRST, Timed.SERVED_FIRST)
+
+    @property
+    def step(self) -> bool:
+        """Whether a token is: a decode step, and in a served request what comes between two."""
+        return self in (Timed.STEP, Timed.BATCH_TOKEN, Timed.SERVED_TOKEN)
 
 
 _BATCH_TIMED = {"ttft_ms": Timed.BATCH_FIRST, "tpot_ms": Timed.BATCH_TOKEN, "prefill_tok_s": Timed.PREFILL}
@@ -110,13 +130,23 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     engine: str = ""
 
     @property
+    def measures(self) -> Metric:
+        """What the value's metric is."""
+        return METRICS[self.metric]
+
+    @property
+    def served(self) -> bool:
+        """Whether requests arrived one after the other, so that prompts came in between decode steps."""
+        return self.phase == "e2e_server"
+
+    @property
     def timed(self) -> Timed:
         """What the value times."""
         if self.phase == "decode":
             return Timed.STEP
         if self.phase == "prefill":
             return Timed.PREFILL
-        if self.phase == "e2e_server":
+        if self.served:
             return _SERVED_TIMED.get(self.metric, Timed.SERVED_ALL)
         return _BATCH_TIMED.get(self.metric, Timed.BATCH)
 

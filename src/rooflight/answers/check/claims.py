@@ -10,7 +10,7 @@ from rooflight.answers.check.judge import check_claim
 from rooflight.answers.check.tally import Counts, answer
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve.memory import memory
-from rooflight.values.measurement import METRICS, Measurement, Report, Verdict
+from rooflight.values.measurement import METRICS, Measurement, Report, Timed, Verdict
 from rooflight.words.analysis import does_not_fit
 from rooflight.words.notes import worded
 
@@ -34,9 +34,9 @@ def judge(sc: Scenario, values: Mapping[str, float]) -> Report:
 def _judged(sc: Scenario, metric: str, value: float) -> Verdict:
     row = _measurement(sc, metric, value)
     load = sc.workload
-    if row.phase == "decode":
+    if row.timed is Timed.STEP:
         load = msgspec.structs.replace(load, context=context_tokens(load))
-    elif row.phase != "prefill":
+    elif row.timed is not Timed.PREFILL:
         load = msgspec.structs.replace(load, prefill_batch=load.batch, context=None)
     return check_claim(msgspec.structs.replace(sc, workload=load), row)
 

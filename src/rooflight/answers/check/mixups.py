@@ -14,7 +14,7 @@ from rooflight.serve.metrics import bounds_s, counted_tokens, row_seconds
 from rooflight.units import to_base
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.formats import Format, format_named
-from rooflight.values.measurement import METRICS, Measurement
+from rooflight.values.measurement import Measurement, Timed
 from rooflight.work.storage import element_bytes
 
 # A measured speed above its ceiling by no more than this is rounding.
@@ -33,7 +33,6 @@ _PLAUSIBLE = 50
 _SLOWER = 2
 # What a reading with n times the means may gain beyond n: caches that hold more, experts shared by more tokens.
 _SPARE = 1.5
-_OUTPUT = ("output_tok_s", "output_tok_s_per_gpu", "output_tok_s_per_user")
 
 
 class MixUp(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +79,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 def claim(sc: Scenario, row: Measurement) -> Claim:
     """The row's value as a time of the scenario."""
     tokens = counted_tokens(sc, row)
-    time_s = row.value * _MS if METRICS[row.metric].time else tokens / row.value
+    time_s = row.value * _MS if row.measures.time else tokens / row.value
     return Claim(scenario=sc, row=row, time_s=time_s, over=bounds_s(sc, row)[0] / time_s)
 
 
@@ -94,8 +93,8 @@ def mix_ups(one: Claim) -> Iterator[MixUp]:
 
 def _total_tokens(one: Claim) -> Iterator[MixUp]:
     """Input and output tokens counted as output."""
-    load = one.scenario.workload
-    if one.row.metric in _OUTPUT and one.row.phase.startswith("e2e"):
+    load, metric = one.scenario.workload, one.row.measures
+    if not metric.time and not metric.prompts and one.row.timed is not Timed.STEP:
         time_s = one.time_s * (load.isl + load.osl) / load.osl
         if one.possible(one.scenario, time_s):
             yield MixUp(kind="total tokens", words="if input tokens were counted as output tokens")
@@ -103,11 +102,11 @@ def _total_tokens(one: Claim) -> Iterator[MixUp]:
 
 def _devices(one: Claim) -> Iterator[MixUp]:
     """A total given as a share of it, or more devices than said."""
-    sc, metric, over = one.scenario, one.row.metric, one.over
+    sc, metric, over = one.scenario, one.row.measures, one.over
     devices, batch = sc.layout.devices, sc.workload.batch
-    if metric == "output_tok_s_per_gpu" and devices > 1 and one.possible(sc, one.time_s * devices):
+    if metric.per_gpu and devices > 1 and one.possible(sc, one.time_s * devices):
         yield MixUp(kind="total for per-GPU", words=f"as the total of all {devices} devices, not of each")
-    if metric == "output_tok_s_per_user" and batch > 1 and one.possible(sc, one.time_s * batch):
+    if metric.per_user and batch > 1 and one.possible(sc, one.time_s * batch):
         yield MixUp(kind="total for per-user", words=f"as the total of all {batch:,} sequences, not of each")
     layout = sc.layout
     for factor in (one for one in _DEVICES if one * _SPARE >= over):
@@ -121,10 +120,10 @@ def _devices(one: Claim) -> Iterator[MixUp]:
 
 def _batch(one: Claim) -> Iterator[MixUp]:
     """Another batch: a larger one for a total, a smaller one for a time; or a sequence's share taken as its own."""
-    load, metric = one.scenario.workload, one.row.metric
-    if one.row.phase == "prefill" and metric == "ttft_ms":
+    load, metric, timed = one.scenario.workload, one.row.measures, one.row.timed
+    if metric.time and timed is Timed.PREFILL:
         return
-    single = METRICS[metric].time or metric == "output_tok_s_per_user"
+    single = metric.time or metric.per_user
     enough = [factor for factor in _FACTORS if factor * _SPARE >= one.over]
     for factor in enough:
         if not single:
@@ -137,7 +136,7 @@ def _batch(one: Claim) -> Iterator[MixUp]:
         time_s = one.time_s if single else one.time_s * factor  # so many times the tokens at the stated rate
         if one.possible(sc, time_s):
             yield MixUp(kind="another batch", words=f"at batch {batch:,}")
-    if not single or metric == "ttft_ms":
+    if not single or timed.prompt:
         return
     for factor in enough:
         sc = one.with_workload(batch=load.batch * factor, prefill_batch=load.prefill_batch * factor)
@@ -147,14 +146,13 @@ def _batch(one: Claim) -> Iterator[MixUp]:
 
 def _speculative(one: Claim) -> Iterator[MixUp]:
     """Speculative decoding: several tokens a step."""
-    if one.row.phase == "prefill" or one.row.metric in ("ttft_ms", "prefill_tok_s"):
+    if one.row.timed.prompt:
         return
     steps = one.scenario.workload.osl - 1
     for accepted in range(1, _ACCEPTED + 1):
         if (accepted + 1) * _SPARE < one.over:
             continue
-        step_wise = one.row.phase == "decode" or one.row.metric == "tpot_ms"
-        if step_wise:
+        if one.row.timed.step:
             fits = one.possible(one.scenario, one.time_s * (accepted + 1))
         else:
             fits = one.possible(one.with_workload(osl=1 + steps // (accepted + 1)), one.time_s)
@@ -234,7 +232,7 @@ def _gain(card: Accelerator, sc: Scenario) -> float:
 def _cached(one: Claim) -> Iterator[MixUp]:
     """A prompt of which most was cached already."""
     load = one.scenario.workload
-    if one.row.phase == "decode" or one.row.metric == "tpot_ms" or load.isl < 2:
+    if one.row.timed.step or load.isl < 2:
         return
     for share in (0.5, 0.9, 1):
         cached = max(int((load.isl - 1) * share), load.cached_prefix)
@@ -247,7 +245,7 @@ def _cached(one: Claim) -> Iterator[MixUp]:
 def _cut_short(one: Claim) -> Iterator[MixUp]:
     """Generation that ended before output_len: an end-of-sequence token was not ignored."""
     osl = one.scenario.workload.osl
-    if one.row.phase == "decode" or one.row.metric in ("ttft_ms", "prefill_tok_s", "tpot_ms"):
+    if one.row.timed.step or one.row.timed.prompt:
         return
     tokens = osl // 2
     while tokens >= 1:
@@ -258,7 +256,7 @@ def _cut_short(one: Claim) -> Iterator[MixUp]:
 
 def _unit(one: Claim) -> Iterator[MixUp]:
     """Seconds where milliseconds are wanted."""
-    if METRICS[one.row.metric].time and one.possible(one.scenario, one.time_s / _MS):
+    if one.row.measures.time and one.possible(one.scenario, one.time_s / _MS):
         yield MixUp(kind="unit", words="in seconds, not milliseconds")
 
 

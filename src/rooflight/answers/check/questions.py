@@ -8,11 +8,8 @@ from rooflight.answers.check.layouts import Candidates, candidates
 from rooflight.answers.check.names import Names
 from rooflight.catalog.calibration import calibrated
 from rooflight.ingest.rows import BadRow
-from rooflight.values.measurement import METRICS, Measurement
+from rooflight.values.measurement import Measurement, Timed
 from rooflight.words.notes import sentence
-
-# Sequences of which an unstated number of tokens is taken as the fewest.
-_RATES = ("output_tok_s", "output_tok_s_per_gpu", "total_tok_s")
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +48,8 @@ def question(row: Measurement, names: Names) -> Question:
     notes += options.notes
     if row.engine and not calibrated(row.engine):
         notes.append(f"no engine {row.engine[:40]!r} is calibrated: the mean of the serving engines is expected")
-    make = {"decode": _decode, "prefill": _prefill}.get(row.phase, _request)
+    timed = row.timed
+    make = _decode if timed is Timed.STEP else _prefill if timed.prompt else _request
     return make(row, options, notes)
 
 
@@ -73,10 +71,10 @@ def _prefill(row: Measurement, options: Candidates, notes: list[str]) -> Questio
     if not row.input_len:
         raise BadRow("input_len is not stated, so what was prefilled is not known")
     depth = row.depth or 0
-    one = row.metric == "ttft_ms"
+    one = row.measures.time
     if one and (row.batch or 1) > 1:
         notes.append("a time to first token is one prompt's own: the ceiling is that of one prompt")
-    osl = max(row.output_len or 1, 1) if row.phase == "e2e_server" else 1
+    osl = max(row.output_len or 1, 1) if row.served else 1
     return Question(
         row=row, options=options, notes=tuple(notes), batch=row.batch or 1, isl=depth + row.input_len, osl=osl,
         cached=depth, prompts=1 if one else row.batch or 1,
@@ -85,9 +83,7 @@ def _prefill(row: Measurement, options: Candidates, notes: list[str]) -> Questio
 
 def _request(row: Measurement, options: Candidates, notes: list[str]) -> Question:
     """A whole request, or a saturated run of them; without lengths, decoding alone from an empty cache."""
-    if row.metric in ("ttft_ms", "prefill_tok_s"):
-        return _prefill(row, options, notes)
-    if row.metric == "tpot_ms" and row.output_len == 1:
+    if row.timed.step and row.output_len == 1:
         raise BadRow("output_len is 1: no token comes after the first, so there is no time per output token")
     if row.input_len and row.output_len:
         batch = _batch(row, notes)
@@ -96,7 +92,7 @@ def _request(row: Measurement, options: Candidates, notes: list[str]) -> Questio
             row=msgspec.structs.replace(row, phase=phase), options=options, batch=batch,
             isl=(row.depth or 0) + row.input_len, osl=row.output_len, cached=row.depth or 0, notes=tuple(notes),
         )  # fmt: skip
-    if (METRICS[row.metric].time and row.metric != "tpot_ms") or row.metric == "total_tok_s":
+    if row.measures.prompts:
         raise BadRow("input_len and output_len are not both stated, so the request is not known")
     notes.append("input_len and output_len are not both stated: decoding alone, from an empty cache")
     return Question(
@@ -109,7 +105,7 @@ def _batch(row: Measurement, notes: list[str]) -> int | None:
     """The batch, or where none is stated the one that is fastest by this metric."""
     if row.batch is not None:
         return row.batch
-    if row.metric in _RATES:
+    if row.measures.together:
         return None
     notes.append("batch not stated: one sequence, the fastest")
     return 1

@@ -132,12 +132,11 @@ def candidates(sc: Scenario, row: Measurement, factor: float) -> list[str]:
         (shares["compute"] * 0.5, f"arithmetic below the {phases.main_format(sc, time)} peak, or in a wider format"),
         (shares["memory"] * 0.5, "memory bandwidth not reached: small or unfused kernels"),
     ]
-    if row.metric == "ttft_ms":
+    if row.measures.time and row.timed.prompt:
         told.append((1.0, "waiting in the queue behind other prompts"))
-    elif not row.timed.prompt and row.phase == "e2e_server":
+    elif not row.timed.prompt and row.served:
         told.append((0.8, "prefill of newcomers between decode steps"))
-    together = ("output_tok_s", "total_tok_s", "output_tok_s_per_gpu")
-    if row.metric in together and sc.workload.batch > 1:
+    if row.measures.together and sc.workload.batch > 1:
         told.append((0.7, f"fewer sequences at once than {sc.workload.batch:,.0f}"))
     return [words for share, words in sorted(told, reverse=True) if share > 0.05][:4]
 
