@@ -131,8 +131,8 @@ def _claim(
 
 
 def _file(file: str, configs: tuple[str, ...], output: Output) -> int:
-    from rooflight.answers.check.judge import open_table
     from rooflight.answers.check.names import Names
+    from rooflight.ingest.rows import open_table
 
     names = Names(configs)
     with open_table(file) as table:
@@ -150,9 +150,10 @@ class _Watched:
         self.table, self.names, self.counts = table, names, Counts()
 
     def verdicts(self) -> Iterator[Verdict]:
-        from rooflight.answers.check.judge import asked_of_table, check_rows
+        from rooflight.answers.check.judge import check_rows
+        from rooflight.ingest.rows import table_rows
 
-        return self.counts.over(check_rows(asked_of_table(self.table), self.names))
+        return self.counts.over(check_rows(table_rows(self.table), self.names))
 
     def sentence(self) -> str:
         from rooflight.answers.check.tally import answer

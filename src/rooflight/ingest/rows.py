@@ -1,10 +1,16 @@
-"""Cells of a table as a Measurement, or the reason why they are none."""
+"""Cells of a table, or mappings, as Measurements, or the reason why they are none."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
+import msgspec
+
+from rooflight.errors import BadInput
+from rooflight.ingest.table import Table
 from rooflight.values.measurement import LEAST_VALUE, METRICS, MOST_VALUE, PHASES, Measurement
 
 NEEDED = ("model", "accelerator", "metric", "value")
@@ -23,9 +29,53 @@ _SPELLINGS = {
 }
 _METRIC_OF = {other: name for name, others in _SPELLINGS.items() for other in others}
 
+RowLike = Mapping[str, Any] | Measurement
+
 
 class BadRow(Exception):
     """Why a row is no measurement."""
+
+
+class GivenRow(msgspec.Struct, frozen=True):
+    """A row as it was given, columns by name, and the measurement it is; or the problem with it.
+
+    line    of the file, the header being 1; in a list of rows their place, from 1
+    """
+
+    line: int
+    given: dict[str, str]
+    row: Measurement | None = None
+    problem: str | None = None
+
+
+def open_table(path: str | Path) -> Table:
+    """A file of measurements, its header read. Raises BadInput, BadConfig."""
+    return Table(path, NEEDED)
+
+
+def table_rows(table: Table) -> Iterator[GivenRow]:
+    """Its rows as measurements, one by one as they are read."""
+    for raw in table.rows():
+        given = dict(zip(table.columns, raw.cells, strict=True))
+        yield _read(raw.line, given) if raw.problem is None else GivenRow(raw.line, given, problem=raw.problem)
+
+
+def given_rows(rows: Iterable[RowLike]) -> Iterator[GivenRow]:
+    """Mappings or measurements, one by one. Raises BadInput for what is neither."""
+    for line, row in enumerate(rows, start=1):
+        cells: object = msgspec.to_builtins(row) if isinstance(row, Measurement) else row
+        if not isinstance(cells, Mapping):
+            raise BadInput(
+                "a row must map columns to values", where=f"row {line}", got=type(row).__name__, want="a dict"
+            )
+        yield _read(line, {str(name): "" if value is None else str(value) for name, value in cells.items()})
+
+
+def _read(line: int, given: dict[str, str]) -> GivenRow:
+    try:
+        return GivenRow(line, given, measurement(given))
+    except BadRow as bad:
+        return GivenRow(line, given, problem=str(bad))
 
 
 def measurement(cells: Mapping[str, object]) -> Measurement:

@@ -15,9 +15,7 @@ from rooflight.answers.check.names import Names
 from rooflight.answers.check.questions import Question, question
 from rooflight.answers.check.spans import Answered, answered
 from rooflight.answers.check.tally import Counts, answer
-from rooflight.errors import BadInput
-from rooflight.ingest.rows import NEEDED, BadRow, measurement
-from rooflight.ingest.table import RawRow, Table
+from rooflight.ingest.rows import BadRow, GivenRow, RowLike, given_rows, open_table, table_rows
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.memory import holds_weights
 from rooflight.serve.metrics import bound_of, metric_span
@@ -31,72 +29,25 @@ _SAID = ("bf16", "fp32")
 # Mix-ups are looked for in full so often; beyond that only the first that fits.
 _EXPLAINED = 500
 
-Given = Mapping[str, Any] | Measurement
 
-
-class Asked(msgspec.Struct, frozen=True):
-    """A row on its way: what it is, or why it is nothing."""
-
-    line: int
-    given: dict[str, str]
-    row: Measurement | None = None
-    problem: str | None = None
-
-
-def check(source: str | Path | Iterable[Given] | Given, *, configs: Iterable[str | Path] = ()) -> Report:
+def check(source: str | Path | Iterable[RowLike] | RowLike, *, configs: Iterable[str | Path] = ()) -> Report:
     """All rows of a file, or of mappings, judged. Raises BadInput, BadConfig for a file that is no table."""
     names = Names(configs)
     counts = Counts()
     notes: list[str] = []
     if isinstance(source, str | Path):
         with open_table(source) as table:
-            verdicts = tuple(counts.over(check_rows(asked_of_table(table), names)))
+            verdicts = tuple(counts.over(check_rows(table_rows(table), names)))
         notes = table.notes
     else:
         if isinstance(source, Mapping | Measurement):
             source = (source,)
-        verdicts = tuple(counts.over(check_rows(asked_of(source), names)))
+        verdicts = tuple(counts.over(check_rows(given_rows(source), names)))
     tally = counts.tally()
     return Report(answer=answer(tally), summary=tally, notes=tuple(notes), rows=verdicts)
 
 
-def open_table(path: str | Path) -> Table:
-    """The file of measurements, its header read. Raises BadInput, BadConfig."""
-    return Table(path, NEEDED)
-
-
-def asked_of_table(table: Table) -> Iterator[Asked]:
-    """Its rows as measurements."""
-    for raw in table.rows():
-        yield _asked_raw(raw, table.columns)
-
-
-def _asked_raw(raw: RawRow, columns: Sequence[str]) -> Asked:
-    given = dict(zip(columns, raw.cells, strict=True))
-    if raw.problem is not None:
-        return Asked(raw.line, given, problem=raw.problem)
-    return _asked(raw.line, given)
-
-
-def _asked(line: int, given: dict[str, str]) -> Asked:
-    try:
-        return Asked(line, given, measurement(given))
-    except BadRow as bad:
-        return Asked(line, given, problem=str(bad))
-
-
-def asked_of(rows: Iterable[Given]) -> Iterator[Asked]:
-    """Mappings or measurements, numbered from 1. Raises BadInput for what is neither."""
-    for line, row in enumerate(rows, start=1):
-        cells: object = msgspec.to_builtins(row) if isinstance(row, Measurement) else row
-        if not isinstance(cells, Mapping):
-            raise BadInput(
-                "a row must map columns to values", where=f"row {line}", got=type(row).__name__, want="a dict"
-            )
-        yield _asked(line, {str(name): "" if value is None else str(value) for name, value in cells.items()})
-
-
-def check_rows(rows: Iterable[Asked], names: Names) -> Iterator[Verdict]:
+def check_rows(rows: Iterable[GivenRow], names: Names) -> Iterator[Verdict]:
     """A verdict a row, in order, some thousands of rows at a time; memory does not grow with their number."""
     judge = Judge()
     waiting = iter(rows)
@@ -104,7 +55,7 @@ def check_rows(rows: Iterable[Asked], names: Names) -> Iterator[Verdict]:
         yield from _check_block(block, names, judge)
 
 
-def _check_block(block: Sequence[Asked], names: Names, judge: Judge) -> Iterator[Verdict]:
+def _check_block(block: Sequence[GivenRow], names: Names, judge: Judge) -> Iterator[Verdict]:
     questions: dict[int, Question] = {}
     problems: dict[int, str] = {}
     for place, asked in enumerate(block):
@@ -123,7 +74,7 @@ def _check_block(block: Sequence[Asked], names: Names, judge: Judge) -> Iterator
             yield judge.verdict(asked, questions[place], found[place])
 
 
-def _unjudged(asked: Asked, reason: str, **fields: Any) -> Verdict:
+def _unjudged(asked: GivenRow, reason: str, **fields: Any) -> Verdict:
     row = asked.row
     if row is None:
         model, accelerator, metric = (asked.given.get(name, "") for name in ("model", "accelerator", "metric"))
@@ -143,7 +94,7 @@ class Judge:
     def __init__(self) -> None:
         self._explained = 0
 
-    def verdict(self, asked: Asked, question: Question, found: Answered) -> Verdict:
+    def verdict(self, asked: GivenRow, question: Question, found: Answered) -> Verdict:
         """The row's verdict from its fastest scenario."""
         if found.scenario is None or found.span is None:
             return _unjudged(asked, found.problem or "it cannot be computed")
@@ -166,7 +117,7 @@ class Judge:
             return _unjudged(asked, reasons.joined(reasons.too_big(sc), notes), **numbers(row, bare))
         return self.judged(asked, sc, row, span, notes)
 
-    def judged(self, asked: Asked, sc: Scenario, row: Measurement, span: Span, notes: Sequence[str]) -> Verdict:
+    def judged(self, asked: GivenRow, sc: Scenario, row: Measurement, span: Span, notes: Sequence[str]) -> Verdict:
         """The verdict on a value whose circumstances are all known."""
         fields = numbers(row, span)
         over = over_ceiling(row, span)
@@ -255,8 +206,8 @@ def check_claim(sc: Scenario, row: Measurement) -> Verdict:
     if over_ceiling(row, span) > 1 + TOLERANCE:
         doubt = _integer_products(claim(sc, row))
         if doubt is not None:
-            return _unjudged(Asked(1, {}, row), doubt, **numbers(row, span))
-    found = Judge().judged(Asked(1, {}), sc, row, span, ())
+            return _unjudged(GivenRow(1, {}, row), doubt, **numbers(row, span))
+    found = Judge().judged(GivenRow(1, {}), sc, row, span, ())
     reason = (
         found.reason
         if found.verdict == "impossible"
