@@ -152,7 +152,7 @@ def _timed(
 ) -> tuple[StepTime, Parts | None]:
     """Bounds of a step, and the parts of what is expected: those of a step in which all replicas are busy."""
     real = _busy(step, share, sc.layout)
-    alike = sc.layout.dp == 1 or (is_plain(real.busy) and real.busy == 1)
+    alike = sc.layout.dp == 1 or (real.busy == 1 if is_plain(real.busy) else bool((real.busy == 1).all()))
     time = sc.steps.time(real, overlap=overlap, fill=fill, bounds_only=bounds_only or not alike)
     return time, time.parts if alike or bounds_only else sc.steps.parts(step)
 
