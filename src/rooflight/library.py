@@ -119,9 +119,9 @@ def check(
 
     Raises BadInput or BadConfig for a file that is no such table.
     """
-    from rooflight.answers.check.judge import check as judged
+    from rooflight.words.verdicts import checked
 
-    return judged(source, configs=configs)
+    return checked(source, configs=configs)
 
 
 @_by_name

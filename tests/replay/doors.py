@@ -114,16 +114,16 @@ def _thinned(value: Any) -> Any:
 
 def _check(question: str) -> Document:
     """A file's verdicts, or those on claims: fields that are metrics are claimed, the others are the deployment."""
-    from rooflight.answers.check.claims import judge
     from rooflight.library import make_scenario
     from rooflight.values.measurement import METRICS
+    from rooflight.words.verdicts import claimed
 
     name, fields = parsed(question)
     if name.endswith(".csv"):
         report = rooflight.check(name).to_dict()
     else:
-        claimed = {key: fields.pop(key) for key in list(fields) if key in METRICS}
-        report = judge(make_scenario(name, **fields), claimed).to_dict()
+        values = {key: fields.pop(key) for key in list(fields) if key in METRICS}
+        report = claimed(make_scenario(name, **fields), values).to_dict()
     for row in report["rows"]:
         del row["given"]
     return report

@@ -108,12 +108,12 @@ def _claim(
                 "nothing takes no time, and no speed is no claim" if value == 0 else "no measurement is such a value",
                 where=f"--{name.replace('_', '-')}", got=value, want=f"{LEAST_VALUE:g} to {MOST_VALUE:g}",
             )  # fmt: skip
-    from rooflight.answers.check.claims import judge
     from rooflight.library import make_scenario
     from rooflight.show import check as show
     from rooflight.show.data import write_json
+    from rooflight.words.verdicts import claimed
 
-    report = judge(make_scenario(model, options.require_on(on), **options.fields(given)), values)
+    report = claimed(make_scenario(model, options.require_on(on), **options.fields(given)), values)
 
     def json(stream: TextIO) -> None:
         write_json(report, stream)
@@ -150,13 +150,14 @@ class _Watched:
         self.table, self.names, self.counts = table, names, Counts()
 
     def verdicts(self) -> Iterator[Verdict]:
-        from rooflight.answers.check.judge import check_rows
+        from rooflight.answers.check.report import judged_rows
         from rooflight.ingest.rows import table_rows
+        from rooflight.words.verdicts import verdict
 
-        return self.counts.over(check_rows(table_rows(self.table), self.names))
+        return map(verdict, self.counts.over(judged_rows(table_rows(self.table), self.names)))
 
     def sentence(self) -> str:
-        from rooflight.answers.check.tally import answer
+        from rooflight.words.verdicts import answer
 
         return answer(self.counts.tally())
 

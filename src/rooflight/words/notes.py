@@ -113,6 +113,31 @@ def _beyond_the_link(note: Note) -> str:
     )
 
 
+def _devices_and_gpus(note: Note) -> str:
+    named, gpus = note.value
+    return f"the accelerator says {named} devices, gpus {gpus}: {gpus} count"
+
+
+def _checkpoint_cache(note: Note) -> str:
+    cache, weights = note.value
+    return f"kv_cache not stated: {cache}, as {note.why}'s {weights} checkpoints carry"
+
+
+def _not_the_devices(note: Note) -> str:
+    tp, pp, dp, gpus = note.value
+    return f"tp {tp} x pp {pp} x dp {dp} is not {gpus} devices: the fastest legal layout of {gpus} counts"
+
+
+def _heads(note: Note) -> str:
+    stated, taken = note.value
+    return f"tp {stated} does not divide the heads of {note.why}: the ceiling is that of tp {taken}"
+
+
+def _layout(note: Note) -> str:
+    degrees = (f"{name} {value}" for name, value in zip(("tp", "pp", "dp", "ep"), note.value, strict=True) if value > 1)
+    return f"layout not stated: the fastest legal one, {' x '.join(degrees) or 'one device'}"
+
+
 _WORDS: dict[str, Callable[[Note], str]] = {
     # value: what a reader found in a model's files, in its words
     "file": lambda note: str(note.value),
@@ -207,4 +232,33 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "idle_axis": lambda note: f"{note.why} does not depend on {note.value.replace('_', '-')}: its rows repeat",
     # value: (devices, those one link joins); why: the link
     "beyond_the_link": _beyond_the_link,
+    # What a row of measurements leaves open. value: the model whose config stands in
+    "config_like": lambda note: f"counted with the config of {note.value}",
+    "uncalibrated_engine": lambda note: (
+        f"no engine {note.value!r} is calibrated: the mean of the serving engines is expected"
+    ),
+    # value: devices by the accelerator's name, and by gpus
+    "gpus_counted": _devices_and_gpus,
+    "gpus": lambda note: f"gpus not stated: taken as {note.value}",
+    # value: tp, pp, dp, ep
+    "layout": _layout,
+    # value: stages; why: the engine
+    "layers_split": lambda note: f"layout not stated: {note.why} splits layers, so pp {note.value}",
+    # value: tp, pp, dp and the devices they should be
+    "not_the_devices": _not_the_devices,
+    "ep_left_out": lambda note: f"ep {note.value} left out: the model has no routed experts",
+    # value: tp as stated and as taken; why: the model
+    "heads": _heads,
+    # value: a format; why: the one it is the lightest reading of
+    "lightest": lambda note: f"{note.why} read as {note.value}, the lightest it can be",
+    # value: formats of (cache, weights); why: the engine
+    "checkpoint_cache": _checkpoint_cache,
+    # value: devices; why: the accelerator
+    "weights_beyond": lambda note: f"the weights alone are more than {note.value} x {note.why} hold",
+    # value: sequences
+    "filled_batch": lambda note: f"batch not stated: as many sequences as memory holds at most, {note.value:,}",
+    "alone": lambda _: "batch not stated: one sequence, the fastest",
+    "empty_cache": lambda _: "input_len not stated: an empty cache at the start",
+    "decode_alone": lambda _: "input_len and output_len are not both stated: decoding alone, from an empty cache",
+    "one_prompt": lambda _: "a time to first token is one prompt's own: the ceiling is that of one prompt",
 }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
+from rooflight.answers.check.outcome import Finding
 from rooflight.errors import RooflightError
 from rooflight.scenario.definite import Scenario, scenario
 from rooflight.serve.metrics import bounds_s, counted_tokens, row_seconds
@@ -35,14 +36,7 @@ _SLOWER = 2
 _SPARE = 1.5
 
 
-class MixUp(msgspec.Struct, frozen=True, kw_only=True):
-    """A reading under which the value is possible. kind: a short name; words: after "it would be right ..."."""
-
-    kind: str
-    words: str
-
-
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
+class TooFast(msgspec.Struct, frozen=True, kw_only=True):
     """A value too fast for `scenario`. time_s: what the row says its tokens took; over: so many times too fast.
 
     `over` spares trying what cannot be enough: twice the devices are never more than twice as fast.
@@ -76,49 +70,45 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, **changes))
 
 
-def claim(sc: Scenario, row: Measurement) -> Claim:
-    """The row's value as a time of the scenario."""
-    tokens = counted_tokens(sc, row)
-    time_s = row.value * _MS if row.measures.time else tokens / row.value
-    return Claim(scenario=sc, row=row, time_s=time_s, over=bounds_s(sc, row)[0] / time_s)
+def too_fast(sc: Scenario, row: Measurement, over: float) -> TooFast:
+    """The row's value, `over` times the speed of its ceiling, as a time of the scenario."""
+    time_s = row.value * _MS if row.measures.time else counted_tokens(sc, row) / row.value
+    return TooFast(scenario=sc, row=row, time_s=time_s, over=over)
 
 
-def mix_ups(one: Claim) -> Iterator[MixUp]:
+def mix_ups(one: TooFast) -> Iterator[Finding]:
     """The readings that make the value possible, in the order in which the mistakes are usually made."""
-    for kind in (_total_tokens, _devices, _batch, _speculative, _formats, _cards, _cached, _unit, _cut_short):
+    for kind in (_total_tokens, devices, _batch, _speculative, _formats, _cards, _cached, _unit, _cut_short):
         found = next(iter(kind(one)), None)
         if found is not None:
             yield found
 
 
-def _total_tokens(one: Claim) -> Iterator[MixUp]:
+def _total_tokens(one: TooFast) -> Iterator[Finding]:
     """Input and output tokens counted as output."""
     load, metric = one.scenario.workload, one.row.measures
     if not metric.time and not metric.prompts and one.row.timed is not Timed.STEP:
         time_s = one.time_s * (load.isl + load.osl) / load.osl
         if one.possible(one.scenario, time_s):
-            yield MixUp(kind="total tokens", words="if input tokens were counted as output tokens")
+            yield Finding("total tokens")
 
 
-def _devices(one: Claim) -> Iterator[MixUp]:
+def devices(one: TooFast) -> Iterator[Finding]:
     """A total given as a share of it, or more devices than said."""
     sc, metric, over = one.scenario, one.row.measures, one.over
-    devices, batch = sc.layout.devices, sc.workload.batch
-    if metric.per_gpu and devices > 1 and one.possible(sc, one.time_s * devices):
-        yield MixUp(kind="total for per-GPU", words=f"as the total of all {devices} devices, not of each")
+    layout, batch = sc.layout, sc.workload.batch
+    if metric.per_gpu and layout.devices > 1 and one.possible(sc, one.time_s * layout.devices):
+        yield Finding("total for per-GPU", layout.devices)
     if metric.per_user and batch > 1 and one.possible(sc, one.time_s * batch):
-        yield MixUp(kind="total for per-user", words=f"as the total of all {batch:,} sequences, not of each")
-    layout = sc.layout
+        yield Finding("total for per-user", batch)
     for factor in (one for one in _DEVICES if one * _SPARE >= over):
         for change in ({"tp": layout.tp * factor}, {"dp": layout.dp * factor}, {"pp": layout.pp * factor}):
             more = one.with_deployment(**change)
-            if more is None:
-                continue
-            if one.possible(more, one.time_s):
-                yield MixUp(kind="more devices", words=f"for {devices * factor} devices")
+            if more is not None and one.possible(more, one.time_s):
+                yield Finding("more devices", layout.devices * factor)
 
 
-def _batch(one: Claim) -> Iterator[MixUp]:
+def _batch(one: TooFast) -> Iterator[Finding]:
     """Another batch: a larger one for a total, a smaller one for a time; or a sequence's share taken as its own."""
     load, metric, timed = one.scenario.workload, one.row.measures, one.row.timed
     if metric.time and timed is Timed.PREFILL:
@@ -135,16 +125,16 @@ def _batch(one: Claim) -> Iterator[MixUp]:
         sc = one.with_workload(batch=batch, prefill_batch=prompts)
         time_s = one.time_s if single else one.time_s * factor  # so many times the tokens at the stated rate
         if one.possible(sc, time_s):
-            yield MixUp(kind="another batch", words=f"at batch {batch:,}")
+            yield Finding("another batch", batch)
     if not single or timed.prompt:
         return
     for factor in enough:
         sc = one.with_workload(batch=load.batch * factor, prefill_batch=load.prefill_batch * factor)
         if one.possible(sc, one.time_s * factor):
-            yield MixUp(kind="another batch", words=f"as what {factor} sequences yield together")
+            yield Finding("several sequences", factor)
 
 
-def _speculative(one: Claim) -> Iterator[MixUp]:
+def _speculative(one: TooFast) -> Iterator[Finding]:
     """Speculative decoding: several tokens a step."""
     if one.row.timed.prompt:
         return
@@ -157,35 +147,34 @@ def _speculative(one: Claim) -> Iterator[MixUp]:
         else:
             fits = one.possible(one.with_workload(osl=1 + steps // (accepted + 1)), one.time_s)
         if fits:
-            drafted = f"{accepted} drafted token{'s' * (accepted > 1)}"
-            yield MixUp(kind="speculative decoding", words=f"with speculative decoding, {drafted} accepted a step")
+            yield Finding("speculative decoding", accepted)
 
 
-def _formats(one: Claim) -> Iterator[MixUp]:
+def _formats(one: TooFast) -> Iterator[Finding]:
     """A narrower format than said, of the weights, of the KV cache, or of both."""
-    yield from formats(one, one.scenario.deployment.kv_cache)
+    for name in narrower(one, one.scenario.deployment.kv_cache):
+        yield Finding("number format", (name, None))
     if one.scenario.numbers.kv_bytes <= element_bytes("fp8"):
         return
     sc = one.with_deployment(kv_cache="fp8")
     if sc is not None and one.possible(sc, one.time_s):
-        yield MixUp(kind="number format", words="for an fp8 KV cache")
-    for found in formats(one, "fp8"):
-        yield msgspec.structs.replace(found, words=f"{found.words} and an fp8 KV cache")
+        yield Finding("number format", (None, "fp8"))
+    for name in narrower(one, "fp8"):
+        yield Finding("number format", (name, "fp8"))
 
 
-def formats(one: Claim, kv_cache: str | None) -> Iterator[MixUp]:
+def narrower(one: TooFast, kv_cache: str | None) -> Iterator[str]:
     """The weight formats narrower than said, widest first, under which the value is possible."""
     said = _said(one.scenario)
     if one.over > _MOST_BY_FORMAT:
         return
     for name in _NARROWER:
         form = format_named(name)
-        narrower = form.bits < said.bits or (form.bits == said.bits and form.activations and not said.activations)
-        if not narrower:
+        if form.bits > said.bits or (form.bits == said.bits and (said.activations or not form.activations)):
             continue
         sc = one.with_deployment(weights=name, compute=None, kv_cache=kv_cache)
         if sc is not None and one.possible(sc, one.time_s):
-            yield MixUp(kind="number format", words=f"for {name} weights")
+            yield name
 
 
 def _said(sc: Scenario) -> Format:
@@ -196,7 +185,7 @@ def _said(sc: Scenario) -> Format:
     return max(stored, key=lambda form: form.bits, default=format_named(sc.model.dtype))
 
 
-def _cards(one: Claim) -> Iterator[MixUp]:
+def _cards(one: TooFast) -> Iterator[Finding]:
     """Another accelerator of the family: the slowest that could do it."""
     from rooflight.catalog.accelerators import all_accelerators
 
@@ -213,7 +202,7 @@ def _cards(one: Claim) -> Iterator[MixUp]:
         except RooflightError:
             continue
     if fitting:
-        yield MixUp(kind="another card", words=f"on {min(fitting)[1]}")
+        yield Finding("another card", min(fitting)[1])
 
 
 def _gain(card: Accelerator, sc: Scenario) -> float:
@@ -229,7 +218,7 @@ def _gain(card: Accelerator, sc: Scenario) -> float:
     return max(ratios) if set(card.peak_flop_per_s) <= set(here.peak_flop_per_s) else math.inf
 
 
-def _cached(one: Claim) -> Iterator[MixUp]:
+def _cached(one: TooFast) -> Iterator[Finding]:
     """A prompt of which most was cached already."""
     load = one.scenario.workload
     if one.row.timed.step or load.isl < 2:
@@ -238,11 +227,10 @@ def _cached(one: Claim) -> Iterator[MixUp]:
         cached = max(int((load.isl - 1) * share), load.cached_prefix)
         sc = one.with_workload(cached_prefix=cached)
         if one.possible(sc, one.time_s):
-            words = f"with {cached:,} of the {load.isl:,} prompt tokens cached already"
-            yield MixUp(kind="cached prefix", words=words)
+            yield Finding("cached prefix", (cached, load.isl))
 
 
-def _cut_short(one: Claim) -> Iterator[MixUp]:
+def _cut_short(one: TooFast) -> Iterator[Finding]:
     """Generation that ended before output_len: an end-of-sequence token was not ignored."""
     osl = one.scenario.workload.osl
     if one.row.timed.step or one.row.timed.prompt:
@@ -250,20 +238,11 @@ def _cut_short(one: Claim) -> Iterator[MixUp]:
     tokens = osl // 2
     while tokens >= 1:
         if one.possible(one.with_workload(osl=tokens), one.time_s):
-            yield MixUp(kind="cut short", words=f"if only {tokens:,} of {osl:,} output tokens were generated")
+            yield Finding("cut short", (tokens, osl))
         tokens //= 2
 
 
-def _unit(one: Claim) -> Iterator[MixUp]:
+def _unit(one: TooFast) -> Iterator[Finding]:
     """Seconds where milliseconds are wanted."""
     if one.row.measures.time and one.possible(one.scenario, one.time_s / _MS):
-        yield MixUp(kind="unit", words="in seconds, not milliseconds")
-
-
-def sentence(found: Iterable[MixUp]) -> str:
-    """The first reading, and the others that would do."""
-    words = [one.words for one in found]
-    if not words:
-        return "none of the usual mix-ups explains it"
-    also = f" (or {', or '.join(words[1:])})" if len(words) > 1 else ""
-    return f"it would be right {words[0]}{also}"
+        yield Finding("unit")

@@ -42,14 +42,14 @@ class Names:
         self._scenarios: dict[tuple[str, str, Deployment], Scenario | RooflightError] = {}
 
     def model(self, row: Measurement) -> tuple[Model, str | None]:
-        """The row's model, or the one of its shape with a note that says so. Raises BadRow."""
+        """The row's model; or the one of its shape, and that one's name. Raises BadRow."""
         try:
             return self._model(row.model), None
         except RooflightError as error:
             if not row.config_like:
                 raise BadRow(f"{_first(error)}, and no config_like is given") from None
         try:
-            return self._model(row.config_like), f"counted with the config of {row.config_like}"
+            return self._model(row.config_like), row.config_like
         except RooflightError as error:
             raise BadRow(f"config_like: {_first(error)}") from None
 

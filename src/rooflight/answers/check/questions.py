@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.answers.check.layouts import Candidates, candidates
+from rooflight.answers.check.candidates import Candidates, candidates
 from rooflight.answers.check.names import Names
 from rooflight.catalog.calibration import calibrated
 from rooflight.ingest.rows import BadRow
 from rooflight.values.measurement import Measurement, Timed
-from rooflight.words.notes import sentence
+from rooflight.values.note import Note
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +24,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     row: Measurement
     options: Candidates
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     batch: int | None
     isl: int
     osl: int
@@ -40,23 +40,23 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 def question(row: Measurement, names: Names) -> Question:
     """The row made definite. Raises BadRow where something that cannot be taken for granted is missing."""
-    model, note = names.model(row)
+    model, stand_in = names.model(row)
     card, count = names.accelerator(row)
     options = candidates(row, model, card, count, names)
-    notes = [note] if note else []
-    notes += [sentence(note) for note in card.assumptions if note.key == "accelerator"]
+    notes = [Note(key="config_like", value=stand_in)] if stand_in else []
+    notes += [note for note in card.assumptions if note.key == "accelerator"]
     notes += options.notes
     if row.engine and not calibrated(row.engine):
-        notes.append(f"no engine {row.engine[:40]!r} is calibrated: the mean of the serving engines is expected")
+        notes.append(Note(key="uncalibrated_engine", value=row.engine[:40]))
     timed = row.timed
     make = _decode if timed is Timed.STEP else _prefill if timed.prompt else _request
     return make(row, options, notes)
 
 
-def _decode(row: Measurement, options: Candidates, notes: list[str]) -> Question:
+def _decode(row: Measurement, options: Candidates, notes: list[Note]) -> Question:
     cached = max(row.input_len or 0, row.depth or 0)
     if row.input_len is None and row.depth is None:
-        notes.append("input_len not stated: an empty cache at the start")
+        notes.append(Note(key="empty_cache"))
     return Question(
         row=row,
         options=options,
@@ -67,13 +67,13 @@ def _decode(row: Measurement, options: Candidates, notes: list[str]) -> Question
     )
 
 
-def _prefill(row: Measurement, options: Candidates, notes: list[str]) -> Question:
+def _prefill(row: Measurement, options: Candidates, notes: list[Note]) -> Question:
     if not row.input_len:
         raise BadRow("input_len is not stated, so what was prefilled is not known")
     depth = row.depth or 0
     one = row.measures.time
     if one and (row.batch or 1) > 1:
-        notes.append("a time to first token is one prompt's own: the ceiling is that of one prompt")
+        notes.append(Note(key="one_prompt"))
     osl = max(row.output_len or 1, 1) if row.served else 1
     return Question(
         row=row, options=options, notes=tuple(notes), batch=row.batch or 1, isl=depth + row.input_len, osl=osl,
@@ -81,7 +81,7 @@ def _prefill(row: Measurement, options: Candidates, notes: list[str]) -> Questio
     )  # fmt: skip
 
 
-def _request(row: Measurement, options: Candidates, notes: list[str]) -> Question:
+def _request(row: Measurement, options: Candidates, notes: list[Note]) -> Question:
     """A whole request, or a saturated run of them; without lengths, decoding alone from an empty cache."""
     if row.timed.step and row.output_len == 1:
         raise BadRow("output_len is 1: no token comes after the first, so there is no time per output token")
@@ -94,18 +94,18 @@ def _request(row: Measurement, options: Candidates, notes: list[str]) -> Questio
         )  # fmt: skip
     if row.measures.prompts:
         raise BadRow("input_len and output_len are not both stated, so the request is not known")
-    notes.append("input_len and output_len are not both stated: decoding alone, from an empty cache")
+    notes.append(Note(key="decode_alone"))
     return Question(
         row=msgspec.structs.replace(row, phase="decode"), options=options, batch=_batch(row, notes),
         isl=row.input_len or 1, osl=row.output_len or 1, bare=True, notes=tuple(notes),
     )  # fmt: skip
 
 
-def _batch(row: Measurement, notes: list[str]) -> int | None:
+def _batch(row: Measurement, notes: list[Note]) -> int | None:
     """The batch, or where none is stated the one that is fastest by this metric."""
     if row.batch is not None:
         return row.batch
     if row.measures.together:
         return None
-    notes.append("batch not stated: one sequence, the fastest")
+    notes.append(Note(key="alone"))
     return 1

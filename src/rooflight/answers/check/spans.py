@@ -13,7 +13,6 @@ from rooflight.errors import RooflightError
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.metrics import bends, metric_span, saturating_batch
 from rooflight.span import Span
-from rooflight.values.measurement import METRICS
 from rooflight.values.workload import Workload
 
 # Fewer than this are cheaper one by one.
@@ -21,7 +20,10 @@ _FEW = 3
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
-    """A question's fastest scenario with its workload filled in, and the span there; or why there is none."""
+    """A question's fastest scenario with its workload filled in, and the span there.
+
+    Without a span: a problem says why there is not even a scenario, or the scenario's weights leave no room.
+    """
 
     scenario: Scenario | None = None
     span: Span | None = None
@@ -30,7 +32,7 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
 
 def answered(questions: Sequence[Question]) -> list[Answered]:
     """The fastest candidate of each question."""
-    best: list[Answered | None] = [None] * len(questions)
+    best: dict[int, Answered] = {}
     groups: dict[tuple[Any, ...], list[int]] = {}
     scenarios: dict[int, Scenario] = {}
     for place, one in enumerate(questions):
@@ -40,18 +42,15 @@ def answered(questions: Sequence[Question]) -> list[Answered]:
     for (scenario_id, _), places in groups.items():
         members = [questions[place] for place in places]
         for place, found in zip(places, _group(scenarios[scenario_id], members), strict=True):
-            known = best[place]
-            if known is None or _faster(found, known, questions[place].row.metric):
+            if place not in best or _faster(found, best[place], time=questions[place].row.measures.time):
                 best[place] = found
-    return [found or Answered(problem="no layout is legal") for found in best]
+    return [best[place] for place in range(len(questions))]
 
 
-def _faster(one: Answered, other: Answered, metric: str) -> bool:
+def _faster(one: Answered, other: Answered, *, time: bool) -> bool:
     if one.span is None or other.span is None:
         return one.span is not None
-    if METRICS[metric].time:
-        return bool(one.span.ceiling < other.span.ceiling)
-    return bool(one.span.ceiling > other.span.ceiling)
+    return one.span.ceiling < other.span.ceiling if time else one.span.ceiling > other.span.ceiling
 
 
 def _group(sc: Scenario, members: Sequence[Question]) -> list[Answered]:
@@ -74,7 +73,7 @@ def _one(sc: Scenario, question: Question) -> Answered:
     if batch is None:
         most = saturating_batch(msgspec.structs.replace(sc, workload=load))
         if most < 1:
-            return Answered(problem=_too_big(sc))
+            return Answered(scenario=sc)
         load = msgspec.structs.replace(load, batch=int(most), prefill_batch=int(most))
     asked = msgspec.structs.replace(sc, workload=load)
     return Answered(scenario=asked, span=metric_span(asked, question.row))
@@ -101,7 +100,7 @@ def _many(sc: Scenario, members: Sequence[Question]) -> list[Answered]:
     result = []
     for place, one in enumerate(members):
         if not held[place]:
-            result.append(Answered(problem=_too_big(sc)))
+            result.append(Answered(scenario=sc))
             continue
         load = _workload(int(batch[place]), one.isl, one.osl, one.cached, int(prompts[place]))
         own = msgspec.structs.replace(sc, workload=load)
@@ -124,7 +123,3 @@ def _span(columns: list[list[float | None]], place: int) -> Span:
     return Span(
         ceiling=ceiling or math.nan, roofline=roofline or math.nan, expected=expected or math.nan, low=low, high=high
     )
-
-
-def _too_big(sc: Scenario) -> str:
-    return f"the weights of {sc.model.id} do not fit on {sc.layout.devices} x {sc.accelerator.id}"

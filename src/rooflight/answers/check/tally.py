@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from rooflight.values.measurement import Tally, Verdict
+from rooflight.answers.check.outcome import Judged, NoCeiling
+from rooflight.values.measurement import Tally
 
 # Errors are kept to a tenth of a per cent, up to tenfold: the median of a million rows needs no list of them.
 _STEPS = 1000
@@ -21,18 +22,18 @@ class Counts:
         self._total_error = 0.0
         self._covered = 0
 
-    def over(self, verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
-        """The verdicts, counted on their way."""
-        for one in verdicts:
+    def over(self, judged: Iterable[Judged | NoCeiling]) -> Iterator[Judged | NoCeiling]:
+        """The rows, counted on their way."""
+        for one in judged:
             self.add(one)
             yield one
 
-    def add(self, one: Verdict) -> None:
+    def add(self, one: Judged | NoCeiling) -> None:
         """Count a verdict. Rows above their ceiling say nothing about how good an expectation is."""
         self._verdicts[one.verdict] += 1
-        if one.expected is None or one.value is None or one.verdict not in ("ok", "fast", "slow"):
+        if isinstance(one, NoCeiling) or one.span.low is None or one.verdict not in ("ok", "fast", "slow"):
             return
-        error = abs(one.expected - one.value) / one.value
+        error = abs(one.span.expected - one.row.value) / one.row.value
         self._total_error += error
         self._errors[round(min(error, _LARGEST_ERROR) * _STEPS)] += 1
         self._covered += one.verdict == "ok"
@@ -60,22 +61,3 @@ class Counts:
             if seen >= half:
                 return error / _STEPS
         return 0.0
-
-
-def answer(tally: Tally) -> str:
-    """How many rows were judged, and how many cannot be true."""
-    if tally.rows == 1:
-        words = "The row cannot be judged" if tally.cannot_judge else "The row is possible"
-        return f"{'The row is faster than physics allows' if tally.impossible else words}."
-    if tally.impossible:
-        words = f"{tally.impossible:,} of {tally.rows:,} rows {'are' if tally.impossible > 1 else 'is'}"
-        words += " faster than physics allows"
-    elif tally.judged:
-        words = f"No row of {tally.rows:,} is faster than physics allows"
-    else:
-        return f"None of the {tally.rows:,} rows can be judged."
-    unjudged = f"; {tally.cannot_judge:,} cannot be judged" if tally.cannot_judge else ""
-    slow = f"; {tally.slow:,} slower than expected" if tally.slow else ""
-    fast = f"; {tally.fast:,} faster than expected" if tally.fast else ""
-    error = f"; median error of the expected value {tally.median_error:.1%}" if tally.median_error is not None else ""
-    return f"{words}{slow}{fast}{unjudged}{error}."

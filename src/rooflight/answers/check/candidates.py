@@ -15,6 +15,8 @@ from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import Deployment
 from rooflight.values.measurement import Measurement
 from rooflight.values.model import LatentAttention, Model
+from rooflight.values.note import Note
+from rooflight.work.layout import Layout
 
 # Engines that put whole layers on each card instead of cutting matrices.
 _LAYER_SPLIT = ("llama.cpp", "llamacpp", "exllama", "ollama")
@@ -34,40 +36,31 @@ class Candidates(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     scenarios: tuple[Scenario, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     layout_open: bool = False
     gpus_open: bool = False
-
-
-class Degrees(msgspec.Struct, frozen=True):
-    """A layout in numbers."""
-
-    tp: int = 1
-    pp: int = 1
-    dp: int = 1
-    ep: int = 1
 
 
 def candidates(row: Measurement, model: Model, card: Accelerator, count: int, names: Names) -> Candidates:
     """The legal deployments that agree with what the row states. Raises BadRow where there is none."""
     routed = any(layer.experts is not None for layer in model.layers)
-    notes: list[str] = []
+    notes: list[Note] = []
     gpus = row.gpus if row.gpus is not None else (count if count > 1 else None)
     if count > 1 and gpus != count:
-        notes.append(f"the accelerator says {count} devices, gpus {gpus}: {gpus} count")
-    options, layout_open = _degrees(row, gpus, routed, notes)
+        notes.append(Note(key="gpus_counted", value=(count, gpus)))
+    options, layout_open = _layouts(row, gpus, routed, notes)
     if any(isinstance(layer.mixer, LatentAttention) for layer in model.layers):
         options += [other for one in options if (other := _attention_replicated(one)) not in options]
-    formats = _formats(row, model, notes)
+    bare = _unlaid(row, model, notes)
     found: list[Scenario] = []
     problem: RooflightError | None = None
-    for degrees in options:
+    for layout in options:
         try:
-            found.append(names.scenario(model, card, _deployment(degrees, formats)))
+            found.append(names.scenario(model, card, _laid(bare, layout)))
         except RooflightError as error:
             problem = problem or error
     if not found and isinstance(problem, BadInput) and problem.where == "tp":
-        found = list(_wider(options[0], formats, model, card, names, notes))
+        found = list(_wider(options[0], bare, model, card, names, notes))
     if not found:
         raise BadRow(problem.what if problem else "no layout is legal")
     return Candidates(
@@ -78,17 +71,18 @@ def candidates(row: Measurement, model: Model, card: Accelerator, count: int, na
     )
 
 
-def _formats(row: Measurement, model: Model, notes: list[str]) -> tuple[str | None, str | None, str | None]:
-    weights = row.weights
+def _unlaid(row: Measurement, model: Model, notes: list[Note]) -> Deployment:
+    """The row's formats, before any layout."""
+    weights, kv_cache = row.weights, row.kv_cache
     if weights and model.quantization and model.quantization.startswith(f"{weights}-"):
-        return None, row.kv_cache, row.compute  # "fp8" of a checkpoint in fp8-block128 is that checkpoint's own
-    if weights in _LIGHTEST:
-        notes.append(f"{weights} read as {_LIGHTEST[weights]}, the lightest it can be")
+        weights = None  # "fp8" of a checkpoint in fp8-block128 is that checkpoint's own
+    elif weights in _LIGHTEST:
+        notes.append(Note(key="lightest", value=_LIGHTEST[weights], why=weights))
         weights = _LIGHTEST[weights]
-    kv_cache = row.kv_cache or checkpoint_cache(row.engine, weights)
-    if kv_cache and not row.kv_cache:
-        notes.append(f"kv_cache not stated: {kv_cache}, as {row.engine}'s {weights} checkpoints carry")
-    return weights, kv_cache, row.compute
+    carried = None if kv_cache else checkpoint_cache(row.engine, weights)
+    if carried:
+        notes.append(Note(key="checkpoint_cache", value=(carried, weights), why=row.engine))
+    return Deployment(weights=weights, kv_cache=kv_cache or carried, compute=row.compute, ignore_capacity=True)
 
 
 def checkpoint_cache(engine: str, weights: str | None) -> str | None:
@@ -101,89 +95,68 @@ def checkpoint_cache(engine: str, weights: str | None) -> str | None:
     return "fp8" if converted else None
 
 
-def _deployment(degrees: Degrees, formats: tuple[str | None, str | None, str | None]) -> Deployment:
-    weights, kv_cache, compute = formats
-    return Deployment(
-        tp=degrees.tp, pp=degrees.pp, dp=degrees.dp, ep=degrees.ep,
-        weights=weights, kv_cache=kv_cache, compute=compute, ignore_capacity=True,
-    )  # fmt: skip
+def _laid(bare: Deployment, layout: Layout) -> Deployment:
+    return msgspec.structs.replace(bare, tp=layout.tp, pp=layout.pp, ep=layout.ep, dp=layout.dp)
 
 
-def _degrees(row: Measurement, gpus: int | None, routed: bool, notes: list[str]) -> tuple[list[Degrees], bool]:
+def _layouts(row: Measurement, gpus: int | None, routed: bool, notes: list[Note]) -> tuple[list[Layout], bool]:
     """Layouts to try, and whether the row leaves them open."""
     ep = (row.ep or 1) if routed else 1
     if ep != (row.ep or 1):
-        notes.append(f"ep {row.ep} left out: the model has no routed experts")
+        notes.append(Note(key="ep_left_out", value=row.ep))
     tp, pp, dp = row.tp or 1, row.pp or 1, row.dp or 1
     stated = tp * pp * dp
     if gpus is None:
         if row.tp is None:
-            notes.append(f"gpus not stated: taken as {stated}")
+            notes.append(Note(key="gpus", value=stated))
         gpus = stated
     if gpus > _MOST_DEVICES:
         raise BadRow(f"gpus is {gpus}: want at most {_MOST_DEVICES:,}")
     if gpus == stated:
-        return [Degrees(tp, pp, dp, ep)], False
-    if row.tp is None and _splits_layers(row.engine) and row.dp is None:
-        notes.append(f"layout not stated: {row.engine} splits layers, so pp {gpus}")
-        return [Degrees(1, gpus, 1, ep)], False
+        return [Layout(tp=tp, pp=pp, dp=dp, ep=ep)], False
+    if row.tp is None and row.dp is None and row.engine.lower().startswith(_LAYER_SPLIT):
+        notes.append(Note(key="layers_split", value=gpus, why=row.engine))
+        return [Layout(pp=gpus, ep=ep)], False
     rest, over = divmod(gpus, stated)
-    if over:
-        notes.append(f"tp {tp} x pp {pp} x dp {dp} is not {gpus} devices: the fastest legal layout of {gpus} counts")
-        return list(_all(gpus, ep, routed)), True
-    if row.tp is None and row.pp is None and row.dp is None:
-        return list(_all(gpus, ep, routed)), True
-    if row.tp is None:
-        return [Degrees(rest, pp, dp, ep)], False
-    options = [Degrees(tp, pp, dp * rest, ep)] if row.dp is None else []
-    options += [Degrees(tp, pp * rest, dp, ep)] if row.pp is None else []
-    if not options:
-        notes.append(f"tp {tp} x pp {pp} x dp {dp} is not {gpus} devices: the fastest legal layout of {gpus} counts")
-        options = list(_all(gpus, ep, routed))
-    return options, True
+    if not over and row.tp is None and (row.pp is not None or row.dp is not None):
+        return [Layout(tp=rest, pp=pp, dp=dp, ep=ep)], False
+    options: list[Layout] = []
+    if not over and row.tp is not None:
+        options += [Layout(tp=tp, pp=pp, dp=dp * rest, ep=ep)] if row.dp is None else []
+        options += [Layout(tp=tp, pp=pp * rest, dp=dp, ep=ep)] if row.pp is None else []
+    if not options and (over or row.tp is not None):
+        notes.append(Note(key="not_the_devices", value=(tp, pp, dp, gpus)))
+    return options or list(_all(gpus, ep, routed)), True
 
 
-def _attention_replicated(degrees: Degrees) -> Degrees:
+def _attention_replicated(layout: Layout) -> Layout:
     """Tensor parallel as engines do it for a latent cache: whole attention on each device, only the experts cut."""
-    devices = degrees.tp * degrees.dp
-    return Degrees(1, degrees.pp, devices, devices)
+    devices = layout.tp * layout.dp
+    return Layout(tp=1, pp=layout.pp, dp=devices, ep=devices)
 
 
-def _splits_layers(engine: str) -> bool:
-    return engine.lower().startswith(_LAYER_SPLIT)
-
-
-def _all(gpus: int, ep: int, routed: bool) -> Iterator[Degrees]:
+def _all(gpus: int, ep: int, routed: bool) -> Iterator[Layout]:
     """Every tp that divides the devices, the rest as replicas or as pipeline stages; experts pooled where there are."""
     for tp in range(gpus, 0, -1):
         if gpus % tp:
             continue
         rest = gpus // tp
-        yield Degrees(tp, 1, rest, ep)
+        yield Layout(tp=tp, dp=rest, ep=ep)
         if routed and ep == 1 and gpus > 1:
-            yield Degrees(tp, 1, rest, gpus)
+            yield Layout(tp=tp, dp=rest, ep=gpus)
         if rest > 1:
-            yield Degrees(tp, rest, 1, ep)
+            yield Layout(tp=tp, pp=rest, ep=ep)
 
 
 def _wider(
-    degrees: Degrees, formats: tuple[str | None, str | None, str | None], model: Model, card: Accelerator,
-    names: Names, notes: list[str],
-) -> Iterator[Scenario]:  # fmt: skip
+    layout: Layout, bare: Deployment, model: Model, card: Accelerator, names: Names, notes: list[Note]
+) -> Iterator[Scenario]:
     """The next larger tp that divides the heads: it cuts finer than the stated one, so its ceiling lies above."""
-    for tp in range(degrees.tp + 1, 4 * degrees.tp + 1):
+    for tp in range(layout.tp + 1, 4 * layout.tp + 1):
         try:
-            found = names.scenario(model, card, _deployment(msgspec.structs.replace(degrees, tp=tp), formats))
+            found = names.scenario(model, card, _laid(bare, msgspec.structs.replace(layout, tp=tp)))
         except RooflightError:
             continue
-        notes.append(f"tp {degrees.tp} does not divide the heads of {model.id}: the ceiling is that of tp {tp}")
+        notes.append(Note(key="heads", value=(layout.tp, tp), why=model.id))
         yield found
         return
-
-
-def layout_words(sc: Scenario) -> str:
-    """A layout in words: tp 4 x dp 2."""
-    cut = sc.layout
-    parts = [f"{name} {value}" for name, value in (("tp", cut.tp), ("pp", cut.pp), ("dp", cut.dp)) if value > 1]
-    parts += [f"ep {cut.ep}"] if cut.ep > 1 else []
-    return " x ".join(parts) or "one device"
