@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from rooflight.ingest.rows import BadRow, measurement
+from rooflight.errors import BadInput
+from rooflight.ingest.rows import BadRow, given_rows, measurement, open_table, table_rows
 
 GOOD = {"model": "llama", "accelerator": "h100-sxm", "metric": "tpot_ms", "value": "12.5"}
 
@@ -76,3 +77,23 @@ def test_a_bad_cell_is_named(change, words):
 def test_a_value_of_another_librarys_table_is_blank_where_it_is_nan():
     with pytest.raises(BadRow, match="value is blank"):
         measurement({**GOOD, "value": math.nan})
+
+
+def test_rows_of_a_file_are_counted_from_its_header(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        "model,accelerator,metric,value,mine\nllama,h100-sxm,tpot_ms,12.5,kept\nllama,h100-sxm,tpot_ms,x,\n"
+    )
+    with open_table(path) as table:
+        good, bad = table_rows(table)
+    assert (good.line, good.row.value, good.given["mine"], good.problem) == (2, 12.5, "kept", None)
+    assert (bad.line, bad.row, bad.problem) == (3, None, "value is 'x', not a number")
+
+
+def test_mappings_and_measurements_are_counted_from_one():
+    first, second = given_rows([{**GOOD, "tp": None}, measurement(GOOD)])
+    assert (first.line, second.line) == (1, 2)
+    assert first.row == second.row == measurement(GOOD)
+    assert first.given["tp"] == ""
+    with pytest.raises(BadInput, match="a row must map columns to values"):
+        list(given_rows([7]))
