@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from rooflight.answers.check.layouts import checkpoint_cache
 
+from rooflight.answers.check.candidates import checkpoint_cache
 from rooflight.catalog.accelerators import load
 from rooflight.catalog.config import read_model
 from rooflight.errors import RooflightError

@@ -1,4 +1,4 @@
-"""Writes engines.toml: one entry an engine and family, numbers to four digits."""
+"""Writes a file an engine, with an entry a family and era; numbers to four digits."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from typing import Any
 
 import msgspec
 
-HEAD = """# Serving engines: what they get out of kernels and what their hosts take. Ours, fitted by
-# calibration/fit_engines.py to measured and served runs (docs/accuracy.md says which). The fields are explained, with
-# their plausible ranges, in values/calibration.py. The first entry is what is taken where no engine is named. low and
-# high are factors on the expected time that hold 80 % of held-out rows.
+HEAD = """# {name}: what it gets out of kernels and what its host takes. Ours, fitted by calibration/fit_engines.py to
+# measured and served runs (docs/accuracy.md says which). The fields are explained, with their plausible ranges, in
+# values/calibration.py. low and high are factors on the expected time that hold 80 % of held-out rows.
 
 """
 
 
-def write_toml(path: Path, entries: list[dict[str, Any]], date: str) -> None:
-    """Write the entries in their order."""
-    lines = [HEAD, f'date = "{date}"\n']
-    for entry in entries:
-        lines.append("\n[[engine]]\n")
-        lines += [f"{name} = {_spelled(value)}\n" for name, value in entry.items() if not _empty(value)]
-    path.write_text("".join(lines))
+def write_toml(folder: Path, entries: list[dict[str, Any]], date: str) -> None:
+    """Write the entries of each engine in their order, into a file of its own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in dict.fromkeys(str(entry["id"]) for entry in entries):
+        lines = [HEAD.format(name=name), f'date = "{date}"\n']
+        for entry in (entry for entry in entries if entry["id"] == name):
+            lines.append("\n[[engine]]\n")
+            lines += [f"{field} = {_spelled(value)}\n" for field, value in entry.items() if not _empty(value)]
+        (folder / f"{name}.toml").write_text("".join(lines))
 
 
 def _empty(value: Any) -> bool:

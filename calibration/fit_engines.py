@@ -2,7 +2,7 @@
 
     python calibration/fit_engines.py --data DATA [--out FILE --report FILE]
 
-writes src/rooflight/catalog/calibration/engines.toml and docs/accuracy.md, or the files named. Kernel fits come first
+writes src/rooflight/catalog/calibration/engines/ and docs/accuracy.md, or what is named. Kernel fits come first
 (fit_kernels.py): those of the catalog are taken.
 A measured time is a sum of parts, each times a share of the engine's (engine_shares.py finds them). Errors and
 intervals are of rows that the fit did not see: fifths of the operating points, each model left out in turn, and each
@@ -211,10 +211,10 @@ def offline_groups(found: list[Row], everyone: dict[str, Any]) -> list[Judged]:
 
 
 def main() -> None:
-    """Fit, and write the two files."""
+    """Fit, and write engines and report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="the folder with served.csv, measured.csv, configs")
-    parser.add_argument("--out", type=Path, default=ROOT / "src/rooflight/catalog/calibration/engines.toml")
+    parser.add_argument("--out", type=Path, default=ROOT / "src/rooflight/catalog/calibration/engines")
     parser.add_argument("--report", type=Path, default=ROOT / "docs/accuracy.md")
     options = parser.parse_args()
     data = options.data

@@ -54,7 +54,7 @@ def kernels(tmp_path_factory):
 def engines(tmp_path_factory):
     """The folder into which the engines of the sample were written."""
     out = tmp_path_factory.mktemp("engines")
-    toml, report = str(out / "engines.toml"), str(out / "accuracy.md")
+    toml, report = str(out / "engines"), str(out / "accuracy.md")
     run("fit_engines.py", "--data", str(SAMPLE), "--out", toml, "--report", report)
     return out
 
@@ -70,7 +70,9 @@ def family(kernels, monkeypatch) -> Calibration:
 def served(engines, monkeypatch) -> dict[tuple[str, str], Engine]:
     """The sample's engines by name and family, as the library reads them."""
     monkeypatch.setattr(calibration, "_FOLDER", engines)
-    return {(engine.id, engine.family): engine for engine in calibration.engines.__wrapped__()}
+    names = calibration.engine_ids.__wrapped__()
+    found = [engine for name in names for engine in calibration.engines.__wrapped__(name)]
+    return {(engine.id, engine.family): engine for engine in found}
 
 
 @pytest.mark.parametrize(

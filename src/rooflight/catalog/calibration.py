@@ -19,6 +19,7 @@ from rooflight.values.calibration import Calibration, Engine
 
 _FOLDER = Path(__file__).parent / "calibration"
 _DEFAULT = "default"
+_GENERIC = "generic"
 
 
 @functools.cache
@@ -73,10 +74,21 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 @functools.cache
-def engines() -> tuple[Engine, ...]:
-    """All engines of calibration/engines.toml; the first is what is taken where none is named."""
-    table = _read(_FOLDER / "engines.toml")
+def engine_ids() -> tuple[str, ...]:
+    """Engines that are calibrated, by id, the one that is taken where none is named first."""
+    return (_GENERIC, *sorted(path.stem for path in (_FOLDER / "engines").glob("*.toml") if path.stem != _GENERIC))
+
+
+@functools.cache
+def engines(name: str) -> tuple[Engine, ...]:
+    """The entries of an engine, one a family and era, as calibration/engines/<id>.toml has them."""
+    table = _read(_FOLDER / "engines" / f"{name}.toml")
     return tuple(msgspec.convert({"date": table["date"]} | entry, Engine) for entry in table["engine"])
+
+
+def all_engines() -> tuple[Engine, ...]:
+    """Every entry of every engine."""
+    return tuple(one for name in engine_ids() for one in engines(name))
 
 
 # Other spellings of engines.
@@ -96,7 +108,7 @@ def engine_id(name: str) -> str:
 
 def calibrated(name: str) -> bool:
     """Whether there is an engine of this name."""
-    return any(engine.id == engine_id(name) for engine in engines())
+    return engine_id(name) in engine_ids()
 
 
 def engine_named(name: str | None, family: str = "", era: str = "2025") -> Engine:
@@ -105,11 +117,11 @@ def engine_named(name: str | None, family: str = "", era: str = "2025") -> Engin
     Where none is named, the mean of the serving engines. Raises UnknownName.
     """
     if name is None:
-        return engines()[0]
-    mine = [engine for engine in engines() if engine.id == engine_id(name)]
-    if not mine:
-        names = dict.fromkeys(engine.id for engine in engines())
+        return engines(_GENERIC)[0]
+    if not calibrated(name):
         raise UnknownName(
-            f"no engine {name!r} is calibrated", where=Named.of("engine"), got=name, want="one of " + ", ".join(names)
-        )
+            f"no engine {name!r} is calibrated", where=Named.of("engine"), got=name,
+            want="one of " + ", ".join(engine_ids()),
+        )  # fmt: skip
+    mine = engines(engine_id(name))
     return max(mine, key=lambda engine: (engine.era == era, engine.family == family, engine.family == ""))

@@ -72,7 +72,9 @@ def test_a_fitted_kernel_names_its_data_and_what_they_do_not_set(family):
 
 
 @pytest.mark.parametrize(
-    "engine", calibration.engines(), ids=lambda engine: f"{engine.id}-{engine.family}-{engine.era}"
+    "engine",
+    calibration.all_engines(),
+    ids=lambda engine: f"{engine.id}-{engine.family}-{engine.era}",
 )
 def test_a_fitted_engine_names_its_data_and_what_they_do_not_set(engine):
     """Rows that are gone have no hash, and the note says why. First tokens were timed of served engines alone."""

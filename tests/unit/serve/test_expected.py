@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rooflight
-from rooflight.catalog.calibration import engine_named, engines
+from rooflight.catalog.calibration import all_engines, engine_named
 from rooflight.errors import UnknownName
 from rooflight.library import make_scenario
 from rooflight.roofline.engine import step_s
@@ -127,7 +127,7 @@ def test_engines_are_found_in_their_era_then_on_their_family_before_others():
         engine_named("foo")
 
 
-@pytest.mark.parametrize("engine", engines(), ids=lambda e: f"{e.id}-{e.family}-{e.era}")
+@pytest.mark.parametrize("engine", all_engines(), ids=lambda e: f"{e.id}-{e.family}-{e.era}")
 def test_every_engine_says_what_it_was_fitted_on(engine):
     """Plausible ranges are checked on reading (values.calibration)."""
     assert "rows" in engine.fitted_on
