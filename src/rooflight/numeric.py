@@ -59,15 +59,19 @@ def where(condition: Number, yes: Number, no: Number) -> Number:
     return np.where(condition, yes, no)
 
 
-def index_of_largest(values: tuple[Number, ...]) -> Number:
-    """Which of several is largest (the first, if equal), elementwise."""
+def largest_of(*values: Number) -> tuple[Number, Number]:
+    """(the largest of several, which it is: the first, if equal), elementwise."""
+    best: Number = values[0]
+    index: Number = 0
     if is_plain(*values):
-        return max(range(len(values)), key=lambda i: (values[i], -i))
+        for position, value in enumerate(values[1:], start=1):
+            if value > best:
+                best, index = value, position
+        return best, index
     import numpy as np
 
-    best = values[0]
-    index: Number = np.int8(0)
+    index = np.int8(index)
     for position, value in enumerate(values[1:], start=1):
         index = np.where(value > best, np.int8(position), index)
         best = np.maximum(best, value)
-    return index
+    return best, index

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflight.numeric import floor, index_of_largest, is_plain, maximum, minimum, where
+from rooflight.numeric import floor, is_plain, largest_of, maximum, minimum, where
 
 numbers = st.floats(-1e9, 1e9) | st.integers(-(10**9), 10**9)
 
@@ -31,20 +31,21 @@ def test_floor_goes_down(a):
 
 @given(values=st.lists(numbers, min_size=1, max_size=5))
 def test_the_first_of_equal_largest_is_named(values):
-    assert index_of_largest(tuple(values)) == values.index(max(values))
+    assert largest_of(*values) == (max(values), values.index(max(values)))
 
 
 @given(rows=st.lists(st.tuples(*[st.sampled_from([0.0, 1.0, 2.0])] * 4), min_size=1, max_size=6))
 def test_arrays_name_the_largest_as_numbers_do(rows):
     columns = tuple(np.array(column) for column in zip(*rows, strict=True))
 
-    assert index_of_largest(columns).tolist() == [index_of_largest(row) for row in rows]
+    best, index = largest_of(*columns)
+    assert list(zip(best.tolist(), index.tolist(), strict=True)) == [largest_of(*row) for row in rows]
 
 
 def test_a_number_among_arrays_broadcasts():
     column, row = np.array([[0.0], [3.0]]), np.array([1.0, 2.0, 5.0])
 
-    assert index_of_largest((column, row, 2)).tolist() == [[2, 1, 1], [0, 0, 1]]
+    assert largest_of(column, row, 2)[1].tolist() == [[2, 1, 1], [0, 0, 1]]
     assert maximum(column, row).tolist() == [[1, 2, 5], [3, 3, 5]]
     assert minimum(2, row).tolist() == [1, 2, 2]
 
@@ -66,7 +67,7 @@ def test_what_counts_as_plain(values, plain):
 def test_one_point_does_not_pay_for_numpy():
     code = (
         "import sys; from rooflight.numeric import *; import rooflight.numeric as n; "
-        "n.maximum(1, 2); n.minimum(1, 2); n.floor(1.5); n.where(True, 1, 2); n.index_of_largest((1, 2)); "
+        "n.maximum(1, 2); n.minimum(1, 2); n.floor(1.5); n.where(True, 1, 2); n.largest_of(1, 2); "
         "print('numpy' in sys.modules)"
     )
 

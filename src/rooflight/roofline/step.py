@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.numeric import Number, index_of_largest, maximum
+from rooflight.numeric import Number, largest_of, maximum
 from rooflight.roofline import formulas
 from rooflight.roofline.expected_step import Setting, cached_share, operator_parts
 from rooflight.roofline.rates import Rates
@@ -102,7 +102,7 @@ def step_time(one: Pass, rates: Rates, *, stages: int = 1, overlap: Number = 1, 
         ceiling_s=ceiling,
         # the sum is never below the largest term but for the last bit of a float
         roofline_s=maximum(one.roofline_s * fill, ceiling),
-        bound=index_of_largest((compute, memory, link, launch)),
+        bound=largest_of(compute, memory, link, launch)[1],
         operators=tuple(
             OperatorTime(operator=op, time_s=seconds * fill, bound=bound, share=seconds / one.roofline_s)
             for op, seconds, bound in one.timed
@@ -126,8 +126,8 @@ def _terms(op: Operator, rates: Rates) -> tuple[Number, Number]:
     memory = op.work.moved_bytes / rates.memory_bytes_per_s
     link = 0.0 if rates.link_bytes_per_s is None else op.work.link_bytes / rates.link_bytes_per_s
     launch = op.work.launches * rates.launch_s
-    seconds = formulas.largest(compute, memory, link, launch)
-    return seconds * op.count, index_of_largest((compute, memory, link, launch))
+    seconds, bound = largest_of(compute, memory, link, launch)
+    return seconds * op.count, bound
 
 
 def _nonzero(flop: Number) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rooflight.numeric import Number, index_of_largest
+from rooflight.numeric import Number, largest_of
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import formulas, phases
 from rooflight.serve.phases import PhaseTime
@@ -201,6 +201,6 @@ def _part(sc: Scenario, phase: PhaseTime, share: Array, *, steps: Number, sharer
         link_s=parts[2],
         launch_s=parts[3],
         weights_s=mean(weights),
-        bound=index_of_largest(tuple(parts)),
+        bound=largest_of(*parts)[1],
         time=phase,
     )

@@ -96,7 +96,9 @@ def describe(target: Any, fields: Iterable[Field]) -> None:
 def check(value: msgspec.Struct, fields: dict[str, Field]) -> None:
     """Every field of a Workload or Deployment checked, and kept in its own type. Raises BadInput."""
     for name, field in fields.items():
-        msgspec.structs.force_setattr(value, name, field.checked(getattr(value, name)))
+        given = getattr(value, name)
+        if given is not field.default:
+            msgspec.structs.force_setattr(value, name, field.checked(given))
 
 
 def _count(field: Field, value: Any) -> Number:
