@@ -60,7 +60,7 @@ class Steps:
         one = evaluated(ops, self._rates, fits, stages=self._layout.pp, expert_devices=self._layout.ep)
         if plain:
             if len(self._seen) >= _MOST:
-                del self._seen[next(iter(self._seen))]
+                self._seen = {}  # a new one: another thread may be reading the old
             self._seen[step] = one
         return one
 

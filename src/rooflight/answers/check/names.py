@@ -19,6 +19,8 @@ Found = TypeVar("Found")
 _LONGEST_NAME = 200
 # A file may name any number of things: memory stays flat.
 _MOST_KEPT = 20_000
+# Scenarios keep what was evaluated of their plans, so fewer of them.
+_MOST_SCENARIOS = 2_000
 
 
 class Names:
@@ -79,16 +81,22 @@ class Names:
     def scenario(self, model: Model, card: Accelerator, deployment: Deployment) -> Scenario:
         """The model on the card in that deployment, under the default workload. Raises BadInput, MissingFact."""
         key = (model.origin or model.id, card.origin or card.id, deployment)
-        return _remembered(self._scenarios, key, lambda: scenario(model, card, None, Workload(), deployment))
+
+        def made() -> Scenario:
+            return scenario(model, card, None, Workload(), deployment)
+
+        return _remembered(self._scenarios, key, made, most=_MOST_SCENARIOS)
 
 
 Key = TypeVar("Key")
 
 
-def _remembered(known: dict[Key, Found | RooflightError], key: Key, make: Callable[[], Found]) -> Found:
+def _remembered(
+    known: dict[Key, Found | RooflightError], key: Key, make: Callable[[], Found], most: int = _MOST_KEPT
+) -> Found:
     found = known.get(key)
     if found is None:
-        if len(known) >= _MOST_KEPT:
+        if len(known) >= most:
             known.clear()
         try:
             found = make()
