@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from rooflight.errors import BadInput
+from rooflight.errors import BadInput, Named
 from rooflight.scenario.definite import Scenario, scenario
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import Deployment
@@ -17,11 +17,11 @@ from rooflight.values.question import FIELDS, Fields, SeveralFields, asked
 from rooflight.values.workload import Workload
 
 if TYPE_CHECKING:
-    from rooflight.serve.sweep import Sweep
     from rooflight.values.analysis import Analysis
     from rooflight.values.comparison import Comparison
     from rooflight.values.measurement import Report
     from rooflight.values.moves import Moves
+    from rooflight.words.sweep import Sweep
 
 Asking = TypeVar("Asking", bound=Callable[..., Any])
 
@@ -102,11 +102,11 @@ def sweep(
     Raises BadInput for an axis or value that cannot be swept, and as analyze does.
     """
     from rooflight.serve.sweep import make_sweep
+    from rooflight.words.sweep import told
 
-    names = [on] if isinstance(on, str | Accelerator) else list(on)
     load, layout = asked(workload, deployment, fields)
-    devices = [_devices(name) for name in names]
-    return make_sweep(_model(model), devices, axes, phase=phase, workload=load, deployment=layout)
+    devices = _several(on)
+    return told(make_sweep(_model(model), devices, axes, phase=phase, workload=load, deployment=layout))
 
 
 def check(
@@ -155,8 +155,7 @@ def compare(
     axes, single = axes_of(fields)
     load, layout = asked(workload, deployment, single)
     check_mix(load, log is not None)
-    names = [on] if isinstance(on, str | Accelerator) else list(on)
-    devices = [_devices(name) for name in names]
+    devices = _several(on)
     found = compared(
         _model(model),
         devices,
@@ -231,12 +230,22 @@ def make_scenario(
 _model = model
 
 
+def _several(on: str | Accelerator | Sequence[str | Accelerator]) -> list[tuple[Accelerator, int | None]]:
+    """Each accelerator and its count. Raises BadInput for none at all."""
+    found = [_devices(on)] if isinstance(on, str | Accelerator) else [_devices(name) for name in on]
+    if not found:
+        raise BadInput("no accelerator was named", where=Named.of("on"), got=on, want="a name or several")
+    return found
+
+
 def _devices(on: str | Accelerator) -> tuple[Accelerator, int | None]:
     """The accelerator and its count; None where no count was said."""
     from rooflight.catalog.accelerators import load
 
     if isinstance(on, Accelerator):
         return on, None
+    if not isinstance(on, str):
+        raise BadInput("an accelerator goes by its name", where=Named.of("on"), got=on, want='one, such as "h100"')
     card, count = load(on)
     said = count > 1 or on.strip().lower().startswith("1x")
     return card, count if said else None

@@ -122,7 +122,7 @@ def _by_other_name(name: str, dashed: str) -> Accelerator:
 def _picked(alias: str, chosen: list[str]) -> Accelerator:
     """The first of the entries a short name may mean, with a note that says so."""
     accelerator = _shipped(chosen[0])
-    note = Note(key="accelerator", value=(accelerator.id, accelerator.name, tuple(chosen[1:])), why=alias)
+    note = Note(key="read_as", value=(accelerator.id, accelerator.name, tuple(chosen[1:])), why=alias)
     return msgspec.structs.replace(accelerator, assumptions=(note, *accelerator.assumptions))
 
 

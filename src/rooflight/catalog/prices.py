@@ -27,15 +27,17 @@ def prices_of(prices: Mapping[str, Any], asked: Iterable[Accelerator]) -> dict[s
         if value is None:
             raise BadInput(
                 f"{price!r} is no price",
-                where=Named("{prices}", prices=name),
+                where=Named("{prices}", prices={name: price}),
                 got=price,
                 want="dollars an hour, such as 2.50",
             )
         if not _LEAST_USD <= value <= _MOST_USD:
             raise BadInput(
-                f"{price!r} is no price: no accelerator has such a price", where=f"--price {name}", got=price,
+                f"{price!r} is no price: no accelerator has such a price",
+                where=Named("{prices}", prices={name: price}),
+                got=price,
                 want=f"{_LEAST_USD:g} to {_MOST_USD:g} dollars an hour",
-            )  # fmt: skip
+            )
         if found.setdefault(card_id, value) != value:
             raise BadInput(
                 f"{card_id} has two prices", where=Named.of("prices"), got=f"{found[card_id]} and {value}", want="one"

@@ -136,9 +136,9 @@ def _drawn(output: Output, answer: Answer) -> bytes:
     """The picture in its form. Raises BadInput where the answer has none, MissingExtra."""
     if answer.chart is None:
         raise BadInput(
-            "this command has no chart", where="--output", got=output.file,
+            "this answer has no chart", where="--output", got=output.file,
             want=f"a file ending in {', '.join(_ENDINGS)}",
-            try_this="analyze, sweep, compare, moves and check draw charts",
+            try_this="analyze, sweep, compare, moves and check draw charts; compare where something fits",
         )  # fmt: skip
     if output.format == "html" and answer.page is not None:
         return answer.page().encode()

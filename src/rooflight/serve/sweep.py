@@ -40,7 +40,7 @@ MOST_LAYOUTS = 2_000
 _IDLE_IN = {"prefill": ("batch", "context", "osl"), "decode": ("prefill_batch",)}
 
 
-class Sweep(Shown):
+class SweepPoints(Shown):
     """The points of a sweep, computed block by block while iterating; memory does not grow with their number."""
 
     def __init__(
@@ -64,13 +64,13 @@ class Sweep(Shown):
         return count
 
     @property
-    def assumptions(self) -> tuple[Note, ...]:
+    def assumed(self) -> tuple[Note, ...]:
         """Of all scenarios, each once; what an axis varies is not assumed."""
         said = dict.fromkeys(note for sc in self.scenarios for note in sc.assumptions)
         return tuple(note for note in said if note.key not in self.axes)
 
     @property
-    def warnings(self) -> tuple[Note, ...]:
+    def warned(self) -> tuple[Note, ...]:
         """Of all scenarios, each once; and of axes that change nothing in this phase."""
         idle = [Note(key="idle_axis", value=axis, why=self.phase) for axis in self.axes if axis in _IDLE_IN[self.phase]]
         return tuple(dict.fromkeys([*idle, *(note for sc in self.scenarios for note in sc.warnings)]))
@@ -108,7 +108,7 @@ def make_sweep(
     phase: str | None,
     workload: Workload,
     deployment: Deployment,
-) -> Sweep:
+) -> SweepPoints:
     """The sweep over `axes`; a deployment that cannot be laid out is an error. Raises BadInput, UnknownName."""
     _check_axes(axes, devices)
     grid = {name: _points(name, axes[name]) for name in GRID_AXES if name in axes}
@@ -128,15 +128,13 @@ def make_sweep(
             "a sweep's phase is decode or prefill", where=Named.of("phase"), got=chosen, want="decode or prefill"
         )
     several = ("accelerator",) if len(devices) > 1 else ()
-    return Sweep(scenarios, grid, chosen, (*several, *axes))
+    return SweepPoints(scenarios, grid, chosen, (*several, *axes))
 
 
 def _check_axes(axes: Mapping[str, Sequence[Any]], devices: Sequence[object]) -> None:
     """Axes that are known, not empty, and not too many points; before any of them is built. Raises BadInput."""
     if not isinstance(axes, Mapping):
         raise BadInput("axes map names to values", where="axes", got=axes, want='such as {"batch": [1, 2, 4]}')
-    if not devices:
-        raise BadInput("a sweep needs an accelerator", where=Named.of("on"), got="nothing", want="a name or several")
     points, layouts = 1, len(devices)
     for name, values in axes.items():
         if name not in (*GRID_AXES, *PLAN_AXES):

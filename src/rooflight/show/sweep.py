@@ -33,10 +33,9 @@ from rooflight.show.data import Rows, encode
 from rooflight.values.analysis import Bytes
 from rooflight.values.steptime import BOUNDS
 from rooflight.values.sweep import Landmarks, SweepBlock
-from rooflight.words.notes import worded
 
 if TYPE_CHECKING:
-    from rooflight.serve.sweep import Sweep
+    from rooflight.words.sweep import Sweep
 
 SCHEMA = "rooflight.sweep/1"
 # Rows of the text form; more are thinned evenly.
@@ -117,8 +116,8 @@ def summary(sweep: Sweep, model: str) -> Summary:
         phase=sweep.phase,
         axes=sweep.axes,
         points=sweep.points,
-        assumptions=worded(sweep.assumptions),
-        warnings=worded(sweep.warnings),
+        assumptions=sweep.assumptions,
+        warnings=sweep.warnings,
         landmarks=landmarks,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-from rooflight.errors import UnknownName
+from rooflight.errors import BadInput, Named, UnknownName
 from rooflight.numeric import Number
 from rooflight.values.deployment import DEPLOYMENT, Deployment
 from rooflight.values.field import Axis, Field
@@ -39,6 +39,14 @@ def asked(
 ) -> tuple[Workload, Deployment]:
     """Fields given by name, on top of a Workload and a Deployment given whole. Raises BadInput, UnknownName."""
     load, layout = split(given)
+    wholes: tuple[tuple[str, object, type], ...] = (
+        ("workload", workload, Workload), ("deployment", deployment, Deployment),
+    )  # fmt: skip
+    for name, whole, kind in wholes:
+        if whole is not None and not isinstance(whole, kind):
+            raise BadInput(
+                f"this is no {kind.__name__}", where=Named.of(name), got=whole, want=f"a rooflight.{kind.__name__}"
+            )
     return (
         Workload(**{**(_values(workload) if workload else {}), **load}),
         Deployment(**{**(_values(deployment) if deployment else {}), **layout}),

@@ -83,7 +83,7 @@ def _kernel_fits(note: Note) -> str:
     )
 
 
-def _accelerator(note: Note) -> str:
+def _read_as(note: Note) -> str:
     chosen, name, others = note.value
     more = f"; others: {', '.join(others)}" if others else ""
     return f"{note.why} read as {chosen} ({name}){more}"
@@ -142,7 +142,7 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     # value: what a reader found in a model's files, in its words
     "file": lambda note: str(note.value),
     # value: (id, name, ids it may also mean); why: as it was named
-    "accelerator": _accelerator,
+    "read_as": _read_as,
     # value: devices of the package; why: the accelerator's id, here and below
     "package": lambda note: (
         f"{note.why} is one of the {note.value} devices of its package: printed figures are divided"

@@ -12,6 +12,7 @@ from rooflight.answers.check.names import Names
 from rooflight.answers.check.outcome import Finding, Judged, Limit, NoCeiling
 from rooflight.answers.check.report import judged_claims, judged_rows
 from rooflight.answers.check.tally import Counts
+from rooflight.errors import BadInput, Named
 from rooflight.ingest.rows import RowLike, given_rows, open_table, table_rows
 from rooflight.scenario.definite import Scenario
 from rooflight.units import round_significant, scaled
@@ -33,6 +34,8 @@ def checked(source: str | Path | Iterable[RowLike] | RowLike, *, configs: Iterab
         with open_table(source) as table:
             return _reported(judged_rows(table_rows(table), names), table.notes)
     rows = (source,) if isinstance(source, Mapping | Measurement) else source
+    if not isinstance(rows, Iterable):
+        raise BadInput("there are no rows to check", where=Named.of("source"), got=source, want="a file or mappings")
     return _reported(judged_rows(given_rows(rows), names), ())
 
 

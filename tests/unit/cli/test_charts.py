@@ -29,7 +29,7 @@ def test_what_does_not_fit_is_drawn_too(ask, tmp_path):
 def test_a_command_without_a_chart_says_so(ask, tmp_path):
     result = ask("models", "-o", str(tmp_path / "x.svg"))
     assert result.exit_code == 2
-    assert "this command has no chart" in result.output
+    assert "this answer has no chart" in result.output
     assert not list(tmp_path.iterdir())
 
 

@@ -12,7 +12,6 @@ from rooflight.serve.sweep import BLOCK_POINTS
 from rooflight.values.accelerator import Link
 from rooflight.values.model import Reach
 from rooflight.values.steptime import BOUNDS
-from rooflight.words.notes import worded
 from unit.models import card, deepseek_v3, llama_3_8b, llama_3_70b, tiny_dense, tiny_hybrid, tiny_mla, tiny_moe
 
 LINKED = card(link=Link(name="link", bytes_per_s=10.0), last_level_cache_bytes=300.0)
@@ -178,14 +177,22 @@ def test_which_phase_is_meant(axes, phase):
 def test_what_is_swept_is_not_assumed():
     swept = rooflight.sweep(tiny_dense(), LINKED, {"batch": [1], "weights": ["bf16"]})
 
-    assert not [line for line in worded(swept.assumptions) if line.startswith(("batch ", "weights "))]
-    assert [line for line in worded(swept.assumptions) if line.startswith("isl 1024")]
+    assert not [line for line in swept.assumptions if line.startswith(("batch ", "weights "))]
+    assert [line for line in swept.assumptions if line.startswith("isl 1024")]
+
+
+def test_a_card_read_by_a_short_name_is_said_of_each():
+    swept = rooflight.sweep(tiny_dense(), ["h100", "mi300"], {"batch": [1]})
+
+    assert [line.split(" (")[0] for line in swept.assumptions if " read as " in line] == [
+        "h100 read as h100-sxm", "mi300 read as mi300x",
+    ]  # fmt: skip
 
 
 def test_a_swept_cache_format_is_not_assumed():
     swept = rooflight.sweep(tiny_dense(), LINKED, {"kv_cache": ["auto", "fp8"]})
 
-    assert not [line for line in worded(swept.assumptions) if line.startswith("KV cache")]
+    assert not [line for line in swept.assumptions if line.startswith("KV cache")]
 
 
 @pytest.mark.parametrize(

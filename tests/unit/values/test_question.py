@@ -124,3 +124,21 @@ def test_a_value_is_kept_in_its_own_type(name, value, kept):
 def test_a_field_is_an_option_of_its_name():
     assert Field(words="x", name="kv_cache").option == "--kv-cache"
     assert Field(words="x", name="graphs", spelled="--eager").option == "--eager"
+
+
+@pytest.mark.parametrize(
+    ("asking", "named"),
+    [
+        (lambda: rooflight.analyze("llama-3.1-8b", ["h100"]), "on"),
+        (lambda: rooflight.analyze("llama-3.1-8b", "h100", workload=5), "workload"),
+        (lambda: rooflight.compare("llama-3.1-8b", []), "on"),
+        (lambda: rooflight.compare("llama-3.1-8b", ["h100"], prices={"h100": -1}), 'prices={"h100": -1}'),
+        (lambda: rooflight.sweep("llama-3.1-8b", [], {"batch": [1]}), "on"),
+        (lambda: rooflight.check(5), "source"),
+    ],
+)
+def test_what_is_of_no_such_kind_is_refused_by_its_name(asking, named):
+    with pytest.raises(BadInput) as caught:
+        asking()
+
+    assert caught.value.where == named

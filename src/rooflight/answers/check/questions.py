@@ -44,7 +44,7 @@ def question(row: Measurement, names: Names) -> Question:
     card, count = names.accelerator(row)
     options = candidates(row, model, card, count, names)
     notes = [Note(key="config_like", value=stand_in)] if stand_in else []
-    notes += [note for note in card.assumptions if note.key == "accelerator"]
+    notes += [note for note in card.assumptions if note.key == "read_as"]
     notes += options.notes
     if row.engine and not calibrated(row.engine):
         notes.append(Note(key="uncalibrated_engine", value=row.engine[:40]))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from rooflight.serve.sweep import Sweep
+from rooflight.serve.sweep import SweepPoints
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.export import altair
 from rooflight.show.charts.layers import ROUND, finished, hue, log_x, log_y, words
@@ -29,7 +29,11 @@ _GREY = "Grey: does not fit in memory."
 
 
 def rows(
-    sweep: Sweep, *, measures: Sequence[str] = ("tokens_per_s",), ignore_capacity: bool = False, look: Look = STANDARD
+    sweep: SweepPoints,
+    *,
+    measures: Sequence[str] = ("tokens_per_s",),
+    ignore_capacity: bool = False,
+    look: Look = STANDARD,
 ) -> Datasets:
     """The sweep's own rates for each measure (datasets end in its name), and the zones of a single line. `here` is for
     a page to mark a place along the axis."""
@@ -159,7 +163,7 @@ def _box(plane: Plane, row: dict[str, Any], look: Look) -> Box:
 
 
 def batch(
-    sweep: Sweep,
+    sweep: SweepPoints,
     *,
     model: str = "",
     measures: Sequence[str] | None = None,
@@ -240,7 +244,7 @@ def _left_out(told: Lines) -> Sequence[str]:
     return (f"{told.left_out:,} more lines are left out.",) if told.left_out else ()
 
 
-def _source(sweep: Sweep) -> str:
+def _source(sweep: SweepPoints) -> str:
     from rooflight import __version__
 
     cards = dict.fromkeys(f"{sc.accelerator.id} (confidence {sc.accelerator.confidence})" for sc in sweep.scenarios)

@@ -12,7 +12,7 @@ import numpy as np
 
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve.landmarks import landmarks
-from rooflight.serve.sweep import Sweep
+from rooflight.serve.sweep import SweepPoints
 from rooflight.show.charts import batch, memory, roof_rows, waterfall
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.page import page
@@ -67,12 +67,12 @@ def _at(sc: Scenario, size: int, context: int) -> Scenario:
     return msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, **changes))
 
 
-def _line(sc: Scenario, batches: list[int], context: int) -> Sweep:
+def _line(sc: Scenario, batches: list[int], context: int) -> SweepPoints:
     """The sweep over the batches at a context."""
-    return Sweep((_at(sc, batches[0], context),), {"batch": np.asarray(batches)}, "decode", ("batch",))
+    return SweepPoints((_at(sc, batches[0], context),), {"batch": np.asarray(batches)}, "decode", ("batch",))
 
 
-def _charts(start: Analysis, mark: Landmarks, fitting: list[Analysis], line: Sweep) -> dict[str, dict[str, Any]]:
+def _charts(start: Analysis, mark: Landmarks, fitting: list[Analysis], line: SweepPoints) -> dict[str, dict[str, Any]]:
     """Each chart in both modes, by the element that holds it."""
     longest = max(fitting, key=lambda one: len(one.phases["decode"].waterfall) if one.phases else 0)
 

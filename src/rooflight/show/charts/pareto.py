@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rooflight.serve.sweep import Sweep
+from rooflight.serve.sweep import SweepPoints
 from rooflight.show import numbers
 from rooflight.show.charts.batch import _left_out, _source
 from rooflight.show.charts.chart import Chart
@@ -21,7 +21,7 @@ _READ = (
 _NAMED = 5
 
 
-def rows(sweep: Sweep, *, ignore_capacity: bool = False, look: Look = STANDARD) -> Datasets:
+def rows(sweep: SweepPoints, *, ignore_capacity: bool = False, look: Look = STANDARD) -> Datasets:
     """Expected tokens a second of a user and of a device, a point a batch."""
     told = lines(sweep, ignore_capacity=ignore_capacity)
     points: Rows = []
@@ -66,7 +66,7 @@ def _labels(plane: Plane, told: Lines, points: Rows, look: Look) -> Rows:
     return found
 
 
-def pareto(sweep: Sweep, *, model: str = "", ignore_capacity: bool = False, look: Look = STANDARD) -> Chart:
+def pareto(sweep: SweepPoints, *, model: str = "", ignore_capacity: bool = False, look: Look = STANDARD) -> Chart:
     """Tokens a second of a device against those of a user, over the sweep."""
     alt = altair()
     data = rows(sweep, ignore_capacity=ignore_capacity, look=look)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rooflight.serve.sweep import GRID_AXES, Sweep
+from rooflight.serve.sweep import GRID_AXES, SweepPoints
 from rooflight.show.sweep import Row, rows
 from rooflight.values.sweep import Landmarks
 
@@ -39,12 +39,12 @@ class Lines(msgspec.Struct, frozen=True):
         return value
 
 
-def lines(sweep: Sweep, *, ignore_capacity: bool = False) -> Lines:
+def lines(sweep: SweepPoints, *, ignore_capacity: bool = False) -> Lines:
     """At most four lines of at most 96 points; only what is drawn is computed."""
     swept = [name for name in GRID_AXES if name in sweep.grid]
     axis = max(swept, key=lambda name: len(sweep.grid[name]), default="batch")
     grid = {name: _thinned(values, MOST_POINTS if name == axis else MOST_LINES) for name, values in sweep.grid.items()}
-    drawn = Sweep(sweep.scenarios[:MOST_LINES], grid, sweep.phase, sweep.axes)
+    drawn = SweepPoints(sweep.scenarios[:MOST_LINES], grid, sweep.phase, sweep.axes)
     others = [name for name in sweep.axes if name != axis]
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows(drawn, ignore_capacity=ignore_capacity):
