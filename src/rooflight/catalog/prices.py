@@ -64,5 +64,5 @@ def _dollars(price: Any) -> float | None:
     """The number, None where it is none."""
     try:
         return None if isinstance(price, bool) else float(price)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None

@@ -205,6 +205,8 @@ def opened(path: str | Path, want: str = _WANT) -> io.BufferedReader:
     """The file's bytes ("-": standard input). Raises BadInput where it cannot be opened."""
     where = str(path)
     if where == "-":
+        if sys.stdin is None:
+            raise BadInput("standard input is closed", where=where, got="nothing", want=want)
         return io.BufferedReader(io.FileIO(sys.stdin.fileno(), closefd=False))
     try:
         if Path(path).is_dir():

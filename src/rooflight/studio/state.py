@@ -48,7 +48,8 @@ def _written(value: Any) -> str:
         return str(int(value))
     if isinstance(value, list):
         return ",".join(value)
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    short = f"{value:.6g}" if isinstance(value, float) else str(value)
+    return short if not isinstance(value, float) or float(short) == value else repr(value)
 
 
 def read_query(query: str) -> tuple[Question, list[str]]:

@@ -166,7 +166,7 @@ def _degree(field: Field, value: Any) -> int:
 def _share(field: Field, value: Any) -> float:
     try:
         share = math.nan if isinstance(value, bool | str) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         share = math.nan
     if not field.least < share <= field.most:
         raise BadInput(
@@ -188,8 +188,8 @@ def _name(field: Field, value: Any) -> str:
 
 
 def _choice(field: Field, value: Any) -> str:
-    if value in field.choices:
-        return str(value)
+    if isinstance(value, str) and value in field.choices:
+        return next(choice for choice in field.choices if choice == value)
     choices = " or ".join(field.choices)
     raise BadInput(f"{field.name} is {choices}", where=Named.of(field.name), got=value, want=choices)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
 from collections.abc import Sequence
 from typing import get_args, get_type_hints
@@ -134,6 +135,13 @@ def test_a_field_is_an_option_of_its_name():
         (lambda: rooflight.compare("llama-3.1-8b", []), "on"),
         (lambda: rooflight.compare("llama-3.1-8b", ["h100"], prices={"h100": -1}), 'prices={"h100": -1}'),
         (lambda: rooflight.sweep("llama-3.1-8b", [], {"batch": [1]}), "on"),
+        (lambda: Deployment(attention=np.array(["flash"])), "attention"),
+        (lambda: Deployment(attention=np.array([1, 2])), "attention"),
+        (lambda: Deployment(gpu_memory_utilization=1 << 2000), "gpu_memory_utilization"),
+        (
+            lambda: rooflight.compare("llama-3.1-8b", ["h100"], prices={"h100": 1 << 2000}),
+            f'prices={{"h100": {1 << 2000}}}',
+        ),
         (lambda: rooflight.check(5), "source"),
     ],
 )
@@ -142,3 +150,11 @@ def test_what_is_of_no_such_kind_is_refused_by_its_name(asking, named):
         asking()
 
     assert caught.value.where == named
+
+
+def test_a_choice_is_kept_as_the_table_spells_it():
+    class Kernel(str, enum.Enum):
+        NAIVE = "naive"
+
+    assert type(Deployment(attention=Kernel.NAIVE).attention) is str
+    assert Deployment(attention=Kernel.NAIVE) == Deployment(attention="naive")
