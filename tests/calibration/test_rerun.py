@@ -22,6 +22,7 @@ from rooflight.values.calibration import Calibration, Engine
 pytest.importorskip("scipy", reason="the fits need the extra `calibration`: pip install rooflight[calibration]")
 pytest.importorskip("pandas", reason="the fits need the extra `calibration`: pip install rooflight[calibration]")
 
+pytestmark = pytest.mark.slow  # fits
 HERE = Path(__file__).parent
 SAMPLE = HERE / "sample"
 SCRIPTS = HERE.parents[1] / "calibration"

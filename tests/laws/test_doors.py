@@ -25,6 +25,8 @@ from laws.doors.apart import REFUSING, TIMES_WITHOUT_ROOM, reason
 from laws.doors.names import equal
 from laws.doors.table import PARTIAL, found, listed, table
 
+# On one worker, so that the questions are put once.
+pytestmark = pytest.mark.xdist_group("doors")
 NUMBER = int(os.environ.get("ROOFLIGHT_DOORS", "100"))
 # Fewer questions than this in common prove little.
 LEAST = 4

@@ -73,6 +73,7 @@ def test_bad_words_are_refused(ask, words, said):
     assert said in " ".join(result.stderr.split())
 
 
+@pytest.mark.slow  # draws pictures
 def test_arrows_lead_to_the_best_settings(ask, tmp_path):
     file = tmp_path / "arrows.svg"
     result = ask("moves", "8b", "--on", "h100-sxm", "--batch", "8", "--chart", "roofline", "-o", str(file))

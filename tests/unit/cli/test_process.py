@@ -11,6 +11,7 @@ import pytest
 
 import rooflight
 
+pytestmark = pytest.mark.slow  # starts a process for every test
 ANALYZE = ("analyze", "8b", "--on", "h100-sxm")
 
 

@@ -142,6 +142,7 @@ def test_a_field_is_an_option_of_its_name():
             lambda: rooflight.compare("llama-3.1-8b", ["h100"], prices={"h100": 1 << 2000}),
             f'prices={{"h100": {1 << 2000}}}',
         ),
+        (lambda: rooflight.moves("llama-3.1-8b", "h100", prices={"h100": 10**400}), f'prices={{"h100": {10**400}}}'),
         (lambda: rooflight.check(5), "source"),
     ],
 )
@@ -153,7 +154,7 @@ def test_what_is_of_no_such_kind_is_refused_by_its_name(asking, named):
 
 
 def test_a_choice_is_kept_as_the_table_spells_it():
-    class Kernel(str, enum.Enum):
+    class Kernel(str, enum.Enum):  # noqa: UP042 - its str() is no value
         NAIVE = "naive"
 
     assert type(Deployment(attention=Kernel.NAIVE).attention) is str
