@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from spelling import spelled
 
 _HEAD = """\
 # {family}: what engines get out of it. Ours, fitted by calibration/fit_kernels.py; the fields are explained, with their
@@ -18,7 +19,7 @@ _LAST = ("data", "at_edge", "not_fitted")
 def text(content: dict[str, Any]) -> str:
     """The file of one family."""
     lines = [_HEAD.format(family=content["family"])]
-    lines += [f"{name} = {_value(content[name])}" for name in ("family", "date", "source", "fitted_on")]
+    lines += [f"{name} = {spelled(content[name])}" for name in ("family", "date", "source", "fitted_on")]
     for part in ("gemm", "decode", "prefill", "links"):
         for key, fit in content[part].items():
             lines += _table(f"{part}.{_key(key)}", msgspec.to_builtins(fit))
@@ -30,17 +31,7 @@ def _table(name: str, values: dict[str, Any]) -> list[str]:
     """A table; `error` and `data` stay on one line each."""
     order = sorted(values, key=lambda key: key in _LAST)
     known = ((key, values[key]) for key in order if values[key] not in (None, "", [], ()))
-    return ["", f"[{name}]", *(f"{key} = {_value(value)}" for key, value in known)]
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_value(item)}" for key, item in value.items() if item != "") + " }"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_value, value)) + "]"
-    if isinstance(value, float):
-        return repr(value)
-    return str(value) if isinstance(value, int) else '"' + str(value) + '"'
+    return ["", f"[{name}]", *(f"{key} = {spelled(value)}" for key, value in known)]
 
 
 def _key(key: str) -> str:
