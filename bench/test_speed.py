@@ -44,6 +44,24 @@ def test_sweep_points(benchmark):
     assert points == sweep.points
 
 
+@pytest.mark.parametrize("model", ["meta-llama/Meta-Llama-3.1-70B", "deepseek-ai/DeepSeek-V3"])
+@pytest.mark.parametrize("schedule", ["served", "batch", "apart"])
+def test_sweep_of_runs(benchmark, model, schedule):
+    """100,000 runs of one deployment, 400 batches by 250 prompts: every quantity at its three times."""
+    axes = {"batch": np.arange(1, 401), "isl": np.arange(1, 251) * 32}
+    sweep = rooflight.sweep(model, "8xh200-sxm", axes, osl=64, schedule=schedule)
+    runs = benchmark.pedantic(lambda: sum(block.points for block in sweep.runs()), rounds=5)
+    benchmark.extra_info["runs_per_s"] = runs / benchmark.stats["median"]
+    assert runs == sweep.points == 100_000
+
+
+def test_goals_of_a_sweep(benchmark):
+    """The most requests in flight, and the hit rate, at 100 prompts' lengths."""
+    axes = {"isl": np.arange(1, 101) * 80}
+    sweep = rooflight.sweep("meta-llama/Meta-Llama-3.1-70B", "8xh200-sxm", axes, ttft_slo_ms=1000, tpot_slo_ms=50)
+    assert len(benchmark.pedantic(sweep.goals, rounds=3)) == 100
+
+
 def test_one_point_in_the_library(benchmark):
     model, card = rooflight.model("meta-llama/Meta-Llama-3.1-70B"), rooflight.accelerator("h100-sxm")
     answer = benchmark(lambda: rooflight.analyze(model, card, batch=32, tp=4))

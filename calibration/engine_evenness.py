@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from engine_judge import fifths, left_out
-from engine_rows import Row, rows, timed
+from engine_judge import left_out, parts_of
+from engine_rows import Row, again, timed
 from engine_shares import LEAST_ROWS, fit_alone, fit_tied, predicted
+from engine_steady import Fitted, engine_with
 
 from rooflight.roofline import expected
 
@@ -25,28 +26,29 @@ class Tried(NamedTuple):
     offline: np.ndarray
 
 
-def try_all(data: Path, served: str) -> list[Tried]:
-    """Everything fitted again under each evenness; `served` names the era of served rows."""
+def try_all(solved: Fitted, offline: Sequence[Row], data: Path) -> list[Tried]:
+    """Everything fitted again under each evenness; served runs keep the engines that they were solved under."""
     kept = expected.EVENNESS
     try:
-        return [_tried(data, served, evenness) for evenness in TRIED]
+        return [_tried(solved, offline, data, evenness) for evenness in TRIED]
     finally:
         expected.EVENNESS = kept
 
 
-def _tried(data: Path, served: str, evenness: float) -> Tried:
+def _tried(solved: Fitted, offline: Sequence[Row], data: Path, evenness: float) -> Tried:
     expected.EVENNESS = evenness
-    found = list(rows(data))
-    online = [row for row in found if row.era == served]
-    ratio = left_out(online, [row.model for row in online], fit_tied, predicted)
-    others = timed([row for row in found if row.era != served])
-    offline = []
+    online = [
+        again(row, data, engine_with(solved.shares, solved.waits, row)) if row.routed else row for row in solved.rows
+    ]
+    ratio = left_out(online, [row.shape for row in online], fit_tied, predicted)
+    others = [again(row, data) if row.routed else row for row in timed(offline)]
+    found = []
     for key in sorted({(row.engine, row.family) for row in others}):
         group = [row for row in others if (row.engine, row.family) == key]
-        if len(group) >= LEAST_ROWS:
-            mine = left_out(group, fifths(len(group)), fit_alone, predicted)
-            offline.append(mine[_routed(group)])
-    return Tried(evenness, ratio[_routed(online)], np.concatenate(offline))
+        if len(group) >= LEAST_ROWS and any(row.routed for row in group):
+            mine = left_out(group, parts_of(group)[0], fit_alone, predicted)
+            found.append(mine[_routed(group)])
+    return Tried(evenness, ratio[_routed(online)], np.concatenate([*found, np.zeros(0)]))
 
 
 def _routed(found: Sequence[Row]) -> np.ndarray:

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
+from engine_rows import Row
 
 # Fewer rows than that say nothing of the rows left out: no fit here has more unknowns.
 LEAST_OTHERS = 8
 
 
-def fifths(count: int) -> list[int]:
-    """Which fifth each of so many rows is in; the same ones every time."""
-    return [int(place) % 5 for place in np.argsort(np.random.default_rng(0).permutation(count))]
+def fifths(points: Sequence[Hashable]) -> list[int]:
+    """Which fifth each row is in, those of one operating point in the same; the same ones every time."""
+    several = sorted(set(points), key=repr)
+    drawn = np.random.default_rng(0).permutation(len(several))
+    which = {point: int(place) % 5 for point, place in zip(several, drawn, strict=True)}
+    return [which[point] for point in points]
+
+
+def parts_of(found: Sequence[Row]) -> tuple[Sequence[Hashable], ...]:
+    """What is left out in turn: fifths of the operating points, model shapes, accelerators."""
+    return (
+        fifths([row.point for row in found]), [row.shape for row in found], [row.accelerator for row in found],
+    )  # fmt: skip
 
 
 def left_out(

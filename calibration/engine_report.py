@@ -31,6 +31,7 @@ class Judged(NamedTuple):
     """A group of rows, what the fits that did not see them say, and its TOML entry.
 
     blind   1 or 0: inside an interval that, like the fit, never saw the row's model; nan where too little is left
+    whole   of served runs: what a request from end to end takes; nan where its first token is not known
     """
 
     key: Key
@@ -38,6 +39,7 @@ class Judged(NamedTuple):
     out: HeldOut
     entry: dict[str, Any]
     blind: np.ndarray
+    whole: HeldOut | None = None
 
 
 HEAD = """# How accurate it is
@@ -45,19 +47,20 @@ HEAD = """# How accurate it is
 Written by `python calibration/fit_engines.py` on {date}. Ceilings are not fitted; this page is about expected times.
 
 An expected time is a sum of parts (kernels' bodies and floors, links, routed experts) from the kernel fits, each times
-an engine's share, and the host's time a step. Two eras are fitted apart: "2025", served runs of vLLM, SGLang and
-TensorRT-LLM (aiconfigurator-core 0.12.0), whose engines are fitted together, since each was seen with few models; and
-"2024", offline runs of Argonne's LLM-Inference-Bench and others, one fit for each engine and device family. Errors
-below are |expected / measured - 1| on rows the fit did not see: fifths of the operating points left out in turn, whole
-models left out in turn (of all engines), and whole accelerators.
+an engine's share, and the host's time a step. Two eras are fitted apart, by the version of the engine: "2025", served
+runs of vLLM, SGLang and TensorRT-LLM (aiconfigurator-core 0.12.0), whose engines are fitted together, since each was
+seen with few models; and "2024", offline runs of Argonne's LLM-Inference-Bench and others, one fit for each engine and
+device family. A served run's step is the mean of its steady state, quiet steps and those with prompt tokens beside,
+solved under the very shares that are fitted. Errors below are |expected / measured - 1| on rows the fit did not see:
+fifths of the operating points left out in turn (a point that was published twice with all its rows), whole models (of
+all engines; checkpoints of one shape are one model), and whole accelerators.
 
 Half of the rows that set an interval are new operating points of known models, half are models left out. "Coverage" is
 the share of rows inside it: of new operating points, of models left out, of accelerators left out. 80 % is aimed at.
 On a card that no fit of the engine saw, intervals are wider by a factor set from the accelerators left out, by era.
 
-Sources contradict each other here and there. SGLang's two campaigns disagree on how much of a request's life others
-are prefilled beside it (0.75 stands between them), and on who waits for a first token: half of all requests at once in
-one, a twentieth in the other (ten requests a slot, as most benchmarks send). Qwen3-235B-A22B at FP8 takes vLLM on H200
+Sources contradict each other here and there. SGLang's campaigns disagree fivefold on how many prompts queue before a
+first token: its interval there is wide. Qwen3-235B-A22B at FP8 takes vLLM on H200
 51 to 59 ms a step on two cards and 34 to 46 on four, whether 4 sequences run or 48, as if all experts were read each
 time; TensorRT-LLM on H100, and vLLM with MiniMax-M2.5, are faster the fewer are touched. gpt-oss-120b takes
 TensorRT-LLM the same time at 160 sequences as at 384. No one set of coefficients fits both kinds; these two make up
@@ -97,10 +100,16 @@ TABLES = (
 
 
 def write_report(
-    path: Path, judged: Sequence[Judged], first: Sequence[FirstJudged], tried: Sequence[Tried], date: str
+    path: Path,
+    judged: Sequence[Judged],
+    first: Sequence[FirstJudged],
+    tried: Sequence[Tried],
+    against: Sequence[str],
+    date: str,
 ) -> None:
     """Write the page: by engine and family, then by source, accelerator, model ..., then the worst rows."""
     lines = [HEAD.format(date=date), *map(_line, judged), *_overall(judged), *_evenness(tried), *_first(first)]
+    lines += [*_whole(judged), *against]
     families = [group for group in judged if group.key[1]]
     for title, key in TABLES:
         lines += _table(title, families, key)
@@ -198,7 +207,11 @@ def _evenness(tried: Sequence[Tried]) -> list[str]:
         "| evenness | served, median | mean | offline, median | mean |\n|---|---|---|---|---|\n"
     ]
     for one in tried:
-        errors = [f"{f(np.abs(ratio - 1)):.1%}" for ratio in (one.served, one.offline) for f in (np.median, np.mean)]
+        errors = [
+            f"{f(np.abs(ratio - 1)):.1%}" if len(ratio) else "-"
+            for ratio in (one.served, one.offline)
+            for f in (np.median, np.mean)
+        ]
         name = "all alike" if one.evenness == ALL_ALIKE else f"{one.evenness:g}"
         lines.append(f"| {' | '.join((name, *errors))} |\n")
     return lines
@@ -208,8 +221,8 @@ def _first(judged: Sequence[FirstJudged]) -> list[str]:
     """Time to first token of runs whose requests all fit at once."""
     lines = [
         "\n## Time to first token\n\n"
-        "Of served runs whose requests all run at once. Generic is taken where no engine is named: the mean of\n"
-        "benchmarks that send their requests differently.\n\n"
+        "Of served runs whose requests all run at once: server_s and queue fitted, everything else from the steady\n"
+        "state. Generic is taken where no engine is named: the mean of benchmarks that send requests differently.\n\n"
         "| engine | experts | rows | median | mean | model left out, median | mean | coverage | models |\n"
         "|---|---|---|---|---|---|---|---|---|\n"
     ]
@@ -224,6 +237,30 @@ def _first(judged: Sequence[FirstJudged]) -> list[str]:
             inside = [f"{((1 / ratio >= low) & (1 / ratio <= high)).mean():.0%}" for ratio in ratios]
             cells = (group.engine, "routed" if routed else "dense", mine.sum(), *errors, *inside)
             lines.append(f"| {' | '.join(map(str, cells))} |\n")
+    return lines
+
+
+def _whole(judged: Sequence[Judged]) -> list[str]:
+    """Requests from end to end of served runs: first token and all steps together."""
+    lines = [
+        "\n## Whole requests\n\n"
+        "First token and all steps of served runs, each predicted without the rows left out; the interval is that of\n"
+        "request times and of rates (run_low, run_high).\n\n"
+        "| engine | experts | rows | median | mean | model left out, median | mean | coverage | models |\n"
+        "|---|---|---|---|---|---|---|---|---|\n"
+    ]
+    for group in judged:
+        if group.whole is None or group.key[1]:
+            continue
+        for routed in (False, True):
+            mine = np.array([row.routed is routed for row in group.rows]) & np.isfinite(group.whole.fifths)
+            low, high = (group.entry[("moe_" if routed else "") + name] for name in ("run_low", "run_high"))
+            ratios = [ratio[mine & np.isfinite(ratio)] for ratio in group.whole[:2]]
+            if mine.any() and all(map(len, ratios)):
+                errors = [f"{f(np.abs(ratio - 1)):.1%}" for ratio in ratios for f in (np.median, np.mean)]
+                inside = [f"{((1 / ratio >= low) & (1 / ratio <= high)).mean():.0%}" for ratio in ratios]
+                cells = (group.key[0], "routed" if routed else "dense", mine.sum(), *errors, *inside)
+                lines.append(f"| {' | '.join(map(str, cells))} |\n")
     return lines
 
 

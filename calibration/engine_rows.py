@@ -1,23 +1,28 @@
-"""Rows of served.csv and measured.csv as the parts an engine's time is made of."""
+"""Rows of served.csv, served2.csv and measured.csv as the parts an engine's time is made of."""
 
 from __future__ import annotations
 
 import csv
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
-from rooflight.answers.check.candidates import checkpoint_cache
 from rooflight.catalog.accelerators import load
+from rooflight.catalog.calibration import calibrated, engine_named
 from rooflight.catalog.config import read_model
-from rooflight.errors import RooflightError
+from rooflight.catalog.engines import era_of, limits
+from rooflight.errors import RooflightError, UnknownName
 from rooflight.numeric import Number
-from rooflight.scenario.definite import Scenario, scenario
-from rooflight.serve.memory import holds_weights, max_batch, room
-from rooflight.serve.served import LUMP_TOKENS
+from rooflight.scenario.definite import Scenario, checkpoint_cache, context_tokens, scenario
+from rooflight.serve.memory import holds_weights
+from rooflight.serve.replica import NO_STEPS, Replica, replica
+from rooflight.serve.run import wave_steps
+from rooflight.serve.steady import Steady, steady
+from rooflight.values.calibration import Engine
 from rooflight.values.deployment import Deployment
 from rooflight.values.model import Model
 from rooflight.values.steptime import Parts
@@ -48,12 +53,36 @@ OWN_KERNELS = ("llama.cpp", "exllama")
 TERMS = ("body", "floors", "link", "experts", "steps", "sequence_steps", "expert_layers", "unit_bytes")
 
 
+# Files of served runs, two rows each (ID-tpot, ID-ttft), and of everything else.
+SERVED = ("served.csv", "served2.csv")
+OFFLINE = ("measured.csv",)
+# Offline runs that the two pieces of Row.terms are of: the prompts' steps, and the decode steps after them.
+_WHOLE = "e2e_offline"
+
+
+class First(NamedTuple):
+    """The first token of a run in its steady state (serve.steady): what it was measured as, and is made of.
+
+    own       its own prefill and half of the step under way, seconds; turn: what a prompt ahead takes
+    inside    requests of the replica
+    """
+
+    seconds: float
+    own: float
+    turn: float
+    inside: float
+    line: str
+
+
 class Row(NamedTuple):
     """One measurement: its seconds, and the terms that an engine's shares and host times make them from.
 
-    terms       body, floors, link, experts in seconds; steps; sequences x steps; layers with experts x steps;
-                bytes a compute unit moves, of engines with kernels of their own
-    line        the row of the file, of which the hash is made
+    terms       two pieces, each: body, floors, link, experts in seconds; steps; sequences x steps; layers with
+                experts x steps; bytes a compute unit moves, of engines with kernels of their own
+    shape       of the model: DeepSeek-R1 and -V3 are one; point: all that was asked, whoever measured it
+    weights     as the row says; load: sequences of a replica
+    line        the row of the file, of which the hash is made; raw: the row, of a served run both
+    first       of a served run whose first token is known
     """
 
     id: str
@@ -61,30 +90,77 @@ class Row(NamedTuple):
     engine: str
     what: str
     model: str
+    shape: str
     accelerator: str
     family: str
     era: str
     batch: float
+    osl: float
     routed: bool
+    weights: str
+    point: tuple[str, ...]
     seconds: float
     terms: np.ndarray
     line: str
+    raw: tuple[dict[str, str], ...]
+    first: First | None = None
+
+    @property
+    def served(self) -> bool:
+        """Whether it is a served run, whose terms hang on what its steady state is."""
+        return self.what.startswith("e2e_server")
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a batch from end to end: first the prompts, then decode steps."""
+        return self.what.startswith(_WHOLE)
 
 
 def rows(data: Path) -> Iterator[Row]:
     """All rows whose scenario is definite: model, card, batch, lengths and layout known."""
-    for name in ("served.csv", "measured.csv"):
+    for raw in raw_runs(data, SERVED):
+        yield from _known((raw["tpot_ms"], raw.get("ttft_ms", {})), data)
+    for raw in raw_runs(data, OFFLINE):
+        yield from _known((raw[""],), data)
+
+
+def raw_runs(data: Path, names: Sequence[str]) -> list[dict[str, dict[str, str]]]:
+    """The lines of files: of served runs those of one run together by metric, else each alone as ""."""
+    runs: dict[str, dict[str, dict[str, str]]] = {}
+    for name in names:
+        if not (data / name).exists():
+            continue
         with (data / name).open(newline="", encoding="utf-8") as file:
             for raw in csv.DictReader(file):
-                engine = ENGINES.get(raw["engine"])
-                if engine is None or not raw["batch"] or raw["has_accelerator"] != "True":
-                    continue
-                try:
-                    row = row_of(raw, engine, data)
-                except (RooflightError, ValueError, KeyError, StopIteration):
-                    continue
-                if row is not None:
-                    yield row
+                key, metric = (raw["id"].rsplit("-", 1)[0], raw["metric"]) if name in SERVED else (raw["id"], "")
+                runs.setdefault(f"{name} {key}", {})[metric] = raw
+    return [run for run in runs.values() if "" in run or "tpot_ms" in run]
+
+
+def _known(raw: tuple[dict[str, str], ...], data: Path) -> Iterator[Row]:
+    """The row of a run, none where its scenario is not definite."""
+    if unclear(raw[0]) or raw[0].get("mode") == "disagg":
+        return
+    try:
+        row = row_of(raw, data)
+    except (RooflightError, ValueError, KeyError):
+        return
+    if row is not None:
+        yield row
+
+
+def unclear(raw: dict[str, str]) -> bool:
+    """Whether engine, batch, card or layout are not known, or somebody doubts the row."""
+    if raw["engine"] not in ENGINES or not raw["batch"] or raw["has_accelerator"] != "True":
+        return True
+    if raw.get("use", "").startswith("no"):
+        return True
+    if any(word in raw.get("note", "") for word in ("disagree", "concurrency not stated")):
+        return True
+    if raw["accelerator"] == "gb200" and not raw["weights"]:
+        return True  # half of what any format of this model allows: something else was measured
+    # equal to the rows of one replica: the batch is per replica
+    return "MiniMax" in raw["model"] and raw["dp"] not in ("", "1.0", "1")
 
 
 def line_of(raw: dict[str, str]) -> str:
@@ -99,12 +175,19 @@ def timed(found: Sequence[Row]) -> list[Row]:
 
 @functools.cache
 def _model(stem: str, data: Path) -> Model:
-    path = next(p for d in ("configs_reconstructed", "configs") if (p := data / d / f"{stem}.json").exists())
-    return read_model(path)
+    for folder in ("configs_reconstructed", "configs"):
+        if (path := data / folder / f"{stem}.json").exists():
+            return read_model(path)
+    raise KeyError(stem)
+
+
+def _shape(model: Model) -> str:
+    layers = sum(layer.count for layer in model.layers)
+    return f"{model.hidden} x {layers}, {model.vocab}, {model.layers[-1].experts is not None}"
 
 
 def scenario_of(raw: dict[str, str], data: Path) -> Scenario:
-    """The scenario of a row; raises RooflightError, ValueError or StopIteration where it is not definite."""
+    """The scenario of a row; raises RooflightError, ValueError or KeyError where it is not definite."""
     stem = raw["model"] if raw["has_config"] == "True" else raw["config_like"]
     model = _model(stem, data)
     gpus, pp = int(raw["gpus"] or 1), int(float(raw["pp"] or 1))
@@ -116,103 +199,148 @@ def scenario_of(raw: dict[str, str], data: Path) -> Scenario:
     kv_cache = raw["kv_cache"] or checkpoint_cache(raw["engine"], weights)
     deployment = Deployment(
         tp=tp, pp=pp, dp=dp, ep=int(float(raw["ep"] or 1)) or 1, weights=weights, kv_cache=kv_cache,
-        ignore_capacity=True,
+        ignore_capacity=raw["phase"] != "e2e_server",
     )  # fmt: skip
-    load_ = Workload(
-        batch=int(float(raw["batch"])), prefill_batch=int(float(raw["batch"])),
-        isl=max(1, int(float(raw["input_len"] or 1))), osl=max(1, int(float(raw["output_len"] or 1))),
+    engine = ENGINES[raw["engine"]]
+    said = {"engine": engine, "engine_version": raw.get("engine_version") or None} if calibrated(engine) else {}
+    deployment = msgspec.structs.replace(deployment, **said, **_workers(raw))
+    card = load(raw["accelerator"])[0]
+    sc = scenario(model, card, None, workload_of(raw), deployment)
+    own = limits(engine, card)
+    return msgspec.structs.replace(
+        sc, engine=_start(engine, card.family, era_of(engine, raw.get("engine_version"))),
+        budget_tokens=own.budget_tokens, most_sequences=own.sequences,
     )  # fmt: skip
-    return scenario(model, load(raw["accelerator"])[0], None, load_, deployment)
 
 
-def newcomers(engine: str) -> float:
-    """Share of a request's life in which others are prefilled beside it.
+def workload_of(raw: dict[str, str]) -> Workload:
+    """The row's lengths as its metric counts them: what is cached before a prompt is no part of what is prefilled."""
+    batch = int(float(raw["batch"]))
+    depth, isl, osl = (int(float(raw.get(name) or 0)) for name in ("depth", "input_len", "output_len"))
+    if raw["phase"] == "decode":
+        return Workload(batch=batch, prefill_batch=batch, isl=max(isl, depth, 1), osl=max(osl, 1))
+    prompts = 1 if (raw["phase"], raw["metric"]) == ("prefill", "ttft_ms") else batch
+    whole = max(isl + depth, 1)
+    return Workload(batch=batch, prefill_batch=prompts, isl=whole, cached_prefix=min(depth, whole - 1), osl=max(osl, 1))
 
-    1 in a steady state. SGLang's two campaigns contradict each other (1 fits one, half the other): between them.
+
+def _workers(raw: dict[str, str]) -> dict[str, int]:
+    """Pools of workers, where the row names them."""
+    if raw.get("mode") != "disagg":
+        return {}
+    names = ("prefill_workers", "prefill_tp", "prefill_ep", "prefill_dp", "decode_workers")
+    return {name: int(float(raw[name])) or 1 for name in names if raw[name]}
+
+
+def _start(engine: str, family: str, era: str) -> Engine:
+    """The catalog's fit, from which a new one sets out; of an engine without one the mean of all."""
+    try:
+        return engine_named(engine, family, era)
+    except UnknownName:
+        return engine_named(None)
+
+
+def row_of(raw: tuple[dict[str, str], ...], data: Path, engine: Engine | None = None) -> Row | None:
+    """Lines of a file as a row (of a served run TPOT, TTFT); None where it does not say what was measured.
+
+    engine      under which a served run's steady state is; None: the catalog's. Raises as scenario_of does.
     """
-    return 0.75 if engine == "sglang" else 1.0
+    line, *more = raw
+    sc = scenario_of(line, data)
+    if not holds_weights(sc):
+        return None  # it ran on more devices than stated
+    if engine is not None:
+        sc = msgspec.structs.replace(sc, engine=engine)
+    name, first = ENGINES[line["engine"]], None
+    if line["phase"] == "e2e_server":
+        got = _served(sc, line)
+        if got is not None and more and more[0]:
+            first = _first(sc, raw)
+    else:
+        got = _offline(sc, line)
+    if got is None:
+        return None
+    terms, seconds = got
+    terms[:, -1] *= name in OWN_KERNELS
+    layout = (str(sc.layout.tp), str(sc.layout.pp), str(sc.layout.ep), str(sc.layout.dp))
+    asked = (line["weights"], line["batch"], line["input_len"], line["output_len"], line["phase"], line["metric"])
+    return Row(
+        id=line["id"], source=line["id"].split("-")[0], engine=name, what=line["phase"] + " " + line["metric"],
+        model=sc.model.id, shape=_shape(sc.model), accelerator=sc.accelerator.id, family=sc.accelerator.family,
+        era=era_of(name, line.get("engine_version")), batch=float(line["batch"]), osl=sc.workload.osl,
+        routed=sc.expert_layers > 0, weights=line["weights"], seconds=seconds, terms=terms, line=line_of(line),
+        point=(_shape(sc.model), sc.accelerator.id, name, *layout, *asked), raw=raw, first=first,
+    )  # fmt: skip
+
+
+def again(row: Row, data: Path, engine: Engine | None = None) -> Row:
+    """The row with its terms anew: its steady state under another engine, its parts under other kernel formulas."""
+    found = row_of(row.raw, data, engine)
+    return row if found is None else found
 
 
 def vector(part: Parts, *, steps_: float, sequences: float, layers: int) -> np.ndarray:
     """The terms (TERMS) of `steps_` steps of these parts."""
     seconds = (part.body, part.floors, part.link, part.experts)
-    return np.array([*seconds, steps_, sequences * steps_, layers * steps_, part.unit_bytes], dtype=float)
+    each = (steps_, sequences * steps_, layers * steps_)
+    return np.array([*(steps_ * part_ for part_ in seconds), *each, steps_ * part.unit_bytes], dtype=float)
 
 
-def row_of(raw: dict[str, str], engine: str, data: Path) -> Row | None:
-    """A line of a file as a row; None where it does not say what was measured. Raises as scenario_of does."""
-    if any(word in raw.get("note", "") for word in ("disagree", "concurrency not stated")):
-        return None  # the layout or the batch is not known
-    if raw["accelerator"] == "gb200" and not raw["weights"]:
-        return None  # half of what any format of this model allows: something else was measured
-    if "MiniMax" in raw["model"] and raw["dp"] not in ("", "1.0", "1"):
-        return None  # equal to the rows of one replica: the batch is per replica
-    sc = scenario_of(raw, data)
-    if not holds_weights(sc):
-        return None  # it ran on more devices than stated
-    got = _terms(sc, raw, engine)
-    if got is None:
-        return None
-    terms, seconds = got
-    terms[-1] *= engine in OWN_KERNELS
-    routed = sc.expert_layers > 0
-    return Row(
-        id=raw["id"], source=raw["id"].split("-")[0], engine=engine, what=raw["phase"] + " " + raw["metric"],
-        model=sc.model.id, accelerator=sc.accelerator.id, family=sc.accelerator.family,
-        era="2025" if raw["phase"] == "e2e_server" else "2024", batch=float(raw["batch"]),
-        routed=routed, seconds=seconds, terms=terms, line=line_of(raw),
+def _step(one: Replica, decoding: Number | None, tokens: Number | None, steps_: float) -> np.ndarray:
+    """The terms of so many of the steps that serve.replica times."""
+    return vector(
+        one.parts(decoding, tokens), steps_=steps_, sequences=one.sequences(decoding, tokens),
+        layers=one.sc.expert_layers,
     )  # fmt: skip
 
 
-def _terms(sc: Scenario, raw: dict[str, str], engine: str) -> tuple[np.ndarray, float] | None:
+def _served(sc: Scenario, raw: dict[str, str]) -> tuple[np.ndarray, float] | None:
+    """The mean step of the steady state: quiet ones, and those with prompt tokens beside; and the seconds."""
+    one = replica(sc)
+    if raw["metric"] != "tpot_ms" or one.users > one.room or one.steps <= NO_STEPS:
+        return None
+    decoding, tokens, share = _steady(one).step
+    terms = np.array([_step(one, decoding, None, 1 - share), _step(one, decoding, tokens, share)])
+    return terms, float(raw["value"]) / 1e3
+
+
+def _steady(one: Replica) -> Steady:
+    engine = one.sc.engine
+    return steady(one, one.expected_s, server_s=engine.server_s, queue=engine.queue)
+
+
+def _first(sc: Scenario, raw: tuple[dict[str, str], ...]) -> First:
+    found = _steady(replica(sc))
+    own = found.own_s + (1 - 1 / found.inside) * found.step_s / 2
+    return First(
+        seconds=float(raw[1]["value"]) / 1e3, own=own, turn=found.turn_s, inside=found.inside,
+        line=line_of(raw[0]) + "," + line_of(raw[1]),
+    )  # fmt: skip
+
+
+def _offline(sc: Scenario, raw: dict[str, str]) -> tuple[np.ndarray, float] | None:
     """The terms of what was measured, and its seconds."""
     value, metric, phase = float(raw["value"]), raw["metric"], raw["phase"]
-    batch, isl, osl = sc.workload.batch, sc.workload.isl, sc.workload.osl
+    load_ = sc.workload
+    batch, osl = load_.batch, load_.osl
     share = share_out(batch, sc.layout)
-    layers = sc.expert_layers
-    one = functools.partial(vector, layers=layers, sequences=float(share.sequences))
-
-    def decode(context: float) -> np.ndarray:
-        return one(sc.steps.parts(steps.decode(sequences=share.sequences, context=context)), steps_=1)
-
-    if phase == "e2e_server" and metric == "tpot_ms":
-        if batch > max_batch(room(sc)) * sc.layout.dp:
-            return None
-        return served_terms(sc, one, newcomers=newcomers(engine)), value / 1e3
+    one = functools.partial(vector, layers=sc.expert_layers, steps_=1)
+    none = np.zeros(len(TERMS))
     if phase == "decode":
         seconds = {
             "tpot_ms": value / 1e3, "output_tok_s": batch / value, "output_tok_s_per_user": 1 / value,
             "output_tok_s_per_gpu": batch / value / sc.layout.devices,
         }[metric]  # fmt: skip
-        depth = isl if raw["id"].startswith(("spark", "strix", "xdai")) else isl + osl / 2
-        return decode(depth), seconds
+        step = sc.steps.parts(steps.decode(sequences=share.sequences, context=context_tokens(load_)))
+        return np.array([none, one(step, sequences=float(share.sequences))]), seconds
     if phase == "prefill" and metric in ("ttft_ms", "prefill_tok_s", "total_tok_s"):
-        seconds = value / 1e3 if metric == "ttft_ms" else batch * isl / value
-        prompts = share_out(1 if metric == "ttft_ms" else batch, sc.layout).sequences
-        return one(sc.steps.parts(prompt_step(sc, prompts)), steps_=1), seconds
-    if phase == "e2e_offline" and metric in ("e2e_latency_ms", "output_tok_s_per_user") and osl > 1:
+        prompts, new = share_out(load_.prefill_batch, sc.layout).sequences, load_.isl - load_.cached_prefix
+        seconds = value / 1e3 if metric == "ttft_ms" else batch * new / value
+        step = sc.steps.parts(steps.prefill(sequences=prompts, isl=load_.isl, cached_prefix=load_.cached_prefix))
+        return np.array([none, one(step, sequences=float(prompts))]), seconds
+    if phase == _WHOLE and metric in ("e2e_latency_ms", "output_tok_s_per_user") and osl > 1:
         seconds = value / 1e3 if metric == "e2e_latency_ms" else osl / value
-        pre = one(sc.steps.parts(prompt_step(sc, share.sequences)), steps_=1)
-        return pre + decode(isl + osl / 2) * (osl - 1), seconds
+        wave = replica(sc)
+        times, tokens = wave_steps(wave)
+        return np.array([_step(wave, None, tokens, times), _step(wave, wave.users, None, wave.steps)]), seconds
     return None
-
-
-def prompt_step(sc: Scenario, prompts: Number) -> steps.Step:
-    """The prefill of so many of the workload's prompts on one replica."""
-    load = sc.workload
-    return steps.prefill(sequences=prompts, isl=load.isl, cached_prefix=load.cached_prefix)
-
-
-def served_terms(sc: Scenario, one: Callable[..., np.ndarray], *, newcomers: float) -> np.ndarray:
-    """The mean step of serve.served.served, as terms."""
-    share = share_out(sc.workload.batch, sc.layout)
-    load_ = sc.workload
-    context = load_.isl + load_.osl / 2
-    rate = newcomers * share.sequences / load_.osl
-    busy = min(rate, 1.0)
-    lump = load_.isl * rate / busy
-    chunk = min(lump, LUMP_TOKENS)
-    alone = one(sc.steps.parts(steps.decode(sequences=share.sequences, context=context)), steps_=1)
-    mixed = steps.mixed(sequences=share.sequences, context=context, chunk_tokens=chunk, chunk_context=0)
-    beside = one(sc.steps.parts(mixed), steps_=1)
-    return np.asarray(alone + (beside - alone) * busy * lump / chunk)

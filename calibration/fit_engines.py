@@ -18,36 +18,51 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from engine_accuracy import accuracy
 from engine_evenness import try_all
 from engine_first import FIELDS as FIRST_FIELDS
-from engine_first import fit_first
+from engine_first import Waits, first_ratio, fit_first, fit_waits
 from engine_intervals import interval, unseen_card, widen
-from engine_judge import fifths, left_out
+from engine_judge import left_out, parts_of
 from engine_report import SOURCES, HeldOut, Judged, Key, bounds, write_report
-from engine_rows import TERMS, Row, newcomers, rows, timed
-from engine_shares import LEAST_ROWS, Shares, fit_alone, fit_tied, predicted, ranges, unseen
+from engine_rows import TERMS, Row, rows, timed
+from engine_shares import FIELDS, LEAST_ROWS, Shares, fit_alone, fit_tied, predicted, ranges, shares_of, unseen
+from engine_shares import with_prefill as with_prefill_share
+from engine_steady import ROUNDS, fit_served
 from engine_toml import write_toml
 from provenance import at_edge, data_of
 
+from rooflight.catalog.calibration import NEWEST
 from rooflight.values.calibration import Data
 
 ROOT = Path(__file__).resolve().parents[1]
-# What an entry calls the shares of TERMS.
-FIELDS = dict(zip(TERMS, (
-    "body_share", "floor_share", "link", "expert_share", "host_s", "host_per_sequence_s", "expert_layer_s",
-    "unit_byte_s",
-), strict=True))  # fmt: skip
 # A family whose fit is off by this much is not described by it: the engine's entry for all families stands in.
 USELESS = 0.35
-SERVED = "2025"
-GENERIC = ("generic", "", SERVED)
+GENERIC = ("generic", "", NEWEST)
 MODELS_TO_JUDGE_BY = 3
+# Names of an interval's ends, of dense models and of routed experts: of a step, and of a whole request.
+STEP = ("low", "high"), ("moe_low", "moe_high")
+WHOLE = ("run_low", "run_high"), ("moe_run_low", "moe_run_high")
 
 
 def held_out(found: Sequence[Row], fit: Callable[[Sequence[Row]], Shares]) -> HeldOut:
     """Each part of the rows predicted by a fit of the others."""
-    parts = (fifths(len(found)), [row.model for row in found], [row.accelerator for row in found])
-    return HeldOut(*(left_out(found, part, fit, predicted) for part in parts))
+    return HeldOut(*(left_out(found, part, fit, predicted) for part in parts_of(found)))
+
+
+def requests(found: Sequence[Row], tokens: HeldOut, fit: Callable[[Sequence[Row]], Waits]) -> HeldOut:
+    """Whole requests in place of their steps: the first token predicted without the same rows; nan where unknown."""
+    known = np.array([row.first is not None for row in found])
+    with_first = [row for row in found if row.first is not None]
+    first_s = np.array([row.first.seconds if row.first is not None else np.nan for row in found])
+    rest_s = np.array([row.seconds * (row.osl - 1) for row in found])
+    whole = []
+    for ratio, part in zip(tokens, parts_of(found), strict=True):
+        first = np.full(len(found), np.nan)
+        mine = [which for which, has in zip(part, known, strict=True) if has]
+        first[known] = left_out(with_first, mine, fit, first_ratio)
+        whole.append((first * first_s + ratio * rest_s) / (first_s + rest_s))
+    return HeldOut(*whole)
 
 
 def groups_of(found: Sequence[Row]) -> dict[Key, list[Row]]:
@@ -73,11 +88,12 @@ def prefill_of(shares: Shares, found: Sequence[Row]) -> dict[str, float]:
     }
 
 
-def intervals(found: Sequence[Row], out: HeldOut) -> dict[str, float]:
-    """low, high and moe_low, moe_high: half of new operating points of known models, half of models left out."""
-    names = ("low", "high"), ("moe_low", "moe_high")
+def intervals(
+    found: Sequence[Row], out: HeldOut, names: tuple[tuple[str, str], tuple[str, str]] = STEP
+) -> dict[str, float]:
+    """Low and high of dense and of routed: half of new operating points of known models, half of models left out."""
     kinds = [np.array([row.routed is routed for row in found]) for routed in (False, True)]
-    few = len({row.model for row in found}) < MODELS_TO_JUDGE_BY
+    few = len({row.shape for row in found}) < MODELS_TO_JUDGE_BY
     both = [np.concatenate([out.fifths[kind], out.models[kind][: 0 if few else None]]) for kind in kinds]
     both = [ratio[np.isfinite(ratio)] for ratio in both]
     enough = [kind.sum() >= LEAST_ROWS for kind in kinds]
@@ -109,7 +125,7 @@ def entry_of(key: Key, found: list[Row], shares: Shares, out: HeldOut, *, fitted
 
     fitted  the rows that the shares come from: the group's own, or those of all engines that were fitted together
     """
-    judged, mine = timed(found), shares.get(key[0], shares[""])
+    judged, mine = timed(found), shares_of(shares, *key[:2])
     named = dict(zip(FIELDS.values(), mine, strict=True))
     del named["link"]
     by = ("by fifths", "by model", "by accelerator")
@@ -121,39 +137,44 @@ def entry_of(key: Key, found: list[Row], shares: Shares, out: HeldOut, *, fitted
     return {
         "id": key[0], "family": key[1], "era": key[2],
         "fitted_on": f"{len(judged)} rows: {', '.join(sorted({row.accelerator for row in judged}))}",
-        **named, "cards": sorted({row.accelerator for row in judged}), "newcomers": newcomers(key[0]),
+        **named, "cards": sorted({row.accelerator for row in judged}),
         "reserved_output": 1.0 if key[0] == "tensorrt-llm" else 0.5,
         "withheld_of_free": float(key[0] == "tensorrt-llm"), **prefill_of(shares, found),
         "error": "median, held out: " + ", ".join(errors),
-        **provenance_of(found, mine, fitted=timed(fitted), tied=key[2] == SERVED),
+        **provenance_of(found, mine, fitted=timed(fitted), tied=key[2] == NEWEST),
     }  # fmt: skip
 
 
-def served_groups(found: list[Row]) -> list[Judged]:
+def served_groups(found: list[Row], shares: Shares) -> list[Judged]:
     """The serving engines, fitted together; first the mean of all."""
-    shares = fit_tied(found)
     out = held_out(found, fit_tied)
     everyone = held_out(found, lambda rows_: {"": fit_tied(rows_)[""]})
-    entry = entry_of(GENERIC, found, {"": shares[""]}, everyone, fitted=found) | intervals(found, everyone)
-    judged = [Judged(GENERIC, found, everyone, entry, np.full(len(found), np.nan))]
+    whole = requests(found, out, fit_waits)
+    of_all = requests(found, everyone, lambda rows_: {"": fit_waits(rows_)[""]})
+    entry = entry_of(GENERIC, found, {"": shares[""]}, everyone, fitted=found)
+    entry |= intervals(found, everyone) | intervals(found, of_all, WHOLE)
+    judged = [Judged(GENERIC, found, everyone, entry, np.full(len(found), np.nan), of_all)]
     unseen = blind(found, fit_tied, served_intervals)
-    bounds_ = served_intervals(found, out)
+    bounds_, wholes = served_intervals(found, out), served_intervals(found, whole, WHOLE)
     for key, rows_ in groups_of(found).items():
         mine = np.array([row.engine == key[0] and key[1] in ("", row.family) for row in found])
-        entry = entry_of(key, rows_, shares, out.of(mine), fitted=found) | bounds_[key[0]]
-        judged.append(Judged(key, rows_, out.of(mine), entry, unseen[mine]))
+        entry = entry_of(key, rows_, shares, out.of(mine), fitted=found) | bounds_[key[0]] | wholes[key[0]]
+        judged.append(Judged(key, rows_, out.of(mine), entry, unseen[mine], whole.of(mine)))
     return judged
 
 
-def served_intervals(found: Sequence[Row], out: HeldOut) -> dict[str, dict[str, float]]:
+def served_intervals(
+    found: Sequence[Row], out: HeldOut, names: tuple[tuple[str, str], tuple[str, str]] = STEP
+) -> dict[str, dict[str, float]]:
     """By engine: all engines' interval, wider for dense models where one strays more ("" where it has few rows)."""
-    pool = intervals(found, out)
+    pool = intervals(found, out, names)
+    low, high = names[0]
     bounds_ = {"": pool}
     for engine in {row.engine for row in found}:
         mine = np.array([row.engine == engine for row in found])
         if mine.sum() >= LEAST_ROWS:
-            own = intervals([row for row in found if row.engine == engine], out.of(mine))
-            bounds_[engine] = pool | {"low": min(pool["low"], own["low"]), "high": max(pool["high"], own["high"])}
+            own = intervals([row for row in found if row.engine == engine], out.of(mine), names)
+            bounds_[engine] = pool | {low: min(pool[low], own[low]), high: max(pool[high], own[high])}
     return bounds_
 
 
@@ -169,13 +190,13 @@ def blind(
 ) -> np.ndarray:
     """Whether each row is inside an interval made, like the fit, without its model; nan where too little is left."""
     inside = np.full(len(found), np.nan)
-    for model in {row.model for row in found}:
-        others = [row for row in found if row.model != model]
-        if len(others) < LEAST_ROWS or len({row.model for row in others}) < MODELS_TO_JUDGE_BY - 1:
+    for shape in {row.shape for row in found}:
+        others = [row for row in found if row.shape != shape]
+        if len(others) < LEAST_ROWS or len({row.shape for row in others}) < MODELS_TO_JUDGE_BY - 1:
             continue
         bounds_, shares = bounds_of(others, held_out(others, fit)), fit(others)
         for place, row in enumerate(found):
-            if row.model == model:
+            if row.shape == shape:
                 entry = bounds_.get(row.engine, bounds_[""])
                 low, high = ("moe_low", "moe_high") if row.routed else ("low", "high")
                 inside[place] = entry[low] <= 1 / predicted([row], shares)[0] <= entry[high]
@@ -196,34 +217,59 @@ def cards_left_out(judged: Sequence[Judged]) -> dict[str, float]:
 def offline_groups(found: list[Row], everyone: dict[str, Any]) -> list[Judged]:
     """Each engine and family by itself; those seen with few models have intervals nearer to everyone's."""
     judged = []
-    for key, rows_ in groups_of(found).items():
+    for key, group in groups_of(found).items():
+        rows_, shares = alone(group)
         mine = timed(rows_)
         out = held_out(mine, fit_alone)
-        entry = entry_of(key, rows_, fit_alone(mine), out, fitted=rows_) | own_interval(mine, out)[""]
+        entry = entry_of(key, rows_, shares, out, fitted=rows_) | own_interval(mine, out)[""]
+        entry |= batch_interval(mine, out, entry)
         if key[1] and np.median(np.abs(out.fifths - 1)) > USELESS:
             print(f"{' '.join(key):34} left out: {entry['error']}")
             continue
-        widen(entry, everyone, "low", "high", [row.model for row in mine if not row.routed])
-        widen(entry, everyone, "moe_low", "moe_high", [row.model for row in mine if row.routed])
+        for routed in (False, True):
+            shapes = [row.shape for row in mine if row.routed is routed]
+            for names in (STEP[routed], WHOLE[routed]):
+                widen(entry, everyone, *names, shapes)
         unseen = blind(mine, fit_alone, own_interval) if key[1] else np.full(len(mine), np.nan)
         judged.append(Judged(key, mine, out, entry, unseen))
     return judged
 
 
+def alone(found: list[Row]) -> tuple[list[Row], Shares]:
+    """The rows of an engine fitted by itself, and its shares: prompts of batches take its prefill_share beyond them."""
+    scaled = found
+    for _ in range(ROUNDS):
+        shares = fit_alone(timed(scaled))
+        beyond = prefill_of(shares, found).get("prefill_share", 1.0)
+        if beyond == 1.0 or not any(row.whole for row in found):
+            break
+        scaled = with_prefill_share(found, beyond)
+    return scaled, shares
+
+
+def batch_interval(found: Sequence[Row], out: HeldOut, step: dict[str, Any]) -> dict[str, float]:
+    """The interval of batches from end to end, where enough were timed; else that of steps."""
+    whole = np.array([row.whole for row in found])
+    if whole.sum() >= LEAST_ROWS:
+        return intervals([row for row in found if row.whole], out.of(whole), WHOLE)
+    return dict(zip((*WHOLE[0], *WHOLE[1]), (step[name] for name in (*STEP[0], *STEP[1])), strict=True))
+
+
 def main() -> None:
     """Fit, and write engines and report."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="the folder with served.csv, measured.csv, configs")
+    parser.add_argument("--data", type=Path, required=True, help="the folder with served*.csv, measured.csv, configs")
     parser.add_argument("--out", type=Path, default=ROOT / "src/rooflight/catalog/calibration/engines")
     parser.add_argument("--report", type=Path, default=ROOT / "docs/accuracy.md")
     options = parser.parse_args()
     data = options.data
     found = list(rows(data))
-    served = [row for row in found if row.era == SERVED]
-    first = fit_first(data, fit_tied(served))
+    solved = fit_served([row for row in found if row.served], data)
+    first = fit_first(solved.rows)
     waits = {group.engine: group.entry for group in first}
-    judged = served_groups(served)
-    judged += offline_groups([row for row in found if row.era != SERVED], judged[0].entry)
+    judged = served_groups(solved.rows, solved.shares)
+    offline = [row for row in found if not row.served and row.era != NEWEST]
+    judged += offline_groups(offline, judged[0].entry)
     judged.sort(key=lambda group: (group.key != GENERIC, group.key))
     wider = cards_left_out(judged)
     for group in judged:
@@ -234,8 +280,10 @@ def main() -> None:
             del group.entry["first_data"]
         print(f"{' '.join(group.key):34} {group.entry['error']}")
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    write_toml(options.out, [group.entry for group in judged], today)
-    write_report(options.report, judged, first, try_all(data, SERVED), today)
+    entries = [group.entry for group in judged]
+    write_toml(options.out, entries, today)
+    tried = try_all(solved, offline, data)
+    write_report(options.report, judged, first, tried, accuracy(data, entries, today), today)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rooflight.errors import BadConfig, BadInput, MissingExtra, MissingFact, RooflightError, UnknownName
+    from rooflight.errors import (
+        BadConfig,
+        BadInput,
+        MissingExtra,
+        MissingFact,
+        NoSteadyState,
+        RooflightError,
+        UnknownName,
+    )
     from rooflight.library import accelerator, analyze, check, compare, model, moves, sweep
     from rooflight.show.charts.draw import chart, display
     from rooflight.values.accelerator import Accelerator
@@ -43,6 +51,7 @@ _HOME = {
     "Deployment": "rooflight.values.deployment",
     "MissingExtra": "rooflight.errors",
     "MissingFact": "rooflight.errors",
+    "NoSteadyState": "rooflight.errors",
     "Model": "rooflight.values.model",
     "RooflightError": "rooflight.errors",
     "UnknownName": "rooflight.errors",
@@ -59,6 +68,7 @@ __all__ = [
     "MissingExtra",
     "MissingFact",
     "Model",
+    "NoSteadyState",
     "RooflightError",
     "UnknownName",
     "Workload",

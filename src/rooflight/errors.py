@@ -5,6 +5,7 @@ RooflightError
 │   ├── UnknownName     no such model, accelerator, format or field
 │   ├── BadConfig       a config.json, TOML or table that cannot be read as one
 │   └── MissingExtra    an optional dependency the command needs
+├── NoSteadyState       requests arrive faster than the deployment finishes them (exit 1)
 └── MissingFact         the question is fine, but a needed number is published nowhere we know (exit 3)
 
 "The answer is no" (it does not fit) is not an error: it is an answer, with exit status 1.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from typing import Any
 
 Spelling = Callable[[str, object], str]
 
@@ -131,6 +133,16 @@ class BadConfig(BadInput):
 
 class MissingExtra(BadInput):
     """A command needs an optional dependency that is not installed."""
+
+
+class NoSteadyState(RooflightError):
+    """More requests arrive a second than are finished, so that the queue grows without end: most_per_s is the limit."""
+
+    exit_status = 1
+
+    def __init__(self, what: str, *, most_per_s: float, **parts: Any) -> None:
+        super().__init__(what, **parts)
+        self.most_per_s = most_per_s
 
 
 class MissingFact(RooflightError):

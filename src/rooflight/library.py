@@ -89,6 +89,8 @@ def sweep(
     axes: Mapping[str, Sequence[Any]],
     *,
     phase: str | None = None,
+    ttft_slo_ms: float | None = None,
+    tpot_slo_ms: float | None = None,
     workload: Workload | None = None,
     deployment: Deployment | None = None,
     **fields: Unpack[Fields],
@@ -99,14 +101,18 @@ def sweep(
     to run over; several accelerators in `on` are an axis too. `phase` is "decode" or "prefill"; left out, it is
     prefill where isl or prefill_batch is swept and neither batch nor context is, else decode.
 
+    With a `schedule` every point is a run under it: columns() then holds the runs, and runs() gives them in blocks.
+    ttft_slo_ms, tpot_slo_ms: goals for what is expected; goals() says how many requests in flight keep them.
+
     Raises BadInput for an axis or value that cannot be swept, and as analyze does.
     """
+    from rooflight.serve.goals import wanted_ms
     from rooflight.serve.sweep import make_sweep
     from rooflight.words.sweep import told
 
     load, layout = asked(workload, deployment, fields)
-    devices = _several(on)
-    return told(make_sweep(_model(model), devices, axes, phase=phase, workload=load, deployment=layout))
+    devices, wanted = _several(on), wanted_ms(ttft_slo_ms, tpot_slo_ms)
+    return told(make_sweep(_model(model), devices, axes, phase=phase, workload=load, deployment=layout, wanted=wanted))
 
 
 def check(
@@ -178,10 +184,8 @@ def moves(
     objective: str = "throughput",
     cards: Sequence[str | Accelerator] = (),
     prices: Mapping[str, float] | None = None,
-    speculative_tokens: int = 4,
-    acceptance: float = 0.7,
-    draft_share: float = 0.05,
-    hit_rate: float = 0.5,
+    speculative_tokens: int | None = None,
+    hit_rate: float | None = None,
     workload: Workload | None = None,
     deployment: Deployment | None = None,
     **fields: Unpack[Fields],
@@ -189,9 +193,8 @@ def moves(
     """What each change of a deployment would gain, ranked by `objective`: throughput, latency, ttft or cost.
 
     cards       accelerators to try beside the next ones up; prices: dollars an hour of one, by name
-    speculative_tokens, acceptance, draft_share     of the speculative move: tokens drafted a step, the chance that one
-                is accepted, the time of drafting one as a share of a decode step
-    hit_rate    share of a prompt that prefix caching finds
+    speculative_tokens      that the speculative move drafts a step (left out: 4); acceptance and draft_share are fields
+    hit_rate    share of a prompt that prefix caching finds (left out: 0.5)
 
     Raises BadInput and its kinds for a malformed question, MissingFact for a number nobody published.
     """
@@ -202,11 +205,11 @@ def moves(
 
     sc = make_scenario(model, on, workload=workload, deployment=deployment, **fields)
     tried = tuple(_devices(card)[0] for card in cards)
+    named = {"speculative-decoding": speculative_tokens, "prefix-caching": hit_rate}
     asked = Asked(
-        draft_tokens=speculative_tokens,
-        acceptance=acceptance,
-        draft_share=draft_share,
-        hit_rate=hit_rate,
+        draft_tokens=4 if speculative_tokens is None else speculative_tokens,
+        hit_rate=0.5 if hit_rate is None else hit_rate,
+        named=tuple(kind for kind, given in named.items() if given is not None),
         cards=tried,
         usd_per_hour=prices_of(prices or {}, [sc.accelerator, *tried]),
     )

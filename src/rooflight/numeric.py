@@ -15,12 +15,15 @@ _PLAIN = (float, int)
 
 def is_plain(*values: Number) -> bool:
     """True if every value is a Python number (not an array)."""
-    return all(isinstance(value, _PLAIN) for value in values)
+    for value in values:  # noqa: SIM110 - a third of the time of all() over a generator, and asked thousands of times
+        if not isinstance(value, _PLAIN):
+            return False
+    return True
 
 
 def maximum(a: Number, b: Number) -> Number:
     """The larger of two, elementwise."""
-    if is_plain(a, b):
+    if isinstance(a, _PLAIN) and isinstance(b, _PLAIN):
         return a if a >= b else b
     import numpy as np
 
@@ -29,7 +32,7 @@ def maximum(a: Number, b: Number) -> Number:
 
 def minimum(a: Number, b: Number) -> Number:
     """The smaller of two, elementwise."""
-    if is_plain(a, b):
+    if isinstance(a, _PLAIN) and isinstance(b, _PLAIN):
         return a if a <= b else b
     import numpy as np
 
@@ -57,6 +60,27 @@ def where(condition: Number, yes: Number, no: Number) -> Number:
     import numpy as np
 
     return np.where(condition, yes, no)
+
+
+def tidy(value: float) -> float:
+    """A plain number as an int where it is a whole one."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def expm1(a: Number) -> Number:
+    """e^a - 1, exact for small a, elementwise."""
+    import math
+
+    if is_plain(a):
+        return math.expm1(a)
+    import numpy as np
+
+    return np.expm1(a)
+
+
+def clipped(value: Number, least: Number, most: Number) -> Number:
+    """The value held between two others, of which the upper one wins, elementwise."""
+    return minimum(maximum(value, least), most)
 
 
 def largest_of(*values: Number) -> tuple[Number, Number]:

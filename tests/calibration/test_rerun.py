@@ -126,7 +126,10 @@ def test_served_engines_are_found_again(served):
         assert entry.low > 0.9
         assert entry.high < 1.1
     assert served["vllm", ""].host_s > served["sglang", ""].host_s
-    assert served["generic", ""].first_wait == pytest.approx(1.7, rel=0.1)
+    assert served["generic", ""].server_s == pytest.approx(0.06, rel=0.1)
+    assert served["generic", ""].queue == pytest.approx(1.5, rel=0.1)
+    assert served["vllm", "Hopper"].run_low > 0.9
+    assert served["vllm", "Hopper"].run_high < 1.1
 
 
 def test_an_engine_names_its_data_and_marks_what_they_do_not_set(served):
@@ -136,7 +139,7 @@ def test_an_engine_names_its_data_and_marks_what_they_do_not_set(served):
     assert entry.data.rows == len(rows_of("measured.csv"))
     assert "host_per_sequence_s" in entry.at_edge
     assert entry.host_per_sequence_s == pytest.approx(1e-4)
-    assert {"expert_share", "expert_layer_s", "prefill_share", "first_wait"} <= set(entry.not_fitted)
+    assert {"expert_share", "expert_layer_s", "prefill_share", "server_s", "queue"} <= set(entry.not_fitted)
     assert entry.first_data is None
     assert served["vllm", ""].first_data.rows == len(rows_of("served.csv")) / 2
     assert served["vllm", ""].at_edge == ()

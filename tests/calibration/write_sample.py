@@ -23,7 +23,10 @@ sys.path.insert(0, str(HERE.parents[1] / "calibration"))
 import engine_rows  # noqa: E402
 import pandas as pd  # noqa: E402
 import rows as tables  # noqa: E402
-from engine_shares import seconds_of  # noqa: E402
+from engine_first import FIELDS as FIRST_FIELDS  # noqa: E402
+from engine_first import first_ratio  # noqa: E402
+from engine_shares import predicted  # noqa: E402
+from engine_steady import engine_with  # noqa: E402
 from links import rate_bytes_per_s  # noqa: E402
 
 from rooflight.roofline import expected  # noqa: E402
@@ -52,7 +55,9 @@ SHARES = {
     "sglang": (0.99, 0.4, 1.0, 1.2, 1.2e-3, 1.9e-5, 3e-5, 0.0),
     "llama.cpp": (1.1, 0.5, 1.0, 1.2, 3.0e-3, 2.5e-4, 3e-5, 1.0e-10),
 }
-FIRST = (1.7, 0.12, 0.06)
+# server_s and queue, in the order of engine_first.FIELDS.
+FIRST = (0.06, 1.5)
+assert FIRST_FIELDS == ("server_s", "queue")
 # Shapes in the manner of a Llama: (hidden, layers, heads, feed-forward).
 MODELS = {"sample-3b": (2560, 32, 20, 8704), "sample-8b": (4096, 32, 32, 14336)}
 _RNG = np.random.default_rng(7)
@@ -159,12 +164,8 @@ def engine_tables() -> None:
             "id": f"sample-{number}-tpot", "model": model, "accelerator": card, "phase": "e2e_server", "batch": batch,
             "input_len": isl, "output_len": osl, "metric": "tpot_ms", "value": "1", "engine": engine,
         }  # fmt: skip
-        step = engine_seconds(raw, engine)
-        raw["value"] = f"{1e3 * step:.5g}"
-        prefill = engine_seconds(raw | {"phase": "prefill", "metric": "ttft_ms"}, engine)
-        wait, queue, host = FIRST
-        first = noisy(host + prefill * (wait + queue * batch) + step / 2)
-        served += [raw, raw | {"id": f"sample-{number}-ttft", "metric": "ttft_ms", "value": f"{1e3 * first:.5g}"}]
+        first = raw | {"id": f"sample-{number}-ttft", "metric": "ttft_ms"}
+        served += timed_run((raw, first), engine)
     write("served.csv", served)
     offline = []
     for number, (model, batch, isl) in enumerate(itertools.product(MODELS, (1, 4, 16, 64), (128, 1024))):
@@ -173,15 +174,21 @@ def engine_tables() -> None:
             "batch": batch, "input_len": isl, "output_len": isl, "metric": "tpot_ms", "value": "1",
             "engine": "llama.cpp",
         }  # fmt: skip
-        offline.append(raw | {"value": f"{1e3 * engine_seconds(raw, 'llama.cpp'):.5g}"})
+        offline += timed_run((raw,), "llama.cpp")
     write("measured.csv", offline)
 
 
-def engine_seconds(raw: dict[str, object], engine: str) -> float:
-    """What an engine's shares make of a row."""
-    row = engine_rows.row_of({name: str(value) for name, value in raw.items()}, engine, SAMPLE)
+def timed_run(lines: tuple[dict[str, object], ...], engine: str) -> list[dict[str, object]]:
+    """The lines of a run, whose values are 1, with what an engine's shares make of its steady state."""
+    raw = tuple({name: str(value) for name, value in line.items()} for line in lines)
+    shares, waits = dict.fromkeys(("", engine), np.array(SHARES[engine])), {"": np.array(FIRST)}
+    row = engine_rows.row_of(raw, SAMPLE)
     assert row is not None, raw
-    return noisy(seconds_of(row.terms, np.array(SHARES[engine])))
+    row = engine_rows.again(row, SAMPLE, engine_with(shares, waits, row))
+    times = [1e3 * noisy(predicted([row], shares)[0] * row.seconds)]
+    if row.first is not None:
+        times.append(1e3 * noisy(first_ratio([row], waits)[0] * row.first.seconds))
+    return [line | {"value": f"{time:.5g}"} for line, time in zip(lines, times, strict=True)]
 
 
 if __name__ == "__main__":

@@ -117,15 +117,14 @@ def four_bits_beside_a_long_cache() -> Found:
 
 
 def same_batch_on_a_faster_memory() -> Found:
-    """4.8 / 3.35 TB/s. Steps of 13.9 and 13.4 ms, whose bytes take 5.0 and 3.5, have 12 in common."""
+    """4.8 / 3.35 TB/s. Steps of 13.9 and 13.4 ms, whose bytes take 5.0 and 3.5, have 12 in common.
+
+    That is what a well-run engine gets: the host is named on the way to it.
+    """
     load = {"batch": 120, "context": 1152, "weights": "fp8", "kv_cache": "fp8"}
     steps = tuple(decode("mistral-7b-v0.1", card, **load) for card in ("h100-sxm", "h200-sxm"))
-    named = seen(
-        LAUNCH, model="mistral-7b-v0.1", accelerator="h100-sxm", gpus=1, weights="fp8", kv_cache="fp8", batch=120,
-        input_len=128, output_len=2048, phase="e2e_offline", metric="output_tok_s", value=8623,
-    )  # fmt: skip
     common = fixed_s((120 / 8623, 120 / 8950), steps)
-    return Found(larger(common, steps[0], named), gain(*steps).value)
+    return Found(larger(common, steps[0], on_the_way(LAUNCH, steps[0])), gain(*steps).value)
 
 
 def pcie_card_of_the_next_generation() -> Found:

@@ -70,10 +70,14 @@ def test_a_report_that_is_wrong_is_proven_so(cases: Cases, name: str) -> None:
 
 
 def test_collectives_are_named_where_compute_binds(cases: Cases) -> None:
-    """379 of 1,006 prompt tokens a second: the ceiling is compute, what to look at are the exchanges."""
+    """379 of 1,006 prompt tokens a second: the ceiling is compute, what to look at are the exchanges.
+
+    379 is the slowest that is expected; a tenth less is slow.
+    """
     row = {
         "model": "llama-3.3-70b", "accelerator": "rtx-3090", "gpus": 2, "tp": 2, "weights": "exl2-4.5bpw", "batch": 1,
-        "input_len": 16_384, "phase": "prefill", "metric": "prefill_tok_s", "value": cases["u19"]["sol"]["observed"],
+        "input_len": 16_384, "phase": "prefill", "metric": "prefill_tok_s",
+        "value": 0.9 * cases["u19"]["sol"]["observed"],
     }  # fmt: skip
     (verdict,) = rooflight.check(row).rows
 

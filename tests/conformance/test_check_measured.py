@@ -14,14 +14,11 @@ import pytest
 import rooflight
 from rooflight.values.measurement import Report, Verdict
 
-# Rows of measured.csv above their ceiling, each with the proof that the row is wrong and not the ceiling.
-PROVEN = {
-    "anl-1822": (
-        "Llama-2-7B in fp16 with 32 sequences of 2,048 + 2,048 tokens on one mi250, of which the source does not say "
-        "whether it is a package or one of its two dies. Its last step holds 32 x 4,095 tokens x 524,288 bytes = "
-        "68.7 GB of cache beside 13.5 GB of weights, and a die has 64 GB: it ran on both, or stopped early."
-    )
-}
+# A row that 0.1.0 called impossible: what memory does not hold at once runs in waves, and the first of them end early.
+WAVES = "anl-1822"
+# A served run of which the collection says that the batch is the engine's setting: its first token and its time per
+# token cannot be together with so many in flight.
+SIBLING = "sil-qwen3_32b_qwen3_32b_h100_sxm_vllm_agg_4000x1000_c_tp1_0_epnone_4"
 # Rows marked as beyond physics that are not above the ceiling, each with the arithmetic.
 NOT_BEYOND = {
     "prem-0053": (
@@ -54,10 +51,8 @@ def above(report: Report) -> list[Verdict]:
     return [row for row in report.rows if row.verdict == "impossible"]
 
 
-def test_nothing_measured_is_impossible_but_what_is_proven_wrong(measured: Report) -> None:
-    found = {row.given["id"]: row.reason for row in above(measured)}
-
-    assert found.keys() == PROVEN.keys(), "\n".join(f"{name}: {reason}" for name, reason in found.items())
+def test_nothing_measured_is_impossible(measured: Report) -> None:
+    assert {row.given["id"]: row.reason for row in above(measured)} == {}
 
 
 def test_no_other_row_is_above_its_ceiling_unless_its_format_is_not_stated(measured: Report) -> None:
@@ -68,14 +63,14 @@ def test_no_other_row_is_above_its_ceiling_unless_its_format_is_not_stated(measu
     assert len(over) < 10
 
 
-def test_the_proof_of_the_die(measured: Report) -> None:
-    (row,) = [row for row in measured.rows if row.given["id"] == "anl-1822"]
+def test_a_batch_that_memory_does_not_hold_at_once_runs_in_waves(measured: Report) -> None:
+    """32 sequences of 2,048 + 2,048 tokens on a die of an MI250: 68.7 GB of cache and 13.5 GB of weights in 64 GB."""
+    (row,) = [row for row in measured.rows if row.given["id"] == WAVES]
 
     needed_bytes = 32 * 4095 * 524_288 + 13.5e9
     assert needed_bytes > rooflight.accelerator("mi250").memory_bytes
     assert "package" in row.given["accelerator_note"]
-    assert row.over_ceiling < 1.05
-    assert row.mix_up == "for 2 devices"
+    assert row.over_ceiling < 1
 
 
 def test_rows_with_a_config_and_a_card_are_judged(measured: Report) -> None:
@@ -121,13 +116,50 @@ def test_the_fixed_offsets_and_cold_cards_are_slow_not_impossible(doubtful: Repo
 
 
 def test_served_rows_are_possible(data: Path, folders) -> None:
-    """TPOT and TTFT at known concurrency; where layouts are labels (tp 72 of 128 heads), any legal one may be meant."""
+    """TPOT and TTFT at known concurrency, but where the data themselves doubt layout (tp 72 of 128 heads) or batch."""
     report = rooflight.check(data / "served.csv", configs=folders)
 
-    assert above(report) == []
+    assert SIBLING in {row.given["id"].rsplit("-", 1)[0] for row in above(report)}
+    assert all(row.given["use"].startswith("no") for row in above(report))
     unjudged = [row for row in report.rows if row.verdict == "cannot-judge"]
     assert all(TOO_BIG in row.reason and "disagree" in row.given["note"] for row in unjudged)
     assert report.summary.cannot_judge == 26
+
+
+def test_later_served_rows_are_possible_disaggregated_ones_too(data: Path, folders) -> None:
+    report = rooflight.check(data / "served2.csv", configs=folders)
+
+    assert above(report) == []
+    judged = [row for row in report.rows if row.verdict != "cannot-judge"]
+    assert len(judged) > 0.99 * len(report.rows)
+    assert sum(row.given["mode"] == "disagg" for row in judged) > 160
+
+
+def test_runs_of_which_nobody_says_whether_drafts_were_used_name_them(data: Path, folders) -> None:
+    report = rooflight.check(data / "served2.csv", configs=folders)
+    open_ = [row for row in report.rows if row.given["speculative"] == "unknown" and row.metric == "tpot_ms"]
+
+    assert len(open_) == 39
+    fast = [row for row in open_ if row.verdict == "fast"]
+    assert len(fast) > 30
+    assert all("as expected with speculative decoding" in row.reason for row in fast)
+
+
+def test_no_batch_is_never_a_reason_for_slowness(measured: Report) -> None:
+    """What is slow without a batch is slow at any: less than one sequence alone gets."""
+    blank = [row for row in measured.rows if not row.given["batch"] and row.verdict == "slow"]
+
+    assert all("even of one sequence alone" in row.reason for row in blank)
+
+
+def test_prompts_that_came_from_a_cache_are_not_called_possible(data: Path, folders) -> None:
+    """Rates over a prompt that was cached already: whatever can be judged lies above its ceiling, or is fast."""
+    report = rooflight.check(data / "doubtful2.csv", configs=folders)
+    cached = [row for row in report.rows if row.given["kind"] == "prefix_cache" and row.verdict != "cannot-judge"]
+
+    assert len(cached) == 24
+    assert {row.verdict for row in cached} == {"impossible", "fast"}
+    assert sum(row.verdict == "impossible" for row in cached) == 23
 
 
 def process(*words: object) -> subprocess.CompletedProcess[bytes]:
@@ -141,7 +173,7 @@ def process(*words: object) -> subprocess.CompletedProcess[bytes]:
 def test_every_row_is_written_and_nearly_all_are_judged(data: Path, folders) -> None:
     done = process(data / "measured.csv", "--format", "csv", *(w for one in folders for w in ("--configs", one)))
 
-    assert done.returncode == 1  # the row that is proven wrong
+    assert done.returncode == 0  # nothing is impossible
     found = list(csv.DictReader(io.StringIO(done.stdout.decode())))
     assert len(found) == 5514
     assert sum(row["verdict"] in ("ok", "fast", "slow") for row in found) > 4500

@@ -49,7 +49,7 @@ def _analyze(question: str) -> Document:
     shown = fields.pop("operators", False)
     document = rooflight.analyze(name, **fields).to_dict()
     for phase in (document["phases"] or {}).values():
-        if not shown:
+        if phase and not shown:
             del phase["operators"]
     return document
 

@@ -26,6 +26,7 @@ DOCUMENTS = (
     "rooflight.show.sweep.Summary",
     "rooflight.values.moves.Moves",
     "rooflight.show.sweep.Row",
+    "rooflight.show.runs.RunRow",
     "rooflight.values.comparison.Comparison",
     "rooflight.show.models.Listing",
     "rooflight.show.models.Page",

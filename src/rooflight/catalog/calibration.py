@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from rooflight.values.calibration import Calibration, Engine
 _FOLDER = Path(__file__).parent / "calibration"
 _DEFAULT = "default"
 _GENERIC = "generic"
+# The era of fits that counts where no version is known.
+NEWEST = "2025"
 
 
 @functools.cache
@@ -111,7 +114,7 @@ def calibrated(name: str) -> bool:
     return engine_id(name) in engine_ids()
 
 
-def engine_named(name: str | None, family: str = "", era: str = "2025") -> Engine:
+def engine_named(name: str | None, family: str = "", era: str = NEWEST) -> Engine:
     """The engine a name stands for, of its era before any other, on a device family, else on all it was seen on.
 
     Where none is named, the mean of the serving engines. Raises UnknownName.
@@ -123,5 +126,9 @@ def engine_named(name: str | None, family: str = "", era: str = "2025") -> Engin
             f"no engine {name!r} is calibrated", where=Named.of("engine"), got=name,
             want="one of " + ", ".join(engine_ids()),
         )  # fmt: skip
-    mine = engines(engine_id(name))
-    return max(mine, key=lambda engine: (engine.era == era, engine.family == family, engine.family == ""))
+    return nearest(engines(engine_id(name)), family, era)
+
+
+def nearest(entries: Sequence[Engine], family: str, era: str) -> Engine:
+    """Of an engine's entries the one of the era before any other, on the family, else on all it was seen on."""
+    return max(entries, key=lambda engine: (engine.era == era, engine.family == family, engine.family == ""))

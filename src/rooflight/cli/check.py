@@ -13,6 +13,7 @@ from rooflight.cli.app import HELP_NAMES
 from rooflight.cli.output import Answer, Output, emit, output_options
 from rooflight.cli.values import Amount
 from rooflight.errors import BadInput
+from rooflight.values.question import FIELDS
 
 if TYPE_CHECKING:
     from rooflight.ingest.table import Table
@@ -23,11 +24,13 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+# A claim has no phase `mixed`.
+_FIELDS = tuple(field for name, field in FIELDS.items() if name != "chunk_tokens")
 _CLAIMS = {
     "output_tok_s": "Claimed output tokens per second, all sequences.",
     "output_tok_s_per_gpu": "The same for each device.",
     "output_tok_s_per_user": "The same for each sequence.",
-    "tpot_ms": "Claimed time per output token.",
+    "tpot_ms": "Claimed time per output token after the first.",
     "ttft_ms": "Claimed time to first token.",
     "prefill_tok_s": "Claimed prompt tokens per second.",
     "e2e_latency_ms": "Claimed time of the whole batch, prefill and all output.",
@@ -51,7 +54,7 @@ def _claim_options(command: Command) -> Command:
 @click.option("--model", metavar="MODEL", shell_complete=complete.models, help="A claim's model, as in analyze.")
 @options.on_option(several=False)
 @_claim_options
-@options.field_options(*options.STEP)
+@options.field_options(*_FIELDS)
 @output_options
 def command(
     file: str | None, configs: tuple[str, ...], model: str | None, on: str | None, output: Output, **given: Any
@@ -59,13 +62,19 @@ def command(
     """Whether measurements are possible, and as fast as they should be: a file of them, or one claim.
 
     FILE.csv (- for standard input) has the columns model, accelerator, metric, value, and what else is known of each
-    row: gpus, tp, pp, ep, dp, weights, kv_cache, compute, phase, batch, input_len, output_len, depth, engine,
-    config_like. CSV gives every row back with ceiling, expected, low, high, over_ceiling, verdict and reason behind it.
-    A claim is described by options instead.
+    row: gpus, tp, pp, ep, dp, weights, kv_cache, compute, phase, batch, input_len, output_len, depth, cached_prefix,
+    prefix_hit, engine, engine_version, max_num_seqs, max_num_batched_tokens, speculative, draft_tokens, acceptance,
+    draft_share, mode (agg or disagg), prefill_workers, decode_workers, prefill_tp, prefill_ep, prefill_dp, prompts,
+    run, config_like. CSV gives every row back with ceiling, expected, low, high, over_ceiling, verdict and reason
+    behind it. A claim is described by options instead, and judged as a row is.
+
+    What is not stated stays open: without --batch a rate of all sequences is held against every batch. Values claimed
+    together, or rows of one run, are judged together too.
 
     \b
     rooflight check measured.csv --configs configs/ -o judged.csv
-    rooflight check --model llama-3.1-8b --on h100-sxm --batch 1 --output-tok-s 300
+    rooflight check --model llama-3.1-8b --on h100-sxm --batch 1 --weights bf16 --output-tok-s 300
+    rooflight check --model qwen2.5-14b --on l40s --isl 300 --osl 200 --output-tok-s 760 --tpot-ms 95
 
     Exit status 1: something is faster than physics allows.
     """
@@ -113,7 +122,8 @@ def _claim(
     from rooflight.show.data import write_json
     from rooflight.words.verdicts import claimed
 
-    report = claimed(make_scenario(model, options.require_on(on), **options.fields(given)), values)
+    fields = options.fields(given)
+    report = claimed(make_scenario(model, options.require_on(on), **fields), values, fields.keys())
 
     def json(stream: TextIO) -> None:
         write_json(report, stream)

@@ -34,7 +34,7 @@ class Batch(Value):
 
 
 # The fields that make a mix; a decode step's context follows from the lengths.
-_MIX = tuple(WORKLOAD[name] for name in ("prefill_batch", "isl", "osl", "cached_prefix"))
+_MIX = tuple(WORKLOAD[name] for name in ("request_rate", "prefill_batch", "isl", "osl", "cached_prefix"))
 _BATCH = msgspec.structs.replace(
     WORKLOAD["batch"], words=f"{WORKLOAD['batch'].words.rstrip('.')}; max: as many as fit on each."
 )
@@ -69,14 +69,15 @@ def command(
 ) -> int:  # fmt: skip
     """Which accelerators serve a mix of requests best: in prefill, in decode and end to end, and why.
 
-    Machine time of a request is its prefill and its part of the decode steps it shares with the batch. Speed-ups are
-    over the first accelerator. Options shown with several values (tp 1,2; weights bf16,fp8) make a deployment of each.
+    Each has its run of such requests, whose machine time is one over the requests it finishes a second. Speed-ups are
+    over the first accelerator; two whose expected intervals overlap are too close to call. Options shown with several
+    values (tp 1,2; weights bf16,fp8) make a deployment of each.
 
     \b
     rooflight compare llama-3.1-70b --on 4xh100-sxm,2xh200-sxm,2xmi300x --weights fp8 --batch 32
     rooflight compare llama-3.1-8b --on h100,h200,l40s --log requests.csv --batch max --price h100=2.5 --price h200=3.5
 
-    Exit status 1: it fits on none of them.
+    Exit status 1: it fits on none of them, or none keeps up with the requests that arrive.
     """
     from rooflight.library import compare
     from rooflight.show import compare as show

@@ -9,7 +9,7 @@ import click
 from rooflight.cli import complete, options, values
 from rooflight.cli.app import HELP_NAMES, Command
 from rooflight.cli.output import Answer, Output, emit, output_options
-from rooflight.cli.values import Amount, Choice, Names, Share, Whole
+from rooflight.cli.values import Choice, Names, Share, Whole
 from rooflight.values.question import FIELDS
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rooflight.show.data import Rows
     from rooflight.values.analysis import Analysis
 
-_GRANTED = ("acceptance", "draft_share", "hit_rate", "speculative_tokens")
+_GRANTED = ("hit_rate", "speculative_tokens")
 
 
 @click.command("moves", cls=Command, context_settings=HELP_NAMES)
@@ -33,9 +33,6 @@ _GRANTED = ("acceptance", "draft_share", "hit_rate", "speculative_tokens")
               help="Dollars an hour of one accelerator: h100-sxm=2.5. May be repeated.")  # fmt: skip
 @click.option("--speculate", "speculative_tokens", type=Whole(), metavar="WHOLE",
               help="Tokens that the speculative move drafts a step. [4]")  # fmt: skip
-@click.option("--acceptance", type=Share(), metavar="SHARE", help="Chance that a drafted token is accepted. [0.7]")
-@click.option("--draft-share", type=Amount(), metavar="SHARE",
-              help="Time of a drafted token, as a share of a decode step. [0.05]")  # fmt: skip
 @click.option("--hit-rate", type=Share(), metavar="SHARE", help="Share of a prompt that prefix caching finds. [0.5]")
 @options.field_options(*FIELDS.values())
 @click.option("--chart", "kind", type=Choice("gains", "roofline"), metavar="KIND", default="gains",

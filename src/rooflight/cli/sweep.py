@@ -10,7 +10,7 @@ import click
 from rooflight.cli import options, ranges
 from rooflight.cli.app import HELP_NAMES, Command
 from rooflight.cli.output import Answer, Output, chart_option, emit, output_options
-from rooflight.cli.values import Choice
+from rooflight.cli.values import Amount, Choice
 from rooflight.values.question import swept
 from rooflight.values.workload import WORKLOAD, Workload
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rooflight.show.charts.chart import Chart
     from rooflight.show.data import Rows
     from rooflight.show.sweep import Summary
-    from rooflight.values.sweep import SweepBlock
+    from rooflight.values.sweep import RunBlock, SweepBlock
 
 _AXES = swept("points", "deployments")
 
@@ -34,10 +34,18 @@ _AXES = swept("points", "deployments")
     metavar="decode|prefill",
     help="The step a row is. [decode; prefill where isl or prefill-batch is swept and batch and context are not]",
 )
+@click.option("--ttft-slo-ms", type=Amount(), metavar="MS",
+              help="Goal for the time to first token: how many requests in flight keep it.")  # fmt: skip
+@click.option("--tpot-slo-ms", type=Amount(), metavar="MS", help="Goal for the time per output token, likewise.")
 @chart_option("Sweep")
 @output_options
-def command(model: str, on: tuple[str, ...], phase: str | None, kind: str | None, output: Output, **given: Any) -> int:
+def command(
+    model: str, on: tuple[str, ...], phase: str | None, ttft_slo_ms: float | None, tpot_slo_ms: float | None,
+    kind: str | None, output: Output, **given: Any,
+) -> int:  # fmt: skip
     """Many operating points: where the knee, the ridge crossing and the KV limit are, then one row a point.
+
+    A row is a step, with --schedule a run of requests: time to first token, time per token and every rate.
 
     Options shown with RANGE or NAME,... take several values: 1,2,4 or START:STOP:STEP. A STEP of x2 doubles, 128 (or
     +128) adds; both ends are included where a step meets them. CSV and JSON give every row, text about forty.
@@ -45,6 +53,9 @@ def command(model: str, on: tuple[str, ...], phase: str | None, kind: str | None
     \b
     rooflight sweep meta-llama/Llama-3.1-70B-Instruct --on 4xh100-sxm,4xh200-sxm --batch 1:512:x2
     rooflight sweep ./config.json --on h100-sxm --context 1024:131072:x2 --weights bf16,fp8 -o rows.csv
+    rooflight sweep llama-3.1-70b --on 4xh100-sxm --schedule served --batch 1:512:x2 --ttft-slo-ms 500 --tpot-slo-ms 50
+
+    Exit status 1: no point fits, or every deployment misses the goals.
     """
     from rooflight import library
 
@@ -52,11 +63,14 @@ def command(model: str, on: tuple[str, ...], phase: str | None, kind: str | None
     fixed, axes = split_axes(options.fields(given))
     ranges.check_points({"accelerators": len(cards), **{name: len(values) for name, values in axes.items()}})
     plan = library.model(model)
-    sweep = library.sweep(plan, cards if len(cards) > 1 else cards[0], axes, phase=phase, **fixed)
+    sweep = library.sweep(
+        plan, cards if len(cards) > 1 else cards[0], axes, phase=phase, ttft_slo_ms=ttft_slo_ms,
+        tpot_slo_ms=tpot_slo_ms, **fixed,
+    )  # fmt: skip
     from rooflight.show.sweep import summary
 
     ignoring = bool(given["ignore_capacity"])
-    blocks = _Watched(sweep)
+    blocks, runs, head = _Watched(sweep), _WatchedRuns(sweep.runs()), summary(sweep, plan.id)
 
     def chart() -> Chart:
         from rooflight.show.charts.draw import chart
@@ -70,10 +84,11 @@ def command(model: str, on: tuple[str, ...], phase: str | None, kind: str | None
         next((block for block in blocks if block.fits.any()), None)
         return explore(sweep.scenarios[0])
 
-    answer = _answer(blocks, summary(sweep, plan.id), ignoring)
+    answer = _answer(blocks, head, ignoring) if sweep.schedule is None else _run_answer(runs, head)
     alone = kind is None and len(sweep.scenarios) == 1
     emit(output, answer._replace(chart=chart, page=page if alone else None))
-    return 0 if ignoring or blocks.some_fit else 1
+    kept = not head.goals or any(goal.expected.batch is not None for goal in head.goals)
+    return 0 if kept and (ignoring or blocks.some_fit or runs.some_hold) else 1
 
 
 class _Watched:
@@ -86,6 +101,19 @@ class _Watched:
     def __iter__(self) -> Iterator[SweepBlock]:
         for block in self.blocks:
             self.some_fit = self.some_fit or bool(block.fits.any())
+            yield block
+
+
+class _WatchedRuns:
+    """A sweep's runs as they pass, and whether there was one of them."""
+
+    def __init__(self, blocks: Iterable[RunBlock]) -> None:
+        self.blocks = blocks
+        self.some_hold = False
+
+    def __iter__(self) -> Iterator[RunBlock]:
+        for block in self.blocks:
+            self.some_hold = self.some_hold or bool(block.holds.any())
             yield block
 
 
@@ -118,5 +146,21 @@ def _answer(sweep: Iterable[SweepBlock], head: Summary, ignoring: bool) -> Answe
 
     def json(stream: TextIO) -> None:
         show.write_json(stream, head, show.rows(sweep, ignore_capacity=ignoring))
+
+    return Answer(lambda: head.answer, blocks, rows, json)
+
+
+def _run_answer(sweep: Iterable[RunBlock], head: Summary) -> Answer:
+    from rooflight.show import runs as show
+    from rooflight.show.sweep import write_json
+
+    def blocks() -> list[Block]:
+        return show.blocks(sweep, head)
+
+    def rows() -> Rows:
+        return show.flat_rows(show.rows(sweep))
+
+    def json(stream: TextIO) -> None:
+        write_json(stream, head, show.rows(sweep))
 
     return Answer(lambda: head.answer, blocks, rows, json)

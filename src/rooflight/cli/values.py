@@ -160,6 +160,15 @@ class Share(Value):
         return share(text, where)
 
 
+class Chance(Value):
+    """A share from 0 to 1."""
+
+    name = "share"
+
+    def read(self, text: str, where: str) -> float:
+        return amount(text, where)
+
+
 class Amount(Value):
     """A number that is not negative, in the unit the option names."""
 

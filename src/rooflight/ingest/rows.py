@@ -11,7 +11,7 @@ import msgspec
 
 from rooflight.errors import BadInput
 from rooflight.ingest.table import Table
-from rooflight.values.measurement import LEAST_VALUE, METRICS, MOST_VALUE, PHASES, Measurement
+from rooflight.values.measurement import LEAST_VALUE, METRICS, MODES, MOST_VALUE, PHASES, SPECULATIVE, Measurement
 
 NEEDED = ("model", "accelerator", "metric", "value")
 COLUMNS = Measurement.__struct_fields__
@@ -27,6 +27,13 @@ _SPELLINGS = {
     "tpot_ms": ("itl_ms",),
     "e2e_latency_ms": ("latency_ms",),
 }
+_SPECULATIVE = {
+    "true": "yes", "1": "yes", "on": "yes", "false": "no", "0": "no", "off": "no", "none": "no", "?": "unknown",
+}  # fmt: skip
+_MODES = {
+    "aggregated": "agg", "colocated": "agg", "ifb": "agg", "served": "agg", "disaggregated": "disagg", "pd": "disagg",
+    "apart": "disagg",
+}  # fmt: skip
 _METRIC_OF = {other: name for name, others in _SPELLINGS.items() for other in others}
 
 RowLike = Mapping[str, Any] | Measurement
@@ -88,30 +95,42 @@ def measurement(cells: Mapping[str, object]) -> Measurement:
     metric = _METRIC_OF.get(metric, metric)
     if metric not in METRICS:
         raise BadRow(f"{text['metric'][:60]!r} is no metric: want one of {', '.join(METRICS)}")
-    batch = _count("batch", text["batch"], 1)
+    mode = _word("mode", text["mode"], MODES, _MODES)
+    phase = text["phase"].lower()
+    if mode == "disagg":
+        phase = phase or "e2e_server"
+    numbers: dict[str, Any] = {name: _share(name, text[name]) for name in _SHARES}
+    numbers |= {name: _count(name, text[name], least) for name, least in _COUNTS.items()}
     return Measurement(
         id=text["id"],
         model=text["model"],
         config_like=text["config_like"],
         accelerator=text["accelerator"],
         has_accelerator=_flag("has_accelerator", text["has_accelerator"]),
-        gpus=_count("gpus", text["gpus"], 1),
-        tp=_count("tp", text["tp"], 1),
-        pp=_count("pp", text["pp"], 1),
-        ep=_count("ep", text["ep"], 0) or None,  # 0: no expert parallelism
-        dp=_count("dp", text["dp"], 1),
         weights=text["weights"].lower() or None,
         kv_cache=text["kv_cache"].lower() or None,
         compute=text["compute"].lower() or None,
-        phase=_phase(metric, text["phase"].lower()),
-        batch=batch,
-        input_len=_count("input_len", text["input_len"], 0),
-        output_len=_count("output_len", text["output_len"], 0),
-        depth=_count("depth", text["depth"], 0),
+        phase=_phase(metric, phase),
         metric=metric,
         value=_value(text["value"]),
         engine=text["engine"],
+        engine_version=text["engine_version"],
+        ep=_count("ep", text["ep"], 0) or None,  # 0: no expert parallelism
+        prefill_ep=_count("prefill_ep", text["prefill_ep"], 0) or None,
+        speculative=_word("speculative", text["speculative"], SPECULATIVE, _SPECULATIVE, other="yes"),
+        mode=mode,
+        run=text["run"],
+        **numbers,
     )
+
+
+# Columns that hold whole numbers, and the least that is one.
+_COUNTS = {
+    **dict.fromkeys(("gpus", "tp", "pp", "dp", "batch", "max_num_batched_tokens", "max_num_seqs", "prompts"), 1),
+    **dict.fromkeys(("prefill_workers", "decode_workers", "prefill_tp", "prefill_dp"), 1),
+    **dict.fromkeys(("input_len", "output_len", "depth", "cached_prefix", "draft_tokens"), 0),
+}
+_SHARES = ("prefix_hit", "acceptance", "draft_share")
 
 
 def _text(value: object) -> str:
@@ -155,6 +174,26 @@ def _count(name: str, text: str, least: int) -> int | None:
     if number < least:
         raise BadRow(f"{name} is {_short(text)}: want a whole number of at least {least}")
     return number
+
+
+def _share(name: str, text: str) -> float | None:
+    if not text:
+        return None
+    number = _number(name, text)
+    if not 0 <= number <= 1:
+        raise BadRow(f"{name} is {_short(text)}: want a share from 0 to 1")
+    return number
+
+
+def _word(name: str, text: str, words: tuple[str, ...], spelled: Mapping[str, str], other: str = "") -> str | None:
+    """One of a few words, however it is spelled; `other` for a text that is none of them."""
+    if not text:
+        return None
+    plain = text.lower()
+    found = plain if plain in words else spelled.get(plain, other)
+    if not found:
+        raise BadRow(f"{name} is {_short(text)!r}: want one of {', '.join(words)}")
+    return found
 
 
 def _flag(name: str, text: str) -> bool | None:

@@ -23,7 +23,8 @@ EAGER_KERNEL_S = 54e-6
 class Expected(msgspec.Struct, frozen=True, kw_only=True):
     """What a fit says by itself, before the bounds have their say: seconds with an interval, and what is in them.
 
-    host, link_s, experts_s     of the seconds: host between steps, collectives, and what routing adds to products
+    host, link_s, experts_s, floors_s   of the seconds: host between steps, collectives, what routing adds to products,
+                and what is left of the kernels' floors
     host_measured, experts_measured     whether rows set the coefficients behind them, so that they name a cause
     """
 
@@ -33,6 +34,7 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
     host: Number
     link_s: Number
     experts_s: Number
+    floors_s: Number = 0.0
     host_measured: bool = True
     experts_measured: bool = True
 
@@ -80,6 +82,7 @@ def engine_time(
         host=host,
         link_s=part.link * fill,
         experts_s=(part.experts * (engine.expert_share - 1) + expert_layers * engine.expert_layer_s) * fill,
+        floors_s=part.floors * engine.floor_share * fill,
         host_measured=engine.measured("host_s", "host_per_sequence_s"),
         experts_measured=engine.measured("expert_share", "expert_layer_s"),
     )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from rooflight.catalog.engines import Limits
 from rooflight.numeric import is_plain
 from rooflight.roofline.rates import hardware_format
+from rooflight.units import to_base
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.calibration import Calibration, Engine
 from rooflight.values.deployment import Deployment
@@ -19,6 +21,8 @@ from rooflight.work.numbers import Numbers, product_format
 
 # Prompt tokens an engine runs through the model at once; longer prompts are chunked (vLLM's default on large GPUs).
 PREFILL_CHUNK_TOKENS = 8192
+# Between workers apart, of a device one way: a 400 Gbit/s adapter each, as the reference nodes have.
+BETWEEN_BYTES_PER_S = to_base(50, "GB/s")
 _DEFAULTS = Workload()
 
 
@@ -36,6 +40,8 @@ def workload_notes(workload: Workload) -> Iterator[Note]:
     if workload.context is None:
         yield Note(key="context", why="the mean of the request")
     if is_plain(workload.draft_tokens) and workload.draft_tokens:
+        yield Note(key="acceptance", value=(workload.acceptance, workload.draft_share))
+    if is_plain(workload.draft_tokens) and workload.draft_tokens:
         yield Note(key="verify", value=workload.draft_tokens)
     if is_plain(workload.chunk_tokens) and workload.chunk_tokens:
         yield Note(key="mixed", value=workload.chunk_tokens)
@@ -43,7 +49,7 @@ def workload_notes(workload: Workload) -> Iterator[Note]:
 
 def format_notes(model: Model, accelerator: Accelerator, deployment: Deployment, numbers: Numbers) -> Iterator[Note]:
     """Formats nobody stated, and those the hardware has no path for."""
-    if deployment.weights is None:
+    if numbers.weights is None:
         yield Note(key="weights", value=model.quantization or model.dtype, why="config")
     elif model.quantization:
         yield Note(key="requantised", value=deployment.weights, why=model.quantization)
@@ -52,7 +58,10 @@ def format_notes(model: Model, accelerator: Accelerator, deployment: Deployment,
     if deployment.activations is None:
         yield Note(key="activations", value="bf16", why="default")
     if deployment.kv_cache in (None, "auto"):
-        yield Note(key="kv_cache", value="bf16", why=model.kv_format or "")
+        if numbers.kv == "bf16":
+            yield Note(key="kv_cache", value="bf16", why=model.kv_format or "")
+        else:
+            yield Note(key="checkpoint_cache", value=(numbers.kv, deployment.weights), why=deployment.engine or "")
     for name in sorted(_multiplied(model, numbers)):
         used = hardware_format(accelerator, name)
         if used != name:
@@ -106,6 +115,17 @@ def expected_notes(
             yield Note(key=key, value=told, why=name)
     if fits.inherits:
         yield Note(key="kernel_fits", value=(fits.inherits, fits.widened), why=accelerator.family or "this family")
+
+
+def run_notes(deployment: Deployment, engine: Engine, own: Limits) -> Iterator[Note]:
+    """What runs take for granted: the engine's own limits, and its server before a first token."""
+    if deployment.max_num_batched_tokens is None:
+        yield Note(key="max_num_batched_tokens", value=own.budget_tokens, why=own.source)
+    if deployment.max_num_seqs is None and own.sequences is not None:
+        yield Note(key="max_num_seqs", value=own.sequences, why=own.source)
+    yield Note(key="server", value=engine.server_s)
+    if deployment.prefill_workers is not None or deployment.decode_workers is not None:
+        yield Note(key="between_workers", value=BETWEEN_BYTES_PER_S)
 
 
 def model_notes(model: Model) -> Iterator[Note]:

@@ -6,9 +6,10 @@ from typing import Any
 
 import msgspec
 
-from rooflight.catalog.calibration import calibration, engine_named
+from rooflight.catalog.calibration import NEWEST, calibration, engine_id, engine_named
+from rooflight.catalog.engines import era_of, limits
 from rooflight.errors import BadInput, Named
-from rooflight.numeric import Number
+from rooflight.numeric import Number, maximum, tidy
 from rooflight.roofline.rates import Rates, rates
 from rooflight.scenario import assume
 from rooflight.scenario.steps import Plans, Steps
@@ -28,6 +29,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """A model on `layout.devices` of an accelerator, under a workload, in definite formats.
 
     engine      whose expected times; fits: of the kernels on the accelerator's family
+    budget_tokens, most_sequences   of a step and of a replica at once, at most (None: the engine sets no limit)
     steps       the steps of this plan: model, layout, formats, rates and fits; scenarios of other workloads, engines or
                 memory budgets have the same
     plans       that this scenario and those changed from it come to
@@ -42,6 +44,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     rates: Rates
     engine: Engine
     fits: Calibration
+    budget_tokens: int
+    most_sequences: int | None
     steps: Steps
     plans: Plans
     assumptions: tuple[Note, ...]
@@ -91,10 +95,12 @@ def scenario(
     """
     layout = _layout(accelerator, count, deployment)
     check_layout(model, layout)
-    numbers = _numbers(deployment)
+    numbers = _numbers(model, deployment)
     machine = rates(accelerator, layout, graphs=deployment.graphs)
-    engine, fits = engine_named(deployment.engine, accelerator.family), calibration(accelerator.family)
+    engine = engine_of(deployment, accelerator)
+    fits = calibration(accelerator.family)
     plans = Plans() if plans is None else plans
+    own = limits(engine_id(deployment.engine or ""), accelerator)
     return Scenario(
         model=model,
         accelerator=accelerator,
@@ -105,6 +111,8 @@ def scenario(
         rates=machine,
         engine=engine,
         fits=fits,
+        budget_tokens=deployment.max_num_batched_tokens or own.budget_tokens,
+        most_sequences=deployment.max_num_seqs or own.sequences,
         steps=plans.steps(model, layout, numbers, machine, fits),
         plans=plans,
         assumptions=(
@@ -114,10 +122,21 @@ def scenario(
             *assume.format_notes(model, accelerator, deployment, numbers),
             *assume.machine_notes(accelerator, layout, deployment),
             *assume.expected_notes(model, accelerator, deployment, engine, fits),
+            *assume.run_notes(deployment, engine, own),
             *assume.model_notes(model),
         ),
         warnings=(*assume.file_notes(model.warnings), *assume.warnings(model, accelerator, workload, layout)),
     )
+
+
+def engine_of(deployment: Deployment, accelerator: Accelerator) -> Engine:
+    """Whose expected times: the engine's, of its version's era (unknown: the newest), then of the card's family.
+
+    Raises UnknownName for an engine that is not calibrated.
+    """
+    name = deployment.engine
+    when = NEWEST if name is None else era_of(engine_id(name), deployment.engine_version)
+    return engine_named(name, accelerator.family, when)
 
 
 def _layout(accelerator: Accelerator, count: int | None, deployment: Deployment) -> Layout:
@@ -147,8 +166,9 @@ def _layout(accelerator: Accelerator, count: int | None, deployment: Deployment)
     return Layout(tp=tp, pp=deployment.pp, ep=deployment.ep, dp=deployment.dp, in_switch=in_switch)
 
 
-def _numbers(deployment: Deployment) -> Numbers:
-    weights = None if deployment.weights is None else format_named(deployment.weights)
+def _numbers(model: Model, deployment: Deployment) -> Numbers:
+    named = None if names_own_format(model, deployment.weights) else deployment.weights
+    weights = None if named is None else format_named(named)
     for field, name in (("activations", deployment.activations), ("compute", deployment.compute)):
         if name is not None and arithmetic(name, field) is None:
             raise BadInput(
@@ -157,7 +177,8 @@ def _numbers(deployment: Deployment) -> Numbers:
                 got=name,
                 want="bf16, fp16, fp32, fp8, int8 or nvfp4",
             )
-    kv = "bf16" if deployment.kv_cache in (None, "auto") else _cache_format(str(deployment.kv_cache))
+    stated = None if deployment.kv_cache in (None, "auto") else _cache_format(str(deployment.kv_cache))
+    kv = stated or checkpoint_cache(deployment.engine, named) or "bf16"
     kv_compute = format_named(kv).compute
     activations = None if deployment.activations is None else _compute_of(deployment.activations)
     return Numbers(
@@ -170,6 +191,22 @@ def _numbers(deployment: Deployment) -> Numbers:
         act_bytes=4.0 if activations == "fp32" else 2.0,
         flash=deployment.attention == "flash",
     )
+
+
+def names_own_format(model: Model, weights: str | None) -> bool:
+    """Whether a weight format is the checkpoint's own without its blocks: "fp8" of fp8-block128."""
+    own = model.quantization
+    return weights is not None and own is not None and own.startswith(f"{weights}-")
+
+
+def checkpoint_cache(engine: str | None, weights: str | None) -> str | None:
+    """The KV cache format an engine's converted checkpoints carry, or None where it follows the activations.
+
+    ModelOpt writes `kv_cache_quant_algo: FP8` beside FP8 and NVFP4 weights, which TensorRT-LLM obeys unless told not
+    to. Source: config of nvidia/Llama-3.1-70B-Instruct-FP8; served runs that fit in no other format (docs/accuracy.md).
+    """
+    converted = engine_id(engine or "") == "tensorrt-llm" and weights in ("fp8", "nvfp4")
+    return "fp8" if converted else None
 
 
 # Formats that engines keep KV caches in (vLLM, SGLang, TensorRT-LLM, llama.cpp).
@@ -211,5 +248,8 @@ def _compute_of(name: str) -> str:
 
 
 def context_tokens(workload: Workload) -> Number:
-    """Tokens cached before the decode step: as given, else isl + osl / 2, the mean of the request."""
-    return workload.isl + workload.osl // 2 if workload.context is None else workload.context
+    """Tokens cached before the decode step: as given, else isl + osl / 2 - 1 (0 at least), the mean of the request."""
+    if workload.context is not None:
+        return workload.context
+    mean = maximum(workload.isl + workload.osl / 2 - 1, 0)
+    return tidy(mean) if isinstance(mean, float) else mean

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rooflight.numeric import Number, is_plain
 from rooflight.roofline.rates import Rates
-from rooflight.roofline.step import Pass, evaluated, step_time
+from rooflight.roofline.step import Pass, evaluated, is_fusible, step_time
 from rooflight.values.calibration import Calibration
 from rooflight.values.model import Model
 from rooflight.values.steptime import Parts, StepTime
@@ -12,7 +12,7 @@ from rooflight.work.layout import Layout
 from rooflight.work.numbers import Numbers
 from rooflight.work.step import Step, operators
 
-# Passes remembered of one plan: as many as the longest sum over a request's decode steps asks for (serve.request).
+# Passes remembered of one plan: more than a question comes to.
 _MOST = 512
 
 
@@ -22,9 +22,12 @@ class Steps:
     A step of plain numbers that was evaluated before is looked up; one over arrays is evaluated anew.
     """
 
-    __slots__ = ("_fits", "_layout", "_model", "_numbers", "_rates", "_seen")
+    __slots__ = ("_fits", "_fused", "_layout", "_model", "_numbers", "_rates", "_seen")
 
-    def __init__(self, model: Model, layout: Layout, numbers: Numbers, rates: Rates, fits: Calibration) -> None:
+    def __init__(
+        self, model: Model, layout: Layout, numbers: Numbers, rates: Rates, fits: Calibration, *, fused: bool = False
+    ) -> None:
+        self._fused = fused
         self._model, self._layout, self._numbers = model, layout, numbers
         self._rates, self._fits = rates, fits
         self._seen: dict[Step, Pass] = {}
@@ -36,13 +39,21 @@ class Steps:
     __hash__ = None  # type: ignore[assignment]
 
     @property
-    def _plan(self) -> tuple[Model, Layout, Numbers, Rates, Calibration]:
-        return self._model, self._layout, self._numbers, self._rates, self._fits
+    def _plan(self) -> tuple[Model, Layout, Numbers, Rates, Calibration, bool]:
+        return self._model, self._layout, self._numbers, self._rates, self._fits, self._fused
+
+    def fused(self) -> Steps:
+        """The same with element-wise kernels inside their neighbours, where they cost nothing."""
+        return Steps(self._model, self._layout, self._numbers, self._rates, self._fits, fused=True)
 
     def time(self, step: Step, *, overlap: Number = 1, fill: Number = 1, bounds_only: bool = False) -> StepTime:
         """Bounds of a step, and unless bounds_only what is expected of one pass; overlap, fill as in step_time."""
         one = self._passed(step, bounds_only)
         return step_time(one, self._rates, stages=self._layout.pp, overlap=overlap, fill=fill)
+
+    def roofline_s(self, step: Step) -> Number:
+        """Roofline time of one pass: what `time` has, without the rest."""
+        return self._passed(step, bounds_only=True).roofline_s
 
     def parts(self, step: Step) -> Parts:
         """What is expected of one pass, before an engine takes its shares."""
@@ -50,12 +61,13 @@ class Steps:
         return Parts() if parts is None else parts
 
     def _passed(self, step: Step, bounds_only: bool) -> Pass:
-        sizes = (size for part in step.slices for size in (part.sequences, part.new, part.context))
+        sizes = (size for part in step.slices for size in (part.sequences, part.new, part.context, part.steps))
         plain = is_plain(step.busy, *sizes)
         found = self._seen.get(step) if plain else None
         if found is not None and (bounds_only or found.parts is not None):
             return found
         ops = operators(self._model, step, self._layout, self._numbers)
+        ops = tuple(op for op in ops if not is_fusible(op)) if self._fused else ops
         fits = None if bounds_only else self._fits
         one = evaluated(ops, self._rates, fits, stages=self._layout.pp, expert_devices=self._layout.ep)
         if plain:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import msgspec
 
+from rooflight.numeric import Number
 from rooflight.roofline.engine import Expected
 from rooflight.roofline.rates import hardware_format, ridges
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve import phases
+from rooflight.serve.apart import is_apart
+from rooflight.serve.arrivals import loaded
 from rooflight.serve.memory import memory
-from rooflight.serve.request import decode_total_s, expected_request
-from rooflight.serve.served import served
+from rooflight.serve.schedule import chosen, scheduled
 from rooflight.span import Span
 from rooflight.units import whole
 from rooflight.values.analysis import (
@@ -27,6 +30,7 @@ from rooflight.values.analysis import (
     ServedBlock,
     Step,
 )
+from rooflight.values.run import Run
 from rooflight.values.steptime import BOUNDS, OperatorTime
 from rooflight.work import count
 from rooflight.work.storage import element_bytes
@@ -37,22 +41,17 @@ UNMEASURED_EXPERTS = "routed experts' extra, cause not measured"
 
 
 def analyze(sc: Scenario, *, serving: bool = True) -> Analysis:
-    """The analysis of one operating point; phases and request are None where the model does not fit.
+    """The analysis of one operating point. Raises NoSteadyState for a rate of requests beyond what is finished.
 
-    serving     False leaves out what many steps make together (request, served): two thirds of the time it takes
+    Where fewer sequences fit than are asked for, the steps of all of them are None; where not one fits, everything.
+    serving     False has the run that the answer speaks of alone, as a page that is drawn again and again needs
     """
+    sc, users = loaded(sc)
     held = memory(sc)
-    shown: dict[str, Phase] | None = None
-    request = steady = None
-    if held.fits or sc.deployment.ignore_capacity:
-        found = {"prefill": phases.prefill(sc), "decode": phases.decode(sc)}
-        steady = served_block(sc) if held.fits and serving else None
-        if sc.workload.draft_tokens:
-            found["verify"] = phases.verify(sc)
-        if sc.workload.chunk_tokens:
-            found["mixed"] = phases.mixed(sc)
-        shown = {name: phase_block(sc, phase) for name, phase in found.items()}
-        request = _request(sc, found["prefill"]) if serving else None
+    whole = held.fits or sc.deployment.ignore_capacity
+    some = whole or held.max_batch > 0
+    shown = _phases(sc, whole) if some else None  # first: runs ask for bounds alone of some of these steps
+    found = _runs(sc, users, None if serving else chosen(sc)) if some else None
     return Analysis(
         model=model_block(sc),
         accelerator=accelerator_block(sc),
@@ -60,10 +59,28 @@ def analyze(sc: Scenario, *, serving: bool = True) -> Analysis:
         deployment=_deployment(sc),
         bound=None if held.fits else "capacity",
         phases=shown,
-        request=request,
-        served=steady,
+        runs=None if found is None else dict(found),
+        run=None if found is None else chosen(sc),
+        request=_request(found["batch"]) if found and serving else None,
+        served=served_block(found["served"]) if found and serving else None,
         memory=held,
     )
+
+
+def _runs(sc: Scenario, users: Number, only: str | None) -> dict[str, Run]:
+    apart = ("apart",) if is_apart(sc) or sc.deployment.schedule == "apart" else ()
+    wanted = ("alone", "batch", "served", *apart) if only is None else (only,)
+    return {schedule: scheduled(sc, schedule, users=users) for schedule in wanted}
+
+
+def _phases(sc: Scenario, whole: bool) -> dict[str, Phase | None]:
+    """Prefill always; steps of all sequences where they fit."""
+    load = sc.workload
+    others: dict[str, Callable[[Scenario], phases.PhaseTime]] = {"decode": phases.decode}
+    others |= {"verify": phases.verify} if load.draft_tokens else {}
+    others |= {"mixed": phases.mixed} if load.chunk_tokens else {}
+    shown: dict[str, Phase | None] = {"prefill": phase_block(sc, phases.prefill(sc))}
+    return shown | {name: phase_block(sc, of(sc)) if whole else None for name, of in others.items()}
 
 
 def model_block(sc: Scenario) -> ModelBlock:
@@ -107,7 +124,7 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
         if op.work.flop:
             used = hardware_format(sc.accelerator, op.compute)
             by_format[used] = by_format.get(used, 0.0) + op.work.flop * op.count * phase.copies(op, sc.layout)
-    span = phase.span
+    span, shares = phase.span, split(time.operators)
     return Phase(
         flop=work.flop,
         flop_by_format=by_format,
@@ -123,7 +140,8 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
         intensity_flop_per_byte=work.flop / work.moved_bytes,
         ridge_flop_per_byte=phases.ridge(sc, time),
         bound=BOUNDS[time.bound],
-        split=split(time.operators),
+        expected_bound=expected_bound(shares, phase.expected),
+        split=shares,
         ceilings_s=Ceilings(compute=time.compute_s, memory=time.memory_s, link=time.link_s, launch=time.launch_s),
         time_s=span,
         tokens_per_s=span.rate(phase.tokens),
@@ -164,20 +182,29 @@ def waterfall(span: Span, expected: Expected) -> tuple[Step, ...]:
     return tuple(Step(name=name, seconds=float(seconds)) for name, seconds in reversed(named) if seconds > 0)
 
 
-def served_block(sc: Scenario) -> ServedBlock:
-    """What serving yields in the steady state; a step is no shorter than its ceiling."""
-    state = served(sc)
-    context = sc.workload.isl + sc.workload.osl / 2
-    token = phases.decode(sc, batch=state.running, context=context, bounds_only=True).time
-    step, running = phases.spanned(token, state.tpot), float(state.running)
+def expected_bound(shares: dict[str, float], expected: Expected) -> str:
+    """The largest part of the expected time: launch (what launches and the host take), link, or what kernels do.
+
+    shares      of the roofline time by resource; kernels' time is divided between compute and memory as they are
+    """
+    launch = expected.host + expected.floors_s
+    kernels = max(expected.seconds - launch - expected.link_s, 0.0)
+    both = shares["compute"] + shares["memory"]
+    compute = kernels * (shares["compute"] / both if both else 0.0)
+    parts = {"memory": kernels - compute, "compute": compute, "link": expected.link_s, "launch": launch}
+    return max(parts, key=lambda name: parts[name])
+
+
+def served_block(one: Run) -> ServedBlock:
+    """The run in short."""
     return ServedBlock(
-        engine=sc.engine.id,
-        running=int(running),
-        tpot_s=step,
-        ttft_s=phases.spanned(phases.prefill(sc, prompts=1, bounds_only=True).time, state.ttft),
-        output_tokens_per_s=step.rate(running),
-        output_tokens_per_s_per_user=step.rate(1),
-        output_tokens_per_s_per_accelerator=step.rate(running / sc.layout.devices),
+        engine=one.engine,
+        running=one.decoding,
+        tpot_s=one.tpot_s,
+        ttft_s=one.ttft_s,
+        output_tokens_per_s=one.output_tokens_per_s,
+        output_tokens_per_s_per_user=one.output_tokens_per_s_per_user,
+        output_tokens_per_s_per_accelerator=one.output_tokens_per_s_per_accelerator,
     )
 
 
@@ -198,19 +225,10 @@ def _operator_block(sc: Scenario, row: OperatorTime, copies: float) -> OperatorB
     )
 
 
-def _request(sc: Scenario, prefill: phases.PhaseTime) -> Request:
-    """Prefill plus the sum of the decode steps of one request at the workload's batch."""
-    fill, found = prefill.span, expected_request(sc, prefill.expected)
-    ceiling, roofline = decode_total_s(sc)
-    span = Span.of_time(
-        ceiling=fill.ceiling + ceiling,
-        roofline=fill.roofline + roofline,
-        expected=found.seconds,
-        low=found.low,
-        high=found.high,
-    )
-    share = fill.over(span)
-    return Request(time_s=span, prefill_share=msgspec.structs.replace(share, expected=min(share.expected, 1)))
+def _request(one: Run) -> Request:
+    """The batch's: its end, and the prompts' share of it."""
+    share = one.ttft_s.over(one.request_s)
+    return Request(time_s=one.request_s, prefill_share=msgspec.structs.replace(share, expected=one.prefill_share))
 
 
 def _workload(sc: Scenario) -> dict[str, int | float | None]:
@@ -230,6 +248,8 @@ def _deployment(sc: Scenario) -> dict[str, object]:
         "weights": sc.weights,
         "kv_cache": sc.numbers.kv,
         "activations": sc.numbers.activations or brought or "bf16",
+        "max_num_batched_tokens": sc.budget_tokens,
+        "max_num_seqs": sc.most_sequences,
         "weights_given": sc.deployment.weights is not None,
         "kv_element_bytes": sc.numbers.kv_bytes,
         "table_element_bytes": element_bytes(count.table_format(sc.model, weights)),

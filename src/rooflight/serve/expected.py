@@ -54,10 +54,3 @@ def eager_s(sc: Scenario) -> Number:
         return 0.0
     one = sc.steps.time(steps.decode(sequences=1, context=1))
     return one.work.launches * EAGER_KERNEL_S
-
-
-def in_proportion(one: Expected, seconds: Number) -> Expected:
-    """Other seconds with the relative interval of `one`."""
-    return msgspec.structs.replace(
-        one, seconds=seconds, low=seconds * (one.low / one.seconds), high=seconds * (one.high / one.seconds)
-    )

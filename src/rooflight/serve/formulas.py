@@ -15,6 +15,29 @@ def decode_steps(osl: Number) -> Number:
     return maximum(osl - 1, 0)
 
 
+def tokens_per_verify(*, draft_tokens: Number, acceptance: float) -> Number:
+    """Tokens a verify step yields in the mean, each drafted token being accepted with the same chance.
+
+    = (1 - a^(k + 1)) / (1 - a): the accepted ones, and one of the target's own; 1 without drafts.
+
+    Source: Leviathan, Kalman, Matias 2023 (Fast inference from transformers via speculative decoding), eq. 1.
+    Check: draft_tokens 4, acceptance 0.7 -> 2.7731.
+    """
+    if acceptance == 1:
+        return draft_tokens + 1
+    return (1 - acceptance ** (draft_tokens + 1)) / (1 - acceptance)
+
+
+def prompts_ahead(users: Number, queue: Number) -> Number:
+    """Prompts that a request finds ahead of its own, of `users` requests in flight, itself included.
+
+    = (users - 1) / sqrt(1 + (users - 1) / queue^2): everyone's of few, queue x sqrt(users - 1) of many.
+
+    Source: ours, found by trying on served runs (calibration/README.md). Check: users 5, queue 2 -> 2.8284.
+    """
+    return (users - 1) / (1 + (users - 1) / (queue * queue)) ** 0.5
+
+
 def mean_context_tokens(isl: Number, steps: Number) -> Number:
     """Tokens cached before a decode step, in the mean over a request's steps.
 
@@ -32,20 +55,11 @@ def machine_s(step_s: Number, steps: Number, sharers: Number) -> Number:
     Prefill: one step, shared by the prompts prefilled together. Decode: osl - 1 steps, each shared by the batch. A
     request takes the sum of both, and the inverse of that is how many requests a second keep the deployment busy.
     Holds for: a batch that stays full, phases one after the other. Leaves out: prompt tokens run beside decode steps
-    (chunked prefill), which hide a part of the smaller phase: see overlapped_s.
+    (chunked prefill), which hide a part of the smaller phase, as in a run.
     Source: the utilisation law, busy seconds = requests x seconds of service (Lazowska et al., Quantitative System
     Performance, 1984, section 3.3). Check: step_s 0.010, steps 100, sharers 4 -> 0.25.
     """
     return steps * step_s / sharers
-
-
-def overlapped_s(compute_s: Number, memory_s: Number, weights_s: Number, link_s: Number) -> Number:
-    """The least seconds of a request if prompts run beside decode steps: the largest of each resource's own sum.
-
-    Each argument is a sum over prefill and decode; weights_s is what reading weights for the prefill takes, which
-    decode steps that carry the prompts along read anyway. Check: compute_s 3, memory_s 6, weights_s 2, link_s 1 -> 4.
-    """
-    return maximum(maximum(compute_s, memory_s - weights_s), link_s)
 
 
 def tokens_per_usd(tokens_per_s: Number, usd_per_hour: Number) -> Number:

@@ -42,7 +42,7 @@ def landmarks(sc: Scenario) -> Landmarks:
         **sc.placed,
         isl=int(sc.workload.isl),
         osl=int(sc.workload.osl),
-        context=int(context_tokens(sc.workload)),
+        context=context_tokens(sc.workload),
         ridge_batch=_first(past_ridge),
         compute_batch=_first(computes),
         knee_batch=_first(flattens),

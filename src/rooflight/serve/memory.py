@@ -163,6 +163,20 @@ def room(sc: Scenario) -> Room:
     )
 
 
+def admitted(sc: Scenario) -> Number:
+    """Sequences that run at once on one replica in the steady state, as its memory allows; no whole number.
+
+    A running sequence holds memory for its prompt and for a share of its output (Engine.reserved_output).
+    """
+    engine = sc.engine
+    held = sc.workload.isl + sc.workload.osl * engine.reserved_output
+    one = room(sc)
+    of_free = (one.left + one.withheld) * sc.deployment.gpu_memory_utilization
+    left = one.left + (of_free - one.left) * engine.withheld_of_free
+    cache = device_sequence_bytes(sc.model, held, sc.layout, sc.numbers)
+    return maximum(left / (cache + one.row), 0.0)
+
+
 def memory(sc: Scenario) -> MemoryBlock:
     """The memory of the whole deployment, and the largest batch that fits; raises MissingFact."""
     one, layout = room(sc), sc.layout

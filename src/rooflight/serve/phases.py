@@ -9,6 +9,7 @@ from rooflight.roofline.engine import Expected
 from rooflight.roofline.rates import hardware_format, ridges
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve.expected import expected, expected_prefill
+from rooflight.serve.formulas import tokens_per_verify
 from rooflight.span import Span
 from rooflight.values.steptime import Parts, StepTime
 from rooflight.values.work import Operator, Work
@@ -74,12 +75,32 @@ def decode(
     return _phase(sc, time, found, share, tokens=batch, users=batch)
 
 
-def verify(sc: Scenario, *, bounds_only: bool = False) -> PhaseTime:
+def verify(sc: Scenario, *, batch: Number | None = None, bounds_only: bool = False) -> PhaseTime:
     """One verify step: draft_tokens + 1 positions a sequence; tokens if all were accepted."""
     load = sc.workload
-    share = share_out(load.batch, sc.layout)
+    batch = load.batch if batch is None else batch
+    share = share_out(batch, sc.layout)
     step = steps.verify(sequences=share.sequences, context=context_tokens(load), draft_tokens=load.draft_tokens)
-    return _beside(sc, step, share, bounds_only, tokens=load.batch * (load.draft_tokens + 1))
+    made = tokens_per_verify(draft_tokens=load.draft_tokens, acceptance=load.acceptance)
+    tokens = batch * (load.draft_tokens + 1)
+    return _beside(sc, step, share, bounds_only, made=made, tokens=tokens, users=batch)
+
+
+def token(sc: Scenario, *, batch: Number | None = None) -> tuple[PhaseTime, Span]:
+    """The step that a token of every sequence comes from, and its part of it: a decode step; with drafts a verify step.
+
+    Drafting comes before a verify step, which yields several tokens; a ceiling has it for nothing.
+    """
+    load = sc.workload
+    if not load.draft_tokens:
+        phase = decode(sc, batch=batch)
+        return phase, phase.span
+    phase = verify(sc, batch=batch)
+    drafting = decode(sc, batch=1).span * (load.draft_tokens * load.draft_share)
+    drafting = msgspec.structs.replace(drafting, ceiling=0.0)
+    return phase, (phase.span + drafting) / tokens_per_verify(
+        draft_tokens=load.draft_tokens, acceptance=load.acceptance
+    )
 
 
 def mixed(sc: Scenario, *, bounds_only: bool = False) -> PhaseTime:
@@ -92,14 +113,19 @@ def mixed(sc: Scenario, *, bounds_only: bool = False) -> PhaseTime:
         chunk_tokens=load.chunk_tokens,
         chunk_context=load.isl // 2,
     )
-    return _beside(sc, step, share, bounds_only, tokens=load.batch)
+    return _beside(sc, step, share, bounds_only, tokens=load.batch, users=load.batch)
 
 
-def _beside(sc: Scenario, step: steps.Step, share: Share, bounds_only: bool, *, tokens: Number) -> PhaseTime:
-    """A step that is more than decode; what is expected of it has the interval of a decode step."""
-    time = sc.steps.time(_busy(step, share, sc.layout), bounds_only=bounds_only)
-    found = None if time.parts is None else expected(sc, time.parts, sequences=share.sequences)
-    return _phase(sc, time, found, share, tokens=tokens, users=sc.workload.batch)
+def _beside(
+    sc: Scenario, step: steps.Step, share: Share, bounds_only: bool, *, made: Number = 1, tokens: Number, users: Number
+) -> PhaseTime:
+    """A step that is more than decode; what is expected of it has the interval of a decode step.
+
+    made    tokens that a sequence gets out of it
+    """
+    time, part = _timed(sc, step, share, bounds_only=bounds_only)
+    found = None if part is None else expected(sc, part, sequences=share.sequences * made)
+    return _phase(sc, time, found, share, tokens=tokens, users=users)
 
 
 def prefill(

@@ -13,8 +13,10 @@ from rooflight.errors import BadInput, Named, UnknownName
 from rooflight.numeric import ceil
 from rooflight.scenario.definite import Scenario, context_tokens, scenario
 from rooflight.serve import phases
+from rooflight.serve.goals import Wanted, goals
 from rooflight.serve.landmarks import landmarks
 from rooflight.serve.memory import max_batch, room
+from rooflight.serve.runs import run_block, run_columns
 from rooflight.span import Span
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import Deployment
@@ -22,7 +24,7 @@ from rooflight.values.model import Model
 from rooflight.values.note import Note
 from rooflight.values.question import swept
 from rooflight.values.shown import Shown
-from rooflight.values.sweep import Landmarks, SweepBlock
+from rooflight.values.sweep import Goal, Landmarks, RunBlock, SweepBlock
 from rooflight.values.workload import Workload
 
 # Axes whose values are arrays, in the order of the grid's dimensions; each takes one dimension.
@@ -31,17 +33,26 @@ GRID_AXES = swept("points")
 PLAN_AXES = swept("deployments")
 # Points of a block: large enough to hide Python, small enough to stay in the processor's cache.
 BLOCK_POINTS = 12_000
+# Of a block of runs, which keep more arrays at once.
+BLOCK_RUNS = 6_000
 # More would run for minutes (points) or hold too many plans at once (deployments).
 MOST_POINTS = 100_000_000
 MOST_LAYOUTS = 2_000
 
 
 # Axes that a phase's time does not depend on (a decode step's context may follow from isl and osl).
-_IDLE_IN = {"prefill": ("batch", "context", "osl"), "decode": ("prefill_batch",)}
+_IDLE_IN = {
+    "prefill": ("batch", "context", "osl"), "decode": ("prefill_batch",), "run alone": ("batch", "context"),
+    "run batch": ("context",), "run served": ("context",), "run apart": ("context",),
+}  # fmt: skip
 
 
 class SweepPoints(Shown):
-    """The points of a sweep, computed block by block while iterating; memory does not grow with their number."""
+    """The points of a sweep, computed block by block while iterating; memory does not grow with their number.
+
+    schedule    under which each point is a run too; None: points are steps alone
+    wanted      the goals for users' times
+    """
 
     def __init__(
         self,
@@ -49,11 +60,16 @@ class SweepPoints(Shown):
         grid: Mapping[str, np.ndarray[Any, Any]],
         phase: str,
         axes: tuple[str, ...],
+        *,
+        schedule: str | None = None,
+        wanted: Wanted | None = None,
     ) -> None:
         self.scenarios = scenarios
         self.grid = grid
         self.phase = phase
         self.axes = axes
+        self.schedule = schedule
+        self.wanted = wanted
 
     @property
     def points(self) -> int:
@@ -71,13 +87,14 @@ class SweepPoints(Shown):
 
     @property
     def warned(self) -> tuple[Note, ...]:
-        """Of all scenarios, each once; and of axes that change nothing in this phase."""
-        idle = [Note(key="idle_axis", value=axis, why=self.phase) for axis in self.axes if axis in _IDLE_IN[self.phase]]
+        """Of all scenarios, each once; and of axes that change nothing in this phase or run."""
+        what = self.phase if self.schedule is None else f"run {self.schedule}"
+        idle = [Note(key="idle_axis", value=axis, why=what) for axis in self.axes if axis in _IDLE_IN[what]]
         return tuple(dict.fromkeys([*idle, *(note for sc in self.scenarios for note in sc.warnings)]))
 
     def __iter__(self) -> Iterator[SweepBlock]:
         for sc in self.scenarios:
-            for pieces in _blocks(self.grid):
+            for pieces in _blocks(self.grid, BLOCK_POINTS):
                 yield _block(sc, pieces, self.phase)
 
     def landmarks(self) -> tuple[Landmarks, ...]:
@@ -91,12 +108,34 @@ class SweepPoints(Shown):
         loads = loads[:1] if loads[0] == loads[1] else loads
         return tuple(landmarks(msgspec.structs.replace(sc, workload=load)) for sc in self.scenarios for load in loads)
 
+    def runs(self) -> Iterator[RunBlock]:
+        """The same points as runs under the schedule, `served` where none was asked for."""
+        for sc in self.scenarios:
+            for pieces in _blocks(self.grid, BLOCK_RUNS):
+                yield run_block(_at(sc, pieces), self.schedule or "served", _shape(pieces))
+
+    def goals(self) -> tuple[Goal, ...]:
+        """The most requests in flight that keep the goals, a deployment and a pair of lengths each. Raises BadInput."""
+        if self.wanted is None:
+            return ()
+        most = {name: values.max() for name, values in self.grid.items() if name == "batch"}
+        lengths = {name: self.grid[name] for name in ("isl", "osl") if name in self.grid}
+        found: list[Goal] = []
+        for sc in self.scenarios:
+            found += goals(_at(sc, most), self.wanted, self.schedule or "served", lengths)
+        return tuple(found)
+
     def columns(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Every point as flat arrays by name: bound is an index into values.steptime.BOUNDS; times are seconds."""
+        """Every point as flat arrays by name: bound is an index into values.steptime.BOUNDS; times are seconds.
+
+        Under a schedule the runs, named as their JSON is (`ttft_s.expected`); no number where there is none.
+        """
         parts: dict[str, list[np.ndarray[Any, Any]]] = {}
-        for block in self:
-            for name, values in _block_columns(block).items():
-                parts.setdefault(name, []).append(np.broadcast_to(values, block.shape).ravel())
+        blocks = ((one.shape, _block_columns(one)) for one in self)
+        runs = ((one.shape, run_columns(one)) for one in self.runs())
+        for shape, named in blocks if self.schedule is None else runs:
+            for name, values in named.items():
+                parts.setdefault(name, []).append(np.broadcast_to(values, shape).ravel())
         return {name: np.concatenate(values) for name, values in parts.items()}
 
 
@@ -108,12 +147,17 @@ def make_sweep(
     phase: str | None,
     workload: Workload,
     deployment: Deployment,
+    wanted: Wanted | None = None,
 ) -> SweepPoints:
     """The sweep over `axes`; a deployment that cannot be laid out is an error. Raises BadInput, UnknownName."""
     _check_axes(axes, devices)
+    schedule = deployment.schedule
+    if schedule is not None or wanted is not None:
+        _check_runs(schedule, phase, workload)
     grid = {name: _points(name, axes[name]) for name in GRID_AXES if name in axes}
     # The largest of each axis stands in for it, so that warnings and checks see the extreme.
-    load = msgspec.structs.replace(workload, **{name: _largest(values) for name, values in grid.items()})
+    largest: dict[str, Any] = {name: _largest(values) for name, values in grid.items()}
+    load = msgspec.structs.replace(workload, **largest)
     Workload(**{name: getattr(load, name) for name in Workload.__struct_fields__})
     for name, points in grid.items():
         _check_axis(load, name, points)
@@ -122,13 +166,26 @@ def make_sweep(
         for card, count in devices
         for deployment_with in _deployments(deployment, axes)
     )
-    chosen = phase or _phase_of(axes)
+    chosen = phase or ("decode" if schedule else _phase_of(axes))
     if chosen not in ("decode", "prefill"):
         raise BadInput(
             "a sweep's phase is decode or prefill", where=Named.of("phase"), got=chosen, want="decode or prefill"
         )
     several = ("accelerator",) if len(devices) > 1 else ()
-    return SweepPoints(scenarios, grid, chosen, (*several, *axes))
+    return SweepPoints(scenarios, grid, chosen, (*several, *axes), schedule=schedule, wanted=wanted)
+
+
+def _check_runs(schedule: str | None, phase: str | None, workload: Workload) -> None:
+    """Refuse what has no meaning in a sweep of runs, or of goals for them. Raises BadInput."""
+    if schedule is not None and phase is not None:
+        raise BadInput(
+            "a run is no phase", where=Named.of("phase"), got=Named("{phase} and {schedule}"), want="one or the other"
+        )
+    if workload.request_rate is not None:
+        raise BadInput(
+            "a sweep of runs goes over numbers of requests in flight", where=Named.of("request_rate"),
+            got=workload.request_rate, want=Named("{batch}, one or several"),
+        )  # fmt: skip
 
 
 def _check_axes(axes: Mapping[str, Sequence[Any]], devices: Sequence[object]) -> None:
@@ -168,7 +225,8 @@ def _points(name: str, values: Sequence[Any]) -> np.ndarray[Any, Any]:
 
 def _check_axis(load: Workload, name: str, values: np.ndarray[Any, Any]) -> None:
     """Every value alone must make a workload: counts of the allowed size, a prompt longer than its cached prefix."""
-    Workload(**{name: values})
+    one: dict[str, Any] = {name: values}
+    Workload(**one)
     smallest = msgspec.structs.replace(load, **{name: int(values.min())})
     Workload(**{field: getattr(smallest, field) for field in Workload.__struct_fields__})
 
@@ -200,13 +258,13 @@ def filled(deployment: Deployment, count: int | None, axes: Mapping[str, Sequenc
     return msgspec.structs.replace(deployment, dp=count // used)
 
 
-def _blocks(grid: Mapping[str, np.ndarray[Any, Any]]) -> Iterator[dict[str, np.ndarray[Any, Any]]]:
-    """Cut the grid into blocks of at most BLOCK_POINTS, each axis shaped to its own dimension."""
+def _blocks(grid: Mapping[str, np.ndarray[Any, Any]], most: int) -> Iterator[dict[str, np.ndarray[Any, Any]]]:
+    """Cut the grid into blocks of at most so many points, each axis shaped to its own dimension."""
     sizes = [len(values) for values in grid.values()]
     cuts = list(sizes)
     for dimension in range(len(sizes)):
         inner = int(np.prod(cuts[dimension + 1 :], dtype=np.int64))
-        cuts[dimension] = max(1, min(sizes[dimension], BLOCK_POINTS // inner)) if inner <= BLOCK_POINTS else 1
+        cuts[dimension] = max(1, min(sizes[dimension], most // inner)) if inner <= most else 1
     starts = [range(0, size, cut) for size, cut in zip(sizes, cuts, strict=True)]
     for corner in product(*starts):
         pieces = {}
@@ -218,14 +276,22 @@ def _blocks(grid: Mapping[str, np.ndarray[Any, Any]]) -> Iterator[dict[str, np.n
         yield pieces
 
 
+def _at(sc: Scenario, pieces: Mapping[str, np.ndarray[Any, Any]]) -> Scenario:
+    """The scenario of one block. Floats inside: whole numbers of this size are exact in them."""
+    arrays: dict[str, Any] = {name: piece.astype(np.float64) for name, piece in pieces.items()}
+    return msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, **arrays))
+
+
+def _shape(pieces: Mapping[str, np.ndarray[Any, Any]]) -> tuple[int, ...]:
+    return np.broadcast_shapes(*(piece.shape for piece in pieces.values()))
+
+
 def _block(sc: Scenario, pieces: Mapping[str, np.ndarray[Any, Any]], phase: str) -> SweepBlock:
-    """The points of one block. Floats inside: whole numbers of this size are exact in them."""
-    arrays = {name: piece.astype(np.float64) for name, piece in pieces.items()}
-    sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, **arrays))
+    """The points of one block."""
+    sc, shape = _at(sc, pieces), _shape(pieces)
     one = phases.decode(sc) if phase == "decode" else phases.prefill(sc)
     memory = room(sc)
     sequences, prompts = (ceil(count / sc.layout.dp) for count in (sc.workload.batch, sc.workload.prefill_batch))
-    shape = np.broadcast_shapes(*(piece.shape for piece in pieces.values()))
     load = sc.workload
     return SweepBlock(
         **sc.placed,
@@ -274,4 +340,5 @@ def _block_columns(block: SweepBlock) -> dict[str, Any]:
     }
     if block.context is None:
         return named
-    return {**named, "context": np.asarray(block.context).astype(np.int64)}
+    context = np.asarray(block.context)
+    return {**named, "context": context.astype(np.int64) if (context % 1 == 0).all() else context}

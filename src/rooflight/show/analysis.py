@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
@@ -12,7 +13,8 @@ from rooflight.show.data import Rows, flat, rows_of
 from rooflight.show.roof import Dot, Flat, draw
 from rooflight.span import Span
 from rooflight.units import to_base
-from rooflight.values.analysis import Analysis, MemoryBlock, OperatorBlock, Phase, Request, ServedBlock
+from rooflight.values.analysis import Analysis, MemoryBlock, OperatorBlock, Phase
+from rooflight.values.run import Run
 
 # Operators are listed one by one until they cover this share of a phase's roofline time.
 COVERED = 0.95
@@ -24,20 +26,24 @@ _WORDS = (
     "arithmetic, well below it memory, unless links or launches take longer."
 )
 
+_RUN_WORDS = (
+    "alone: one request and nobody else. batch: started together, all prompts first, then in lock-step. served: "
+    "newcomers are prefilled beside the others' tokens, as servers do; those that do not fit wait, which is in the "
+    "first token. prefill: its share of the machine's time."
+)
+
 
 def blocks(analysis: Analysis, *, drawn: bool = True, ascii_only: bool = False) -> list[Block]:
     """Sentence, warnings, phases, bytes, memory, operators, request, assumptions, roofline."""
     shown: list[Block] = [Prose(analysis.answer, "answer")]
     shown += [Prose(f"Warning: {text}", "warning") for text in analysis.warnings]
-    phases = analysis.phases or {}
+    phases = analysis.steps
     if phases:
         shown += [_phase_table(phases), Prose(_WORDS, "note"), *_gap(phases), _byte_table(phases)]
     shown.append(Prose(memory_line(analysis)))
     shown += [_operator_table(name, phase) for name, phase in phases.items()]
-    if analysis.request is not None:
-        shown.append(Prose(_request_line(analysis.request, analysis.workload)))
-    if analysis.served is not None:
-        shown.append(Prose(_served_line(analysis.served)))
+    if analysis.runs is not None:
+        shown += [run_table(analysis.runs, analysis.workload), Prose(_RUN_WORDS, "note")]
     shown.append(Bullets("Assumed:", analysis.assumptions))
     if drawn and phases:
         shown += _roofline(analysis, phases, ascii_only)
@@ -54,10 +60,10 @@ def rows(analysis: Analysis) -> Rows:
         "fits": analysis.memory.fits,
         "max_batch": analysis.memory.max_batch,
     }
-    if not analysis.phases:
+    if not analysis.steps:
         return rows_of([{**same, "phase": None, "bound": analysis.bound}])
     found = []
-    for name, phase in analysis.phases.items():
+    for name, phase in analysis.steps.items():
         fields = msgspec.to_builtins(phase)
         del fields["operators"], fields["flop_by_format"], fields["waterfall"]
         fields["tokens_per_s_per_user"] = fields["tokens_per_s_per_user"] or dict.fromkeys(fields["time_s"])
@@ -78,7 +84,7 @@ def _phase_table(phases: dict[str, Phase]) -> Table:
                 phase.bound,
                 numbers.seconds(phase.time_s.ceiling),
                 numbers.seconds(phase.time_s.roofline),
-                expected_cell(phase),
+                told(phase.time_s),
                 numbers.plain(phase.tokens_per_s.expected),
                 f"{numbers.plain(phase.intensity_flop_per_byte)}\n({numbers.plain(phase.ridge_flop_per_byte)})",
                 spent(phase.split),
@@ -86,16 +92,6 @@ def _phase_table(phases: dict[str, Phase]) -> Table:
             for name, phase in phases.items()
         ),
     )  # fmt: skip
-
-
-def expected_cell(phase: Phase) -> str:
-    """The expected time over its interval; empty where none is calibrated."""
-    span = phase.time_s
-    if span.low is None or span.high is None:
-        return ""
-    unit = numbers.seconds(span.expected).rpartition(" ")[2]
-    low, high = (numbers.plain(value / to_base(1, unit)) for value in (span.low, span.high))
-    return f"{numbers.seconds(span.expected)}\n{low}-{high}"
 
 
 def spent(split: dict[str, float]) -> str:
@@ -211,26 +207,37 @@ def _others(rest: list[OperatorBlock]) -> tuple[str, ...]:
     )
 
 
-def _request_line(request: Request, load: dict[str, int | float | None]) -> str:
-    span, prefill = request.time_s, request.prefill_share
-    return (
-        f"A whole request ({load['isl']:,} tokens in, {load['osl']:,} out, {load['batch']:,} at a time): at best "
-        f"{numbers.seconds(span.ceiling)}, roofline {numbers.seconds(span.roofline)}, expected {_told(span)}; "
-        f"prefill is {numbers.percent(prefill.expected)} of it."
-    )
+def run_table(runs: dict[str, Run | None], load: dict[str, Any]) -> Table:
+    """What requests get under each schedule, as expected."""
+    heads = ("requests", "at once", "wait", "first token", "then one every", "the whole", "output tok/s", "prefill")
+    return Table(
+        title=f"What requests of {load['isl']:,} tokens in and {load['osl']:,} out get, as expected",
+        heads=heads, left=heads[:1],
+        rows=tuple(
+            (
+                name,
+                numbers.plain(one.running),
+                numbers.plain(one.waiting) if one.waiting >= 0.05 else "",
+                told(one.ttft_s),
+                "" if one.tpot_s is None else told(one.tpot_s),
+                told(one.request_s),
+                told(one.output_tokens_per_s, numbers.plain),
+                "" if one.prefill_share is None else numbers.percent(one.prefill_share),
+            )
+            for name, one in runs.items()
+            if one is not None
+        ),
+    )  # fmt: skip
 
 
-def _served_line(served: ServedBlock) -> str:
-    tpot, ttft, rate = served.tpot_s, served.ttft_s, served.output_tokens_per_s
-
-    return (
-        f"Served at {served.running:,} at once, others being prefilled beside ({served.engine}): TPOT "
-        f"{_told(tpot)}, first token after {_told(ttft)}, {_told(rate, numbers.plain)} output tok/s."
-    )
-
-
-def _told(span: Span, show: Callable[[float], str] = numbers.seconds) -> str:
-    return f"{show(span.expected)} ({show(span.low or 0)} to {show(span.high or 0)})"
+def told(span: Span, show: Callable[[float], str] = numbers.seconds) -> str:
+    """The expected value over its interval, in its unit."""
+    if span.low is None or span.high is None:
+        return show(span.expected)
+    unit = show(span.expected).rpartition(" ")[2] if show is numbers.seconds else ""
+    scale = to_base(1, unit) if unit else 1
+    low, high = (numbers.plain(value / scale) for value in (span.low, span.high))
+    return f"{show(span.expected)}\n{low}-{high}"
 
 
 def _roofline(analysis: Analysis, phases: dict[str, Phase], ascii_only: bool) -> list[Block]:

@@ -14,7 +14,7 @@ from rooflight.units import round_significant, to_base
 from rooflight.values.comparison import Compared, Comparison, Stretch
 from rooflight.words.comparison import tokens
 
-_PARTS = ("hardware", "memory", "prefill", "decode", "request", "equal_at")
+_PARTS = ("run", "hardware", "memory", "prefill", "decode", "request", "equal_at")
 # What is won along the ratio, as text says it; the others are in the JSON.
 _WON = {
     "throughput": "Fastest",
@@ -46,27 +46,30 @@ def blocks(comparison: Comparison) -> list[Block]:
             shown.append(_speed_up_table(comparison, timed))
     shown.append(_memory_table(comparison.compared))
     shown += _wins(comparison)
-    out = [f"{one.label}: {one.reason}" for one in comparison.compared if one.reason]
-    if out:
-        shown.append(Bullets("Without times:", tuple(out)))
+    for title, there in (("Waiting for room in memory:", True), ("Without times:", False)):
+        told = [
+            f"{one.label}: {one.reason}" for one in comparison.compared if one.reason and bool(one.request) is there
+        ]
+        if told:
+            shown.append(Bullets(title, tuple(told)))
     shown.append(Bullets("Assumed:", comparison.assumptions))
     return shown
 
 
 def _time_table(comparison: Comparison, timed: Sequence[Compared]) -> Table:
     mix = comparison.mix
-    heads = ("on", "batch", "prefill", "decode", "expected", "at the\nceilings", "prefill\nis", "times\nas fast")
+    heads = ("on", "batch", "TTFT", "TPOT", "expected", "at the\nceilings", "prefill\nis", "times\nas fast")
     lines = []
     for one in timed:
-        whole, prefill, decode = one.request, one.prefill, one.decode
-        if whole is None or prefill is None or decode is None:
+        whole, prefill, run = one.request, one.prefill, one.run
+        if whole is None or prefill is None or run is None:
             continue
         lines.append(
             (
                 one.label,
                 numbers.count(one.batch),
-                numbers.seconds(prefill.time_s.expected),
-                numbers.seconds(decode.time_s.expected),
+                numbers.seconds(run.ttft_s.expected),
+                "" if run.tpot_s is None else numbers.seconds(run.tpot_s.expected),
                 interval(whole.time_s),
                 numbers.seconds(whole.time_s.ceiling),
                 numbers.percent(prefill.share.expected),
@@ -75,7 +78,7 @@ def _time_table(comparison: Comparison, timed: Sequence[Compared]) -> Table:
         )
     size = f"{tokens(mix.isl)} tokens in, {tokens(mix.osl)} out"
     return Table(
-        title=f"Machine time of a request ({size}), and speed over {comparison.baseline}, as expected:",
+        title=f"Times of a request ({size}), those of the machine, and speed over {comparison.baseline}, as expected:",
         heads=heads,
         left=("on",),
         rows=tuple(lines),
@@ -105,15 +108,14 @@ def _yield_table(timed: Sequence[Compared]) -> Table:
         whole = one.request
         if whole is None:
             continue
-        output = whole.output_tokens_per_s
-        limit = output.ceiling * whole.time_s.ceiling / whole.overlapped_s
+        output, user = whole.output_tokens_per_s, whole.output_tokens_per_s_per_user
         lines.append(
             [
                 one.label,
                 numbers.plain(output.expected),
                 numbers.plain(whole.output_tokens_per_s_per_accelerator.expected),
-                numbers.plain(whole.output_tokens_per_s_per_user.expected),
-                numbers.plain(limit),
+                numbers.plain(user.expected if user else None),
+                numbers.plain(output.ceiling),
                 numbers.plain(whole.tokens_per_usd.expected if whole.tokens_per_usd else None),
                 numbers.plain(whole.tokens_per_joule.expected if whole.tokens_per_joule else None),
             ]
@@ -132,12 +134,16 @@ def _speed_up_table(comparison: Comparison, timed: Sequence[Compared]) -> Table:
     heads = ("on", "memory\nrate", "compute\nrate", "prefill", "decode", "whole")
     lines = []
     for one in timed:
-        if one.hardware is None or one.prefill is None or one.decode is None or one.request is None:
+        if one.hardware is None or one.prefill is None or one.request is None:
             continue
         rates = (times(one.hardware.memory_ratio), times(one.hardware.flop_ratio))
-        parts = (one.prefill.speed_up, one.decode.speed_up, one.request.speed_up)
+        decode = None if one.decode is None else one.decode.speed_up
+        parts = (one.prefill.speed_up, decode, one.request.speed_up)
         lines.append((one.label, *rates, *map(_both, parts)))
-    title = f"Times {comparison.baseline}, datasheet rates, then speeds at the ceilings (and as expected):"
+    title = (
+        f"Times {comparison.baseline}, datasheet rates, then speeds at the ceilings (and as expected), of steps of "
+        "prompts, of decode steps, and of the run:"
+    )
     return Table(title=title, heads=heads, left=("on",), rows=tuple(lines))
 
 

@@ -20,7 +20,7 @@ _HEADINGS = {
 }
 # Moves of a kind that text shows; CSV and JSON have all.
 _TEXT_MOVES = 6
-_GAINS = ("throughput", "request", "prefill", "decode", "cost")
+_GAINS = ("throughput", "request", "ttft", "prefill", "decode", "cost")
 _DOES = {
     "nothing": "Do nothing for it:",
     "hurts": "Make it worse:",
@@ -82,11 +82,11 @@ def _rate(one: Outcome) -> str:
         said += f", {round_significant(each.expected)} an accelerator"
     if one.usd_per_million_tokens is not None:
         said += f", ${round_significant(one.usd_per_million_tokens.expected)} a million tokens"
-    return said + f"; a request takes {scaled(one.request_s.expected, 's')}"
+    return said + f"; a request takes {scaled(one.request_s.expected, 's')} ({one.run.schedule})"
 
 
 def _helping(title: str, moves: Sequence[Move], objective: str) -> list[Block]:
-    shown = moves[:_TEXT_MOVES]
+    shown = [*moves[:_TEXT_MOVES], *(one for one in moves[_TEXT_MOVES:] if one.asked)]
     asked = GAIN_OF[objective]
     first = asked if any(asked in (one.gains or {}) for one in shown) else "throughput"
     others = [name for name in _GAINS if name != first and any(name in (one.gains or {}) for one in shown)]

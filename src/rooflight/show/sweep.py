@@ -12,6 +12,8 @@ The JSON document:
     warnings        as in analyze
     landmarks       one a deployment (values.sweep.Landmarks): accelerator, devices, tp, weights, kv_cache, context,
                     ridge_batch, compute_batch, knee_batch (null: not below 2^20 sequences), kv_limit
+    schedule        under which every row is a run (show.runs.RunRow); null where rows are steps
+    goals           one a deployment and pair of lengths (values.sweep.Goal), where goals were asked for
     rows            one a point: the fields of Row, nested ones as in analyze
 
 A row that does not fit has bound "capacity", and its times and rates are null, unless --ignore-capacity asked for them.
@@ -27,12 +29,15 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 
+from rooflight.numeric import tidy
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, encode
+from rooflight.show.goals import goal_blocks
 from rooflight.values.analysis import Bytes
 from rooflight.values.steptime import BOUNDS
-from rooflight.values.sweep import Landmarks, SweepBlock
+from rooflight.values.sweep import Goal, Landmarks, SweepBlock
+from rooflight.words.sweep import goal_answer
 
 if TYPE_CHECKING:
     from rooflight.words.sweep import Sweep
@@ -78,7 +83,7 @@ class Row(msgspec.Struct, frozen=True):
     prefill_batch: int
     isl: int
     osl: int
-    context: int | None
+    context: float | None
     fits: bool
     max_batch: int
     bound: str
@@ -105,13 +110,15 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
     landmarks: tuple[Landmarks, ...]
+    schedule: str | None = None
+    goals: tuple[Goal, ...] = ()
 
 
 def summary(sweep: Sweep, model: str) -> Summary:
     """What stands above the rows."""
-    landmarks = sweep.landmarks()
+    landmarks, goals = sweep.landmarks(), sweep.goals()
     return Summary(
-        answer=answer(model, landmarks, sweep.phase),
+        answer=goal_answer(model, goals) if goals else answer(model, landmarks, sweep.phase),
         model=model,
         phase=sweep.phase,
         axes=sweep.axes,
@@ -119,6 +126,8 @@ def summary(sweep: Sweep, model: str) -> Summary:
         assumptions=sweep.assumptions,
         warnings=sweep.warnings,
         landmarks=landmarks,
+        schedule=sweep.schedule,
+        goals=goals,
     )
 
 
@@ -190,8 +199,8 @@ def _block_rows(block: SweepBlock, chosen: slice, ignore_capacity: bool) -> Iter
         total = weights + kv_read + kv_write + activations
         shown = fits or ignore_capacity
         yield Row(
-            *same, int(batch), int(prefill_batch), int(isl), int(osl), None if context is None else int(context),
-            fits, int(max_batch),
+            *same, int(batch), int(prefill_batch), int(isl), int(osl),
+            None if context is None else tidy(float(context)), fits, int(max_batch),
             BOUNDS[bound] if shown else "capacity",
             OpenCeilings(compute, memory, link, launch) if shown else _NO_CEILINGS,
             OpenSpan(*spans[:5]) if shown else _NOTHING,
@@ -224,7 +233,7 @@ def _columns(block: SweepBlock, chosen: slice) -> list[list[Any]]:
     return [np.broadcast_to(np.asarray(values), block.shape).reshape(-1)[chosen].tolist() for values in arrays]
 
 
-def write_json(stream: TextIO, head: Summary, points: Iterator[Row]) -> None:
+def write_json(stream: TextIO, head: Summary, points: Iterator[msgspec.Struct]) -> None:
     """The document, written as the rows come: one row a line."""
     stream.write(encode(head)[:-1] + ',"rows":[')
     between = "\n"
@@ -236,17 +245,29 @@ def write_json(stream: TextIO, head: Summary, points: Iterator[Row]) -> None:
 
 def blocks(sweep: Iterable[SweepBlock], head: Summary, *, ignore_capacity: bool = False) -> list[Block]:
     """The sentence, the landmarks, the rows (thinned), the assumptions."""
-    shown: list[Block] = [Prose(head.answer, "answer")]
-    shown += [Prose(f"Warning: {text}", "warning") for text in head.warnings]
-    if len(head.landmarks) > 1:
-        shown.append(_landmark_table(head.landmarks))
+    shown = head_blocks(head)
     few = list(thinned(sweep, head.points, ignore_capacity))
     shown += [_row_table(title, list(group), head.axes) for title, group in groupby(few, _heading)]
-    if len(few) < head.points:
-        left = head.points - len(few)
-        shown.append(Prose(f"{left:,} of {head.points:,} rows left out; --format csv or json gives all.", "note"))
-    shown.append(Bullets("Assumed:", head.assumptions))
+    return shown + foot_blocks(head, len(few))
+
+
+def head_blocks(head: Summary) -> list[Block]:
+    """What stands above the rows."""
+    shown: list[Block] = [Prose(head.answer, "answer")]
+    shown += [Prose(f"Warning: {text}", "warning") for text in head.warnings]
+    shown += goal_blocks(head.goals)
+    if len(head.landmarks) > 1 and not head.goals:
+        shown.append(_landmark_table(head.landmarks))
     return shown
+
+
+def foot_blocks(head: Summary, few: int) -> list[Block]:
+    """How many rows are left out, and what was assumed."""
+    shown: list[Block] = []
+    if few < head.points:
+        left = head.points - few
+        shown.append(Prose(f"{left:,} of {head.points:,} rows left out; --format csv or json gives all.", "note"))
+    return [*shown, Bullets("Assumed:", head.assumptions)]
 
 
 def thinned(sweep: Iterable[SweepBlock], points: int, ignore_capacity: bool) -> Iterator[Row]:

@@ -50,5 +50,9 @@ def vllm(question: Question, model: str) -> str:
         words += ["--quantization", _VLLM_WEIGHTS[given["weights"]]]
     if given["kv_cache"] in _VLLM_CACHES:
         words += ["--kv-cache-dtype", _VLLM_CACHES[given["kv_cache"]]]
-    words += ["--max-model-len", str(longest), "--max-num-seqs", str(given["batch"])]
+    words += ["--max-model-len", str(longest)]
+    for name in ("max_num_batched_tokens", "max_num_seqs"):
+        words += _flag(FIELDS[name], FIELDS[name].option, given)
+    if given["max_num_seqs"] is None:
+        words += ["--max-num-seqs", str(given["batch"])]
     return shlex.join(words)

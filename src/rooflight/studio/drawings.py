@@ -162,7 +162,7 @@ def _unknown(analysis: Analysis) -> Landmarks:
         accelerator=analysis.accelerator.id, devices=analysis.accelerator.count, tp=laid["tp"], pp=laid["pp"],
         ep=laid["ep"], dp=laid["dp"],
         weights=laid["weights"], kv_cache=laid["kv_cache"], isl=int(load["isl"] or 0), osl=int(load["osl"] or 0),
-        context=int(load["context"] or 0), ridge_batch=None, compute_batch=None, knee_batch=None,
+        context=load["context"] or 0, ridge_batch=None, compute_batch=None, knee_batch=None,
         kv_limit=analysis.memory.max_batch, compute_isl=None,
     )  # fmt: skip
 

@@ -26,7 +26,7 @@ from rooflight.values.workload import Workload
 
 MOST_CARDS = 4
 # What the studio takes of a field at most, by what the field counts; the library takes more.
-MOST = {"sequences": 1 << 16, "tokens": 1 << 22, "devices": 1024}
+MOST = {"sequences": 1 << 16, "tokens": 1 << 22, "devices": 1024, "workers": 1024}
 # Where the studio's default is not the library's: a card is asked about without a count, and its tp shows on the page.
 _DEFAULTS = {"tp": 1}
 PASTED = "your config.json"
@@ -55,6 +55,10 @@ def _type(field: TableField, *, auto: bool) -> Any:
         kind = Annotated[bool, Field(description=about)]
     elif field.kind == "share":
         kind = Annotated[float, Field(gt=least, le=most, description=about)]
+    elif field.kind == "chance":
+        kind = Annotated[float, Field(ge=0, le=1, description=about)]
+    elif field.kind == "rate":
+        kind = Annotated[float, Field(gt=0, le=most, allow_inf_nan=False, description=about)]
     elif field.kind in ("format", "name"):
         kind = Annotated[str, Field(min_length=1, max_length=40, description=about)]
     return kind | None if auto or blank else kind

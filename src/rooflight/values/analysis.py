@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from rooflight.span import Span
+from rooflight.values.run import Run
 from rooflight.values.shown import Shown
 
 SCHEMA = "rooflight.analysis/1"
@@ -67,17 +68,14 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServedBlock(msgspec.Struct, frozen=True, kw_only=True):
-    """Steady state at a concurrency of `batch` requests of isl and osl tokens, with newcomers prefilled beside.
-
-    running: sequences that decode at once (memory may allow fewer than asked). Expected values with their intervals.
-    """
+    """The run `served` in short; running: sequences that decode in the mean. See values.run.Run."""
 
     engine: str
-    running: int
-    tpot_s: Span
+    running: float
+    tpot_s: Span | None
     ttft_s: Span
     output_tokens_per_s: Span
-    output_tokens_per_s_per_user: Span
+    output_tokens_per_s_per_user: Span | None
     output_tokens_per_s_per_accelerator: Span
 
 
@@ -97,7 +95,10 @@ class OperatorBlock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Phase(msgspec.Struct, frozen=True, kw_only=True):
-    """One step: FLOP, bytes and link bytes of all devices, launches of one, wall times."""
+    """One step: FLOP, bytes and link bytes of all devices, launches of one, wall times.
+
+    bound           of the ceilings; expected_bound: the largest part of the expected time, host and launches as one
+    """
 
     flop: float
     flop_by_format: dict[str, float]
@@ -107,6 +108,7 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     intensity_flop_per_byte: float
     ridge_flop_per_byte: float
     bound: str
+    expected_bound: str
     split: dict[str, float]
     ceilings_s: Ceilings
     time_s: Span
@@ -135,14 +137,19 @@ class MemoryBlock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole request at the workload's batch: prefill, then every decode step as its context grows."""
+    """A request of the run `batch`: the prompts of all, then every decode step as its context grows."""
 
     time_s: Span
     prefill_share: Span
 
 
 class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
-    """What `rooflight.analyze` returns. `to_dict()` is the documented JSON, `chart()` its picture."""
+    """What `rooflight.analyze` returns. `to_dict()` is the documented JSON, `chart()` its picture.
+
+    phases      None where not one sequence fits; decode, verify, mixed None where fewer than the batch do
+    most_requests_per_s     where more arrive than this, which is what is finished; the answer is that of one in flight
+    runs        by schedule; run: the one that the answer speaks of. None where not one sequence fits
+    """
 
     schema: str = SCHEMA
     answer: str = ""
@@ -153,10 +160,18 @@ class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
     bound: str | None
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    phases: dict[str, Phase] | None
+    phases: dict[str, Phase | None] | None
+    runs: dict[str, Run | None] | None
+    run: str | None
     request: Request | None
     served: ServedBlock | None
     memory: MemoryBlock
+    most_requests_per_s: float | None = None
+
+    @property
+    def steps(self) -> dict[str, Phase]:
+        """The phases that there are."""
+        return {name: phase for name, phase in (self.phases or {}).items() if phase is not None}
 
     @property
     def fits(self) -> bool:

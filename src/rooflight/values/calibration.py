@@ -242,16 +242,16 @@ class Engine(Provenance, frozen=True, kw_only=True):
     expert_share            of the bodies of routed experts' products
     expert_layer_s          of each layer with routed experts: routing, sorting, waiting for the busiest device
     prefill_share           what a lone prefill takes beyond all that (1: nothing), with an interval of its own
-    newcomers               share of a request's life in which others are prefilled beside it (1: steady state)
     reserved_output         share of its output a running sequence holds memory for: 1 where a request is admitted only
                             once all of it fits, 0.5 (the mean over its life) where memory is taken as it grows
     withheld_of_free        1 where the memory withheld is a share of what the weights leave (TensorRT-LLM's
                             free_gpu_memory_fraction), 0 where it is a share of all
-    first_wait, first_queue, first_host_s   time to first token: first_wait + first_queue x sequences times one
-                            prompt's prefill, and the server's own time (HTTP, tokens, scheduling)
+    server_s                a server's own time before a first token: HTTP, tokens, scheduling
+    queue                   how many prompts queue: of C requests (C - 1) / sqrt(1 + (C - 1) / queue^2) are ahead of one
     low, high               interval of a step of a model without routed experts; moe_low, moe_high with them;
+                            run_low, run_high and moe_run_low, moe_run_high of a whole request and of rates;
                             first_low, first_high of the time to first token
-    first_data              the runs that first_wait, first_queue and first_host_s were fitted on
+    first_data              the runs that server_s and queue were fitted on
     """
 
     id: str
@@ -271,16 +271,18 @@ class Engine(Provenance, frozen=True, kw_only=True):
     prefill_share: Annotated[float, Meta(ge=0.3, le=20)] = 1.0
     prefill_low: Low = 0.7
     prefill_high: High = 1.6
-    newcomers: Annotated[float, Meta(ge=0, le=1)] = 1.0
     reserved_output: Annotated[float, Meta(ge=0, le=1)] = 0.5
     withheld_of_free: Annotated[float, Meta(ge=0, le=1)] = 0.0
-    first_wait: Annotated[float, Meta(ge=0, le=10)] = 2.2
-    first_queue: Annotated[float, Meta(ge=0, le=1)] = 0.05
-    first_host_s: Annotated[float, Meta(ge=0, le=0.5)] = 0.05
+    server_s: Annotated[float, Meta(ge=0, le=0.5)] = 0.038
+    queue: Annotated[float, Meta(gt=0, le=20)] = 1.0
     low: Low = 0.7
     high: High = 1.5
     moe_low: Low = 0.6
     moe_high: High = 1.8
+    run_low: Low = 0.7
+    run_high: High = 1.5
+    moe_run_low: Low = 0.6
+    moe_run_high: High = 1.8
     first_low: Low = 0.5
     first_high: High = 2.5
     first_data: Data | None = None

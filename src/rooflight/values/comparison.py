@@ -9,6 +9,7 @@ import msgspec
 from rooflight.span import Span
 from rooflight.values.mix import Mix
 from rooflight.values.placed import Placed
+from rooflight.values.run import Run
 from rooflight.values.shown import Shown
 
 SCHEMA = "rooflight.comparison/1"
@@ -48,13 +49,13 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PhasePart(msgspec.Struct, frozen=True, kw_only=True):
-    """A phase of the mix on one deployment.
+    """A phase of the mix on one deployment: its steps by themselves, as analyze has them.
 
-    time_s          machine seconds of a request
-    step_s          seconds of the step itself: a prompt's prefill, a decode step of the batch
+    time_s          machine seconds of a request in such steps, shared by all that are in them
+    step_s          seconds of the step itself: a prefill of prefill-batch prompts, a decode step of the batch
     tokens_per_s    prompt tokens, or output tokens of the batch
     bound           what sets the ceiling: compute, memory, link or launch
-    share           of the request's machine time
+    share           of the request's machine time: as expected the run's own, at the other two of the sum of both time_s
     speed_up        over the baseline in this phase
     """
 
@@ -67,14 +68,13 @@ class PhasePart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Whole(msgspec.Struct, frozen=True, kw_only=True):
-    """A request of the mix from end to end on one deployment, phases one after the other.
+    """A request of the mix in the deployment's run.
 
-    time_s          machine seconds of a request: prefill, and its part of the decode steps it shares
-    overlapped_s    no engine is faster: each resource's own sum over both phases, weights read once for both
+    time_s          machine seconds of a request: one over the run's requests a second
+    overlapped_s    no engine is faster: the ceiling of time_s
     tokens_per_usd, tokens_per_joule    output tokens; None without a price or a TDP. TDP is the most that the
                     accelerators draw, so as expected this is the least number of tokens per joule
-    speed_up        over the baseline: its phases' speed-ups, weighted by the baseline's shares of time (Amdahl),
-                    which is the baseline's time over this one's
+    speed_up        over the baseline: its time over this one's
     """
 
     time_s: Span
@@ -82,7 +82,7 @@ class Whole(msgspec.Struct, frozen=True, kw_only=True):
     requests_per_s: Span
     output_tokens_per_s: Span
     output_tokens_per_s_per_accelerator: Span
-    output_tokens_per_s_per_user: Span
+    output_tokens_per_s_per_user: Span | None
     tokens_per_usd: Span | None
     tokens_per_joule: Span | None
     speed_up: Span | None
@@ -99,10 +99,12 @@ class Equal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Compared(Placed, frozen=True, kw_only=True):
-    """One deployment of the comparison. Where it does not fit, `reason` says why and the three parts are None.
+    """One deployment of the comparison. Where it has no times, `reason` says why and the parts are None.
 
     label           unique in the comparison: 4 x h100-sxm, and what else tells it from its neighbours
-    batch           sequences decoding at once, the whole deployment; None where no sequence fits
+    fits            all of the batch at once; where fewer do, `reason` says so, the others wait and decode is None
+    batch           requests in flight, the whole deployment; None where no sequence fits
+    run             at the mix's mean lengths; prefill, decode: its phases by themselves
     """
 
     label: str
@@ -110,6 +112,7 @@ class Compared(Placed, frozen=True, kw_only=True):
     fits: bool
     reason: str | None = None
     batch: int | None
+    run: Run | None
     hardware: Hardware | None
     memory: Fit | None
     prefill: PhasePart | None
@@ -163,7 +166,10 @@ class Curves(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(Shown, msgspec.Struct, frozen=True, kw_only=True):
-    """What `rooflight.compare` returns. `to_dict()` is the documented JSON."""
+    """What `rooflight.compare` returns. `to_dict()` is the documented JSON.
+
+    winner          the most of the objective as expected; too_close: labels whose expected intervals reach into its
+    """
 
     schema: str = SCHEMA
     answer: str
@@ -172,6 +178,7 @@ class Comparison(Shown, msgspec.Struct, frozen=True, kw_only=True):
     mix: Mix
     baseline: str | None
     winner: str | None
+    too_close: tuple[str, ...]
     compared: tuple[Compared, ...]
     stretches: tuple[Stretch, ...]
     crossings: tuple[Crossing, ...]
@@ -181,7 +188,7 @@ class Comparison(Shown, msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def answered(self) -> bool:
-        """True where at least one deployment fits (or was computed all the same)."""
+        """True where at least one deployment holds a sequence (or was computed all the same) and keeps up."""
         return any(one.request is not None for one in self.compared)
 
     def to_dict(self) -> dict[str, Any]:

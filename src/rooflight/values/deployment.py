@@ -61,6 +61,41 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
         words="Whose expected times: vllm, sglang, tensorrt-llm, llama.cpp ...", kind="name", axis="rows",
         blank="the mean of the serving engines",
     )] = None
+    engine_version: Annotated[str | None, Field(
+        words="The engine's version, or the year it is of.", kind="name", blank="the newest that was measured",
+    )] = None
+    max_num_batched_tokens: Annotated[int | None, Field(
+        words="Tokens of a step at most, decoding sequences and prompt tokens together.", unit="tokens",
+        blank="the engine's own", aliases=("--max-num-tokens",),
+    )] = None
+    max_num_seqs: Annotated[int | None, Field(
+        words="Sequences a replica runs at once at most; the others wait.", unit="sequences",
+        blank="the engine's own", aliases=("--max-running-requests",),
+    )] = None
+    schedule: Annotated[str | None, Field(
+        words="How requests share steps: alone; batch: offline, in lock-step; served: continuous batching; apart: "
+        "prefill and decode on workers of their own.", kind="choice", choices=("alone", "batch", "served", "apart"),
+        blank="alone at batch 1, else served",
+    )] = None
+    prefill_workers: Annotated[int | None, Field(
+        words="Workers that prefill alone; adds the run apart.", kind="degree", unit="workers", most=LARGEST_DEGREE,
+        blank="",
+    )] = None
+    decode_workers: Annotated[int | None, Field(
+        words="Workers that decode alone, each laid out by tp, pp, ep and dp.", kind="degree", unit="workers",
+        most=LARGEST_DEGREE, blank="",
+    )] = None
+    prefill_tp: Annotated[int | None, Field(
+        words="Tensor parallel degree of a prefill worker.", kind="degree", unit="devices", most=LARGEST_DEGREE,
+        blank="tp",
+    )] = None
+    prefill_ep: Annotated[int | None, Field(
+        words="Devices of a prefill worker the experts are spread over.", kind="degree", unit="devices",
+        most=LARGEST_DEGREE, blank="ep",
+    )] = None
+    prefill_dp: Annotated[int | None, Field(
+        words="Replicas in a prefill worker.", kind="degree", unit="devices", most=LARGEST_DEGREE, blank="dp",
+    )] = None
     ignore_capacity: Annotated[bool, Field(
         words="Compute times even if the model does not fit.", kind="flag",
     )] = False

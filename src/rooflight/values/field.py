@@ -18,7 +18,7 @@ LARGEST = 1 << 40
 # More devices than any cluster has is a typing error.
 LARGEST_DEGREE = 1 << 20
 
-Kind = Literal["count", "degree", "share", "format", "choice", "name", "flag"]
+Kind = Literal["count", "degree", "share", "chance", "rate", "format", "choice", "name", "flag"]
 Axis = Literal["", "points", "deployments", "rows"]
 
 
@@ -26,8 +26,9 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a field beside its type and default, which stand in Workload or Deployment.
 
     words       what it is, in a sentence or two
-    kind        count: a whole number, in a sweep an array of them; degree: a whole number of devices; share: of 1;
-                format: the name of a number format; choice: one of `choices`; name; flag
+    kind        count: a whole number, in a sweep an array of them; degree: a whole number of devices; share: of 1,
+                and not nothing; chance: from 0 to 1; rate: a number of so many a second; format: the name of a number
+                format; choice: one of `choices`; name; flag
     unit        what a number counts
     least, most     of a number; a share is more than its least
     aliases     further spellings of its option: vLLM's, as far as it has one
@@ -41,7 +42,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
     words: str
     kind: Kind = "count"
-    unit: Literal["", "sequences", "tokens", "devices"] = ""
+    unit: Literal["", "sequences", "tokens", "devices", "workers", "requests/s"] = ""
     least: int = 1
     most: int = LARGEST
     aliases: tuple[str, ...] = ()
@@ -164,10 +165,7 @@ def _degree(field: Field, value: Any) -> int:
 
 
 def _share(field: Field, value: Any) -> float:
-    try:
-        share = math.nan if isinstance(value, bool | str) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        share = math.nan
+    share = _float(value)
     if not field.least < share <= field.most:
         raise BadInput(
             f"{field.name.replace('_', '-')} must be a share between {field.least} and {field.most}",
@@ -177,6 +175,34 @@ def _share(field: Field, value: Any) -> float:
             try_this=str(field.default),
         )
     return share
+
+
+def _chance(field: Field, value: Any) -> float:
+    number = _float(value)
+    if not 0 <= number <= 1:
+        raise BadInput(
+            f"{field.name.replace('_', '-')} is out of range", where=Named.of(field.name), got=value,
+            want="a share from 0 to 1",
+        )  # fmt: skip
+    return number
+
+
+def _rate(field: Field, value: Any) -> float:
+    number = _float(value)
+    if not 0 < number <= field.most:
+        raise BadInput(
+            f"{field.name.replace('_', '-')} must be more than nothing", where=Named.of(field.name), got=value,
+            want=f"a number of {field.unit}, at most {_power(field.most)}",
+        )  # fmt: skip
+    return number
+
+
+def _float(value: Any) -> float:
+    """A number, NaN for anything else."""
+    try:
+        return math.nan if isinstance(value, bool | str) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 def _name(field: Field, value: Any) -> str:
@@ -201,6 +227,6 @@ def _flag(field: Field, value: Any) -> bool:
 
 
 _CHECKS: dict[Kind, Callable[[Field, Any], Any]] = {
-    "count": _count, "degree": _degree, "share": _share, "format": _name, "name": _name, "choice": _choice,
-    "flag": _flag,
+    "count": _count, "degree": _degree, "share": _share, "chance": _chance, "rate": _rate, "format": _name,
+    "name": _name, "choice": _choice, "flag": _flag,
 }  # fmt: skip

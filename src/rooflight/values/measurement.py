@@ -12,6 +12,9 @@ from rooflight.values.shown import Shown
 SCHEMA = "rooflight.check/1"
 PHASES = ("prefill", "decode", "e2e_offline", "e2e_server")
 VERDICTS = ("ok", "slow", "fast", "impossible", "cannot-judge")
+# Whether drafts were used; how requests were spread over workers (agg: each does both phases).
+SPECULATIVE = ("yes", "no", "unknown")
+MODES = ("agg", "disagg")
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +108,14 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     input_len, output_len   tokens of a sequence; decode: input_len are cached already
     depth                   tokens cached before what was timed
     value                   in the metric's unit: ms or tok/s
+    engine_version          a version, or the year it is of
+    max_num_batched_tokens, max_num_seqs    the engine's limits, of a step and of a replica
+    cached_prefix           tokens of input_len that a prefix cache held; prefix_hit: the same as a share
+    speculative             one of SPECULATIVE; draft_tokens, acceptance, draft_share as in values.workload.Workload
+    mode                    one of MODES; disagg: tp, pp, ep and dp are those of one decode worker, gpus are all
+    prefill_workers, decode_workers, prefill_tp, prefill_ep, prefill_dp     of a disaggregated run
+    prompts                 requests of the whole run: a finite one drains at its end
+    run                     rows of one run have the same
     """
 
     model: str
@@ -128,6 +139,28 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     output_len: int | None = None
     depth: int | None = None
     engine: str = ""
+    engine_version: str = ""
+    max_num_batched_tokens: int | None = None
+    max_num_seqs: int | None = None
+    cached_prefix: int | None = None
+    prefix_hit: float | None = None
+    speculative: str | None = None
+    draft_tokens: int | None = None
+    acceptance: float | None = None
+    draft_share: float | None = None
+    mode: str | None = None
+    prefill_workers: int | None = None
+    decode_workers: int | None = None
+    prefill_tp: int | None = None
+    prefill_ep: int | None = None
+    prefill_dp: int | None = None
+    prompts: int | None = None
+    run: str = ""
+
+    @property
+    def apart(self) -> bool:
+        """Whether prompts were prefilled by workers of their own."""
+        return self.mode == "disagg"
 
     @property
     def measures(self) -> Metric:

@@ -9,29 +9,6 @@ import msgspec
 Array = Any
 
 
-class Lengths(msgspec.Struct, frozen=True, kw_only=True):
-    """The prompts of a mix and the places in a context at which its decode steps stand.
-
-    The last axis runs over prompts (or places) and has weights that add up to 1; axes before it are other mixes
-    (the points of a curve).
-
-    isl, cached         tokens of a prompt, and those of them whose KV is cached already
-    prompt_share        share of the requests with such a prompt
-    contexts            tokens cached before a decode step
-    context_share       share of the decode steps at such a place
-    osl                 mean output tokens of a request
-    steps               mean decode steps of a request
-    """
-
-    isl: Array
-    cached: Array
-    prompt_share: Array
-    contexts: Array
-    context_share: Array
-    osl: Array
-    steps: Array
-
-
 class Requests(msgspec.Struct, frozen=True, kw_only=True):
     """Requests one by one, as arrays of whole numbers in floats: prompt, output, and cached prompt tokens."""
 

@@ -9,11 +9,12 @@ import msgspec
 from rooflight.span import Span
 from rooflight.values.analysis import MemoryBlock
 from rooflight.values.note import Note
+from rooflight.values.run import Run
 from rooflight.values.shown import Shown
 
 SCHEMA = "rooflight.moves/1"
 # The gain each objective looks at; cost without prices is accelerator time, which is throughput's.
-GAIN_OF = {"throughput": "throughput", "latency": "request", "ttft": "prefill", "cost": "cost"}
+GAIN_OF = {"throughput": "throughput", "latency": "request", "ttft": "ttft", "cost": "cost"}
 OBJECTIVES = tuple(GAIN_OF)
 
 
@@ -38,15 +39,14 @@ class Dot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What a deployment gets: each phase, a request, and what that is worth.
+    """What a deployment gets: each phase, its run, and what that is worth.
 
     devices             accelerators it takes
-    batch               sequences decoding at once; max_batch: as many as memory holds
-    prefill             of prefill-batch prompts; decode: a step of all sequences (per token, where a step yields more)
-    token_s             time between a sequence's tokens under load: a step, and the prefills of others in between
-    request_s           prefill, then every further token
-    tokens_per_s        output tokens a second of the deployment, prefills and decode steps taking turns
-    tokens_per_s_per_accelerator    the same by devices
+    batch               requests in flight; max_batch: sequences that memory holds
+    prefill             of prefill-batch prompts; decode: a step of all sequences that fit (per token, where a step
+                        yields more)
+    run                 of the question's schedule: alone, served, ... (values.run.Run)
+    token_s, request_s, tokens_per_s, tokens_per_s_per_accelerator     of the run; token_s null for one output token
     usd_per_million_tokens          by the accelerator's price; null without one
     """
 
@@ -56,7 +56,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     fits: bool
     prefill: Dot
     decode: Dot
-    token_s: Span
+    run: Run
+    token_s: Span | None
     request_s: Span
     tokens_per_s: Span
     tokens_per_s_per_accelerator: Span
@@ -71,8 +72,9 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     verdict     "helps", "nothing", "hurts" (by the objective), "does-not-fit" or "not-possible"
     because     why, with numbers
     cost        what it takes: memory, quality, accelerators, money
-    gains       how many times as good (above 1 is better), by "prefill", "decode", "request", "throughput" and, with
-                prices, "cost"; null where nothing runs
+    gains       how many times as good (above 1 is better): "prefill" and "decode" of the phases, "ttft", "request" and
+                "throughput" (by accelerator) of the run and, with prices, "cost"; null where nothing runs
+    asked       whether the question named it (how many tokens to draft, which hit rate)
     assumed     what was taken for granted to evaluate it
     """
 
@@ -85,6 +87,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     gains: dict[str, Span] | None
     after: Outcome | None
     assumed: tuple[str, ...] = ()
+    asked: bool = False
 
 
 class Combined(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,7 +120,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 
     move        its kind, and the numbers that tell it from others of its kind
     why         what it does to the phase that matters, or why it cannot be made
-    of, verdict, gains, after   as in Move
+    of, verdict, gains, after, asked    as in Move
     """
 
     move: Note
@@ -126,6 +129,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     why: tuple[Note, ...]
     gains: dict[str, Span] | None = None
     after: Outcome | None = None
+    asked: bool = False
 
 
 class Together(msgspec.Struct, frozen=True, kw_only=True):

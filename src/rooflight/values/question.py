@@ -68,7 +68,19 @@ class _Anywhere(TypedDict, total=False):
     context: Number | None
     cached_prefix: Number
     draft_tokens: Number
+    acceptance: float
+    draft_share: float
     chunk_tokens: Number
+    request_rate: float | None
+    engine_version: str | None
+    max_num_batched_tokens: int | None
+    max_num_seqs: int | None
+    schedule: str | None
+    prefill_workers: int | None
+    decode_workers: int | None
+    prefill_tp: int | None
+    prefill_ep: int | None
+    prefill_dp: int | None
     activations: str | None
     compute: str | None
     gpu_memory_utilization: float

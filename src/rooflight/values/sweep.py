@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from rooflight.span import Span
 from rooflight.values.placed import Placed
+from rooflight.values.run import Run
 from rooflight.values.steptime import StepTime
 from rooflight.values.work import Work
 
@@ -46,6 +49,72 @@ class SweepBlock(Placed, frozen=True, kw_only=True):
         return count
 
 
+class RunBlock(Placed, frozen=True, kw_only=True):
+    """Runs that share a deployment and a schedule. Arrays broadcast to `shape`; what holds no sequence keeps its row.
+
+    devices         of all workers where prefill and decode are apart
+    batch, isl, osl whole numbers or arrays of them, as floats
+    run             every number of it may be an array; no number where a request has no second token
+    fits            bool array: the whole batch at once; holds: at least one sequence, so that there is a run
+    max_batch       int array: sequences that fit at that length
+    """
+
+    schedule: str
+    shape: tuple[int, ...]
+    batch: Any
+    isl: Any
+    osl: Any
+    run: Run
+    fits: Any
+    holds: Any
+    max_batch: Any
+
+    @property
+    def points(self) -> int:
+        """How many runs the block holds."""
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """The most requests in flight at which a goal is kept, and what the run gives there.
+
+    batch           None: one request alone misses the goal, or none fits; then the rates are None too
+    ttft_s, tpot_s  there, of one request alone where batch is None; tpot_s None where one token is generated
+    """
+
+    batch: int | None
+    requests_per_s: float | None
+    output_tokens_per_s: float | None
+    ttft_s: float | None
+    tpot_s: float | None
+
+
+class Goal(Placed, frozen=True, kw_only=True):
+    """A goal for TTFT, TPOT or both on one deployment at one pair of lengths.
+
+    expected        by what is expected; slow: by the slow ends of the intervals, rates included
+    missed          goals that one request alone misses as expected ("ttft", "tpot"), or "capacity"
+    hit_rate        the least share of a prompt that must be cached for the TTFT goal, with hit_batch requests in
+                    flight; None where all of it is not enough, or no such goal was asked for
+    reason          why there is no batch, or why there is no largest one; None else
+    """
+
+    schedule: str
+    isl: int
+    osl: int
+    ttft_slo_s: float | None
+    tpot_slo_s: float | None
+    expected: Kept
+    slow: Kept
+    missed: tuple[str, ...]
+    hit_batch: int
+    hit_rate: float | None
+    reason: str | None = None
+
+
 class Landmarks(Placed, frozen=True, kw_only=True):
     """Where a batch sweep of one deployment turns; None where it does not below 2^20 sequences.
 
@@ -58,7 +127,7 @@ class Landmarks(Placed, frozen=True, kw_only=True):
 
     isl: int
     osl: int
-    context: int
+    context: float
     ridge_batch: int | None
     compute_batch: int | None
     knee_batch: int | None

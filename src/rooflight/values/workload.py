@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from rooflight.errors import BadInput, Named
-from rooflight.numeric import Number, is_plain
+from rooflight.numeric import Number, is_plain, maximum
 from rooflight.values.field import Field, check, describe, fields_of
 
 
@@ -20,9 +20,12 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     batch: Annotated[Number, Field(
-        words="Sequences decoding at once, whole deployment.", unit="sequences", axis="points",
-        aliases=("--concurrency", "--max-num-seqs"),
+        words="Requests in flight, whole deployment.", unit="sequences", axis="points", aliases=("--concurrency",),
     )] = 1
+    request_rate: Annotated[float | None, Field(
+        words="Requests that arrive a second; it sets how many are in flight.", kind="rate", unit="requests/s",
+        blank="",
+    )] = None
     prefill_batch: Annotated[Number, Field(
         words="Prompts prefilled together.", unit="sequences", axis="points",
     )] = 1
@@ -34,7 +37,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     )] = 256
     context: Annotated[Number | None, Field(
         words="Tokens cached before the decode step.", unit="tokens", axis="points", least=0,
-        blank="isl + osl / 2",
+        blank="isl + osl / 2 - 1",
     )] = None
     cached_prefix: Annotated[Number, Field(
         words="Prompt tokens whose KV is cached already.", unit="tokens", least=0,
@@ -43,6 +46,12 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
         words="Speculative decoding: tokens drafted a step; adds the phase verify.", unit="tokens", least=0, blank="",
         aliases=("--num-speculative-tokens",),
     )] = 0
+    acceptance: Annotated[float, Field(
+        words="Speculative decoding: the chance that a drafted token is accepted.", kind="chance",
+    )] = 0.7
+    draft_share: Annotated[float, Field(
+        words="Speculative decoding: the time of drafting a token, as a share of a decode step.", kind="chance",
+    )] = 0.05
     chunk_tokens: Annotated[Number, Field(
         words="Chunked prefill: prompt tokens run beside each decode step; adds the phase mixed.", unit="tokens",
         least=0, blank="", spelled="--chunk",
@@ -69,6 +78,31 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
                 want=f"at most {self.isl - self.cached_prefix}",
                 try_this=Named("a longer {isl} or a smaller {chunk_tokens}"),
             )
+
+    @property
+    def mean_context(self) -> Number:
+        """Tokens cached before a request's decode steps, in their mean. Check: isl 1024, osl 256 -> 1151."""
+        return self.isl + maximum(self.osl - 2, 0) / 2
+
+
+class MeanWorkload(Workload, frozen=True, kw_only=True):
+    """A workload whose lengths are means of many requests, so real numbers, and may be arrays; an output may be 0.
+
+    Made of requests that were checked one by one, so nothing is checked here.
+
+    met_context     tokens cached before a decode step in the mean over all requests' steps, of which long requests
+                    have more; None: as one request of the mean lengths has
+    """
+
+    met_context: Number | None = None
+
+    def __post_init__(self) -> None:
+        """Nothing to check."""
+
+    @property
+    def mean_context(self) -> Number:
+        """Tokens cached before the requests' decode steps, in their mean."""
+        return super().mean_context if self.met_context is None else self.met_context
 
 
 WORKLOAD = fields_of(Workload)

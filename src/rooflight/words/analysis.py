@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
+from rooflight.errors import NoSteadyState
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve.analyze import analyze
 from rooflight.serve.remedy import remedy
@@ -19,38 +22,100 @@ _WORDS = {
     "link": "link-bound",
     "launch": "launch-bound",
 }
+# What takes most of an expected time.
+_TAKEN = {
+    "compute": "arithmetic takes", "memory": "memory takes", "link": "links take",
+    "launch": "launches and the host take",
+}  # fmt: skip
 
 
 def analyzed(sc: Scenario, *, serving: bool = True) -> Analysis:
-    """The documented answer to a scenario: serve.analyze's numbers with their words."""
-    found = analyze(sc, serving=serving)
+    """The documented answer to a scenario: serve.analyze's numbers with their words.
+
+    Requests that arrive faster than they are finished are answered too: at one in flight, and that more is no answer.
+    """
+    try:
+        found, missed = analyze(sc, serving=serving), None
+    except NoSteadyState as error:
+        bare = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, request_rate=None))
+        found, missed = analyze(bare, serving=serving), error
+    sc = msgspec.structs.replace(sc, workload=_in_flight(sc, found))
+    sentence = answer(sc, found)
     return msgspec.structs.replace(
         found,
-        answer=answer(sc, found.phases, found.memory),
+        answer=sentence if missed is None else f"{missed.what}. With one in flight: {sentence}",
+        most_requests_per_s=None if missed is None else missed.most_per_s,
         assumptions=worded(sc.assumptions),
         warnings=worded(sc.warnings),
     )
 
 
-def answer(sc: Scenario, phases: dict[str, Phase] | None, held: MemoryBlock) -> str:
-    """Which ceiling binds each phase and the fastest it can go; or that it does not fit, because."""
-    if phases is None:
+def _in_flight(sc: Scenario, found: Analysis) -> Workload:
+    """The workload with the number in flight that the answer is of."""
+    batch = found.workload["batch"]
+    return msgspec.structs.replace(sc.workload, batch=batch)
+
+
+def answer(sc: Scenario, found: Analysis) -> str:
+    """Which ceiling binds each phase and the fastest it can go, and the run; or that it does not fit, because."""
+    steps, held = found.steps, found.memory
+    if not steps:
         return does_not_fit(sc, held)
-    decode, prefill = phases["decode"], phases["prefill"]
-    fit = "" if held.fits else f"{does_not_fit(sc, held)} Ignoring that: "
+    fit = "" if held.fits or "decode" not in steps else f"{does_not_fit(sc, held)} Ignoring that: "
+    prefill = steps["prefill"]
+    said = _decode(sc, steps["decode"]) if "decode" in steps else _too_many(sc, held)
+    return (
+        f"{fit}{sc.model.id} ({sc.weights} weights) on {sc.devices}: {said}; prefill of {_prompts(sc.workload)} is "
+        f"{_WORDS[prefill.bound]}, at best {scaled(prefill.time_s.ceiling, 's')}{_launches(prefill)}"
+        f"{_expected(prefill)}{_others(sc, steps)}.{_run(found)}"
+    )
+
+
+def _decode(sc: Scenario, decode: Phase) -> str:
     rate, user = decode.tokens_per_s.ceiling, decode.time_s.ceiling
     load = sc.workload
     together = f"{round_significant(rate)} tok/s together"
     crowd = "" if load.batch == 1 else f" for each of {load.batch:,} sequences ({together})"
     return (
-        f"{fit}{sc.model.id} ({sc.weights} weights) on {sc.devices}: decode at {context_tokens(load):,} tokens of "
-        f"context is {_WORDS[decode.bound]}, at best {scaled(user, 's')} a token ({round_significant(1 / user)} tok/s)"
-        f"{crowd}{_launches(decode)}; prefill of {_prompts(load)} is {_WORDS[prefill.bound]}, at best "
-        f"{scaled(prefill.time_s.ceiling, 's')}{_launches(prefill)}{_others(sc, phases)}."
+        f"decode at {context_tokens(load):,} tokens of context is {_WORDS[decode.bound]}, at best {scaled(user, 's')} "
+        f"a token ({round_significant(1 / user)} tok/s){crowd}{_launches(decode)}{_expected(decode)}"
     )
 
 
-def _others(sc: Scenario, phases: dict[str, Phase]) -> str:
+def _too_many(sc: Scenario, held: MemoryBlock) -> str:
+    return f"of {sc.workload.batch:,} sequences at most {held.max_batch:,} fit at once, so the others wait"
+
+
+def _expected(phase: Phase) -> str:
+    """Where the expected time is mostly something else than what binds the ceiling."""
+    if phase.expected_bound == phase.bound:
+        return ""
+    return f", but of the {scaled(phase.time_s.expected, 's')} that are expected {_TAKEN[phase.expected_bound]} most"
+
+
+def _run(found: Analysis) -> str:
+    """The run of the question, as expected."""
+    name = found.run or ""
+    one = (found.runs or {}).get(name)
+    if one is None:
+        return ""
+    first = f"a first token after {scaled(one.ttft_s.expected, 's')}"
+    then = "" if one.tpot_s is None else f", then one every {scaled(one.tpot_s.expected, 's')}"
+    rate = one.output_tokens_per_s.expected
+    all_ = "" if name == "alone" else f", {round_significant(rate)} output tok/s in all"
+    waits = f"; {one.waiting:,.0f} of them wait" if one.waiting >= 0.5 * one.running else ""
+    return f" Expected {RUNS[name].format(batch=found.workload['batch'])}: {first}{then}{all_}{waits}."
+
+
+# A schedule, in the sentence about its run.
+RUNS = {
+    "alone": "of a request alone", "batch": "of {batch:,} started together",
+    "served": "served with {batch:,} in flight",
+    "apart": "with {batch:,} in flight, prefill and decode apart",
+}  # fmt: skip
+
+
+def _others(sc: Scenario, phases: Mapping[str, Phase]) -> str:
     """Verify and mixed steps, where they were asked for."""
     load, said = sc.workload, ""
     if "verify" in phases:

@@ -39,6 +39,7 @@ def told(found: Found) -> Comparison:
         mix=found.mix,
         baseline=found.baseline,
         winner=found.ranked[0].one.label if found.ranked else None,
+        too_close=found.too_close,
         compared=tuple(
             msgspec.structs.replace(one, reason=_reason(row))
             for one, row in zip(found.compared, found.rows, strict=True)
@@ -55,17 +56,23 @@ def _reason(row: Contender) -> str | None:
     """Why a deployment has no times; None where it fits."""
     if row.scenario is None or row.held is None:
         return row.error.what if row.error else None
+    if row.held.max_batch < 1 and not row.whole:
+        return too_big(row.scenario, row.held)
+    if row.error:
+        return row.error.what
     return None if row.held.fits else too_big(row.scenario, row.held)
 
 
 def _sentence(found: Found) -> str:
-    """Who wins by how much and why; or that nothing fits."""
+    """Who wins by how much and why, if it can be told; or that nothing fits."""
     ranked, compared, objective = found.ranked, found.compared, found.objective
     if not ranked:
         return _none(found)
     winner = ranked[0].one
-    best = _BEST[objective].format(model=found.model.id)
-    what = f"For {asked(found.mix)}{_batch(winner, found.largest)}, {winner.label} {best}"
+    mix = f"For {asked(found.mix)}{_load(winner, found)}"
+    if found.too_close:
+        return f"{mix}, {_too_close(found, winner)}{_at_the_ceilings(ranked, winner)}{_inferred(winner, found.rows)}."
+    what = f"{mix}, {winner.label} {_BEST[objective].format(model=found.model.id)}"
     if len(ranked) == 1:
         return f"{what}: {_alone(compared, objective)}; {_dominant(winner)}{_inferred(winner, found.rows)}."
     other = _other(ranked, compared)
@@ -74,6 +81,25 @@ def _sentence(found: Found) -> str:
     over = f"{gain} times {second.label}" if gain != "1" else f"though {second.label} is as good"
     why = f"{_why(winner, second, objective)}{_at_the_ceilings(ranked, winner)}{_inferred(winner, found.rows)}"
     return f"{what}, {over} as expected: {why}."
+
+
+def _too_close(found: Found, winner: Compared) -> str:
+    """The two best where the expected interval of one reaches into the other's: which is ahead, and why."""
+    second = next(place for place in found.ranked if place.one.label == found.too_close[0])
+    gain = round_significant(found.ranked[0].expected / second.expected)
+    ahead = f"the first gives {gain} times the {OBJECTIVES[found.objective]} of the other"
+    told = "both are as good" if gain == "1" else f"{ahead}, which is within their intervals"
+    if gain == "1" and found.per_s is not None:
+        told = "both finish what arrives"
+    others = len(found.too_close) - 1
+    more = f", and {others} more {'are' if others > 1 else 'is'} as near" if others else ""
+    why = _why(winner, second.one, found.objective)
+    if found.per_s is not None:
+        why = f"a user waits {scaled(found.ranked[0].user_s, 's')} for a token against {scaled(second.user_s, 's')}"
+    return (
+        f"{winner.label} and {second.one.label} are too close to call for {found.model.id}{more}: as expected {told}; "
+        f"{why}"
+    )
 
 
 def asked(mix: Mix) -> str:
@@ -89,8 +115,10 @@ def tokens(mean: float) -> str:
     return f"{mean:,.0f}" if mean >= _SHORT or mean == int(mean) else round_significant(mean)
 
 
-def _batch(winner: Compared, largest: bool) -> str:
-    return ", each at the largest batch that fits" if largest else f" at batch {winner.batch:,}"
+def _load(winner: Compared, found: Found) -> str:
+    if found.per_s is not None:
+        return f", {round_significant(found.per_s)} requests a second"
+    return ", each at the largest batch that fits" if found.largest else f" at batch {winner.batch:,}"
 
 
 def _other(ranked: Sequence[Ranked], compared: Sequence[Compared]) -> Ranked:
@@ -104,7 +132,8 @@ def _alone(compared: Sequence[Compared], objective: str) -> str:
         return "nothing else is compared"
     if sum(one.request is not None for one in compared) > 1:
         return f"nothing else that fits has a {_UNKNOWN[objective]}"
-    return f"nothing else of the {len(compared)} fits"
+    late = any(one.fits and one.request is None for one in compared)
+    return f"nothing else of the {len(compared)} {'keeps up' if late else 'fits'}"
 
 
 def _inferred(winner: Compared, rows: Sequence[Contender]) -> str:
@@ -115,21 +144,27 @@ def _inferred(winner: Compared, rows: Sequence[Contender]) -> str:
 
 
 def _none(found: Found) -> str:
+    """Why nothing has times, or an amount of what decides."""
     rows, objective = found.rows, found.objective
     if any(one.request is not None for one in found.compared):
         return f"Nothing that fits has a {_UNKNOWN[objective]}, so nothing can be said of {OBJECTIVES[objective]}."
-    held = ((one.scenario, one.held) for one in rows)
+    held = ((one.scenario, one.held) for one in rows if not one.answers and not one.late)
+    late = next((one.error.what for one in rows if one.late and one.error), None)
     why = next((does_not_fit(sc, memory) for sc, memory in held if sc is not None and memory is not None), None)
+    if why is None and late is not None:
+        return f"{late}." if len(rows) == 1 else f"None of the {len(rows)} deployments keeps up: {late}."
     if why is None:
         return f"{found.model.id} fits on none of the {len(rows)} deployments compared."
     return why if len(rows) == 1 else f"None of the {len(rows)} deployments holds it: {why}"
 
 
 def _dominant(one: Compared) -> str:
-    """The phase that takes most of its machine time, and what binds that."""
+    """The phase that takes most of its machine time, and what binds that; or how many wait for memory."""
     name, part = max(
         (("prefill", one.prefill), ("decode", one.decode)), key=lambda pair: pair[1].share.expected if pair[1] else 0
     )
+    if one.decode is None and one.run is not None:
+        return f"{numbered(one.run.waiting)} of {one.batch:,} requests wait for room in its memory"
     if part is None:
         return ""
     return f"{name} is {percent(part.share.expected)} of its machine time and is {part.bound}-bound"
@@ -186,6 +221,11 @@ def _circumstances(winner: Compared, other: Compared, objective: str) -> list[st
     if objective == "energy" and ours.tdp_w and theirs.tdp_w:
         said.append(f"{ours.tdp_w:,.0f} W against {theirs.tdp_w:,.0f} W")
     return said
+
+
+def numbered(requests: float) -> str:
+    """A mean number of requests, as a count."""
+    return f"{requests:,.0f}"
 
 
 def percent(share: float) -> str:

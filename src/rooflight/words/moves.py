@@ -55,7 +55,7 @@ _CACHES = {
 }
 
 
-def _layout(now: Layout, cut: Layout) -> Said:
+def _layout(now: Layout, cut: Layout, batch: int) -> Said:
     degrees = {"tp": cut.tp, "pp": cut.pp, "dp": cut.dp, "ep": cut.ep}
     named = " x ".join(f"{name} {value}" for name, value in degrees.items() if value > 1)
     parts = []
@@ -64,7 +64,7 @@ def _layout(now: Layout, cut: Layout) -> Said:
     if cut.pp > 1:
         parts.append(f"puts the layers on {cut.pp} stages, one after the other")
     if cut.dp > 1:
-        parts.append(f"makes {cut.dp} replicas that share the sequences")
+        parts.append(f"makes {cut.dp} replicas that share {batch:,} sequence{'s' * (batch > 1)}")
     if cut.ep > 1:
         parts.append(f"spreads whole experts over {cut.ep} devices")
     return Said(
@@ -87,14 +87,14 @@ def _speculative(drafted: int, tokens: float, last: int | None, acceptance: floa
     )
 
 
-def _disaggregated(share: float, cache_bytes: float, transfer_s: float) -> Said:
+def _disaggregated(share: float, prefill: int, decode: int, cache_bytes: float, transfer_s: float) -> Said:
     ratio = f"1 : {1 / share:.1f}" if share < 1 else f"{share:.1f} : 1"
     return Said(
-        "prefill and decode apart",
-        f"keeps prefills out of the decode steps; both pools are busy at {ratio} accelerators for prefill and decode, "
-        f"and a prompt's cache of {scaled(cache_bytes, 'B')} travels in {scaled(transfer_s, 's')}",
+        f"prefill and decode apart, {prefill} worker{'s' * (prefill > 1)} to {decode}",
+        f"keeps prefills out of the decode steps; both are busy at {ratio}, and a prompt's cache of "
+        f"{scaled(cache_bytes, 'B')} a device travels in {scaled(transfer_s, 's')}",
         "two pools that must be sized to the mix; a fast network between them",
-        ("the cache travels at the link's rate, or PCIe's where there is no link",),
+        ("workers as the deployment is laid out, each with as many requests as it has now",),
     )
 
 
@@ -134,11 +134,11 @@ WORDS: dict[str, Callable[..., Said]] = {
         (f"a hit rate of {rate:.0%} (--hit-rate)",),
     ),
     "speculative-decoding": _speculative,
-    "chunked-prefill": lambda chunk, was_s, now_s: Said(
-        f"chunked prefill, {chunk:,} tokens beside a step",
-        "lets the prompt's arithmetic run under the decode step's memory traffic; the longest wait between two tokens "
-        f"goes from {from_to(was_s, now_s)}",
-        "the newcomer's own first token comes later",
+    "chunked-prefill": lambda was, now, was_s, now_s: Said(
+        f"{now:,} tokens a step at most, not {was:,}",
+        "prefills longer prompts in smaller pieces beside the others' steps; a step with prompt tokens takes "
+        f"{from_to(was_s, now_s)}",
+        "the newcomer's own first token comes later, and more steps read the weights",
     ),
     "disaggregation": _disaggregated,
     "fusion": lambda kernels, held_bytes: Said(

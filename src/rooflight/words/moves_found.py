@@ -79,7 +79,7 @@ def _move(one: Tried) -> Move:
     because = "".join(_WHY[why.key](words.acts, *why.value) for why in one.why)
     return Move(
         kind=one.move.key, of=one.of, title=words.title, verdict=one.verdict, because=because, cost=words.cost,
-        gains=one.gains, after=one.after, assumed=words.assumed,
+        gains=one.gains, after=one.after, assumed=words.assumed, asked=one.asked,
     )  # fmt: skip
 
 
@@ -113,5 +113,9 @@ _WHY: dict[str, Callable[..., str]] = {
     "binding-turns": lambda acts, phase, then, seconds: f"it {acts}: {then} binds {phase} then, {scaled(seconds, 's')}",
     "expected-moves": lambda acts, phase, was_s, now_s: f"it {acts}: {phase} {from_to(was_s, now_s)} as expected",
     "binding-stays": _stays,
+    "both-views": lambda _, user, user_now, all_, all_now, batch: (
+        f"; a user gets {round_significant(user_now)} tok/s in place of {round_significant(user)}, all together "
+        f"{round_significant(all_now)} in place of {round_significant(all_)} at batch {batch:,}"
+    ),
     "devices": lambda _, was, now: f", on {now} accelerators in place of {was}",
 }

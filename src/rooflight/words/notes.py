@@ -10,6 +10,14 @@ from rooflight.values.note import Note
 # Cards named of those that an engine was fitted on.
 _CARDS = 3
 
+# What a run is, by its schedule.
+_RUNS = {
+    "alone": "one user alone",
+    "batch": "a batch that starts together, all prompts first",
+    "served": "continuous batching in its steady state, prompts beside decode steps",
+    "apart": "prefill and decode on workers of their own",
+}
+
 
 def worded(notes: Iterable[Note]) -> tuple[str, ...]:
     """Each note once, in order."""
@@ -138,6 +146,17 @@ def _layout(note: Note) -> str:
     return f"layout not stated: the fastest legal one, {' x '.join(degrees) or 'one device'}"
 
 
+def _implied_batch(note: Note) -> str:
+    batch, rate, token, first, request = note.value
+    if request is not None:
+        how = f"requests of {request:g} ms"
+    elif first is not None:
+        how = f"{first:g} ms to the first token and {token:g} ms a token"
+    else:
+        how = f"{token:g} ms a token"
+    return f"batch not stated: {batch:,}, as {rate:g} tok/s and {how} make it"
+
+
 _WORDS: dict[str, Callable[[Note], str]] = {
     # value: what a reader found in a model's files, in its words
     "file": lambda note: str(note.value),
@@ -159,10 +178,15 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "prefill_batch": _default,
     "isl": _default,
     "osl": _default,
-    "context": lambda note: f"decode context isl + osl / 2 tokens, {note.why}",
+    "context": lambda note: f"decode context isl + osl / 2 - 1 tokens, {note.why}",
+    # value: (chance, share of a decode step)
+    "acceptance": lambda note: (
+        f"each drafted token is accepted with a chance of {note.value[0]:g}; drafting it takes {note.value[1]:g} of a "
+        "decode step"
+    ),
     # value: tokens
     "verify": lambda _: (
-        "verify: tok/s as if every drafted token were accepted; the draft model's own time is not counted"
+        "verify: tok/s as if every drafted token were accepted; the draft model's own time is counted in runs alone"
     ),
     "mixed": lambda _: "mixed: one prompt's chunk beside each decode step, half of that prompt cached before it",
     # value: a format; why: "config", or the format it stands in for
@@ -190,6 +214,17 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "link": lambda _: "devices joined by PCIe: no other link is known",
     # value: (engine, era, cards it was fitted on), None for the mean of all; why: the accelerator's id
     "engine": _engine,
+    # value: tokens, sequences; why: the source
+    "max_num_batched_tokens": lambda note: (
+        f"a step holds at most {note.value:,} tokens: {note.why or 'assumed, the engine says nothing of its own'}"
+    ),
+    "max_num_seqs": lambda note: f"a replica runs at most {note.value:,} sequences at once: {note.why}",
+    # value: seconds
+    "server": lambda note: f"a server takes {scaled(note.value, 's')} of its own before a first token",
+    # value: bytes a second
+    "between_workers": lambda note: (
+        f"a prompt's cache goes from prefill to decode workers at {scaled(note.value, 'B/s')} a device, one way"
+    ),
     # value: names of coefficients; why: the engine
     "at_edge": lambda note: (
         f"coefficients of {note.why} at an edge of their search range, so their size is no measurement: "
@@ -209,9 +244,12 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "towers": lambda _: "text only: vision and audio towers are held in memory but not run",
     # value: (tokens, most); why: the model
     "beyond_the_model": _beyond_the_model,
-    # of a comparison
-    "machine_time": lambda _: (
-        "a request costs its prefill and its part of the decode steps it shares, one phase after the other"
+    # of a comparison; value: a schedule
+    "run": lambda note: (
+        f"a request keeps a deployment busy for one over the requests a second of its run: {_RUNS[note.value]}"
+    ),
+    "mean_lengths": lambda _: (
+        "requests of a log are taken as alike, of the mean lengths, their decode steps at the mean context of all steps"
     ),
     "largest_batch": lambda _: "batch: as many sequences as fit at the mean length, and always that many",
     "joules": lambda _: (
@@ -261,4 +299,13 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "empty_cache": lambda _: "input_len not stated: an empty cache at the start",
     "decode_alone": lambda _: "input_len and output_len are not both stated: decoding alone, from an empty cache",
     "one_prompt": lambda _: "a time to first token is one prompt's own: the ceiling is that of one prompt",
+    # value: (batch, output tok/s, ms a token, to the first token, of a request; None: not given)
+    "implied_batch": _implied_batch,
+    "run_batch": lambda note: f"batch not stated: {note.value:,}, as another row of the run says",
+    # value: prompts, and the batch as stated
+    "fewer_prompts": lambda note: (
+        f"only {note.value[0]:,} prompts in all: no more than those are in flight, not {note.value[1]:,}"
+    ),
+    # value: devices of all workers, and gpus
+    "not_the_workers": lambda note: f"the workers have {note.value[0]} devices, not {note.value[1]}: their own count",
 }

@@ -1,8 +1,13 @@
-"""A sweep with what it assumes in words."""
+"""A sweep with what it assumes, and its goals, in words."""
 
 from __future__ import annotations
 
+import msgspec
+
+from rooflight.serve.landmarks import LARGEST_BATCH
 from rooflight.serve.sweep import SweepPoints
+from rooflight.units import round_significant, scaled
+from rooflight.values.sweep import Goal
 from rooflight.words.notes import worded
 
 
@@ -19,7 +24,50 @@ class Sweep(SweepPoints):
         """Of all scenarios, each once; and of axes that change nothing in this phase."""
         return worded(self.warned)
 
+    def goals(self) -> tuple[Goal, ...]:
+        """The most requests in flight that keep the goals, a deployment and a pair of lengths each. Raises BadInput."""
+        return tuple(msgspec.structs.replace(one, reason=_reason(one)) for one in super().goals())
+
 
 def told(found: SweepPoints) -> Sweep:
     """The same points; nothing is computed."""
-    return Sweep(found.scenarios, found.grid, found.phase, found.axes)
+    return Sweep(found.scenarios, found.grid, found.phase, found.axes, schedule=found.schedule, wanted=found.wanted)
+
+
+def _reason(goal: Goal) -> str | None:
+    """Why there is no batch that keeps a goal, or no largest one."""
+    if "capacity" in goal.missed:
+        return "not one sequence of that length fits"
+    if goal.missed:
+        one, said = goal.expected, []
+        if "ttft" in goal.missed and one.ttft_s is not None:
+            said.append(f"{scaled(one.ttft_s, 's')} to its first token")
+        if "tpot" in goal.missed and one.tpot_s is not None:
+            said.append(f"{scaled(one.tpot_s, 's')} a token")
+        return f"one request alone takes {' and '.join(said)}"
+    if goal.expected.batch == LARGEST_BATCH:
+        return f"kept with {LARGEST_BATCH:,} requests in flight, the most that are tried"
+    return None
+
+
+def goal_answer(model: str, goals: tuple[Goal, ...]) -> str:
+    """The first deployment that keeps its goal, or that none does."""
+    best = next((one for one in goals if one.expected.batch is not None), None)
+    one = best or goals[0]
+    where = one.accelerator if one.devices == 1 else f"{one.devices} x {one.accelerator}"
+    slo = " and ".join(
+        f"{name} within {scaled(most, 's')}"
+        for name, most in (("TTFT", one.ttft_slo_s), ("TPOT", one.tpot_slo_s))
+        if most is not None
+    )
+    lengths = f"{one.isl:,} tokens in and {one.osl:,} out"
+    if best is None:
+        others = " (nor does any other)" if len(goals) > 1 else ""
+        return f"{model} on {where} does not keep {slo} at {lengths}{others}: {one.reason}."
+    kept = best.expected
+    most = f"at most {kept.batch:,}" if kept.batch != LARGEST_BATCH else "any number of"
+    return (
+        f"{model} on {where} keeps {slo} with {most} requests of {lengths} in flight as expected: "
+        f"{round_significant(kept.requests_per_s or 0)} requests/s, "
+        f"{round_significant(kept.output_tokens_per_s or 0)} output tok/s."
+    )

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from rooflight.answers.check.filled import Filled
 from rooflight.answers.check.names import Names
-from rooflight.answers.check.outcome import Finding, Judged, Limit, NoCeiling
+from rooflight.answers.check.outcome import Judged, Limit, Load, NoCeiling, Pair
 from rooflight.answers.check.report import judged_claims, judged_rows
 from rooflight.answers.check.tally import Counts
 from rooflight.errors import BadInput, Named
 from rooflight.ingest.rows import RowLike, given_rows, open_table, table_rows
 from rooflight.scenario.definite import Scenario
-from rooflight.units import round_significant, scaled
+from rooflight.span import Span
+from rooflight.units import round_significant, scaled, to_base
 from rooflight.values.measurement import Measurement, Report, Tally, Verdict
 from rooflight.words.analysis import does_not_fit
 from rooflight.words.notes import sentence, worded
+from rooflight.words.readings import cause, doubt, mix_up, mix_ups, spared
 
+# An interval so many times as wide says little.
+_WIDE = 4
 _NAMES = {
     "e2e_latency_ms": "end to end", "ttft_ms": "to the first token", "tpot_ms": "a token", "output_tok_s": "",
     "output_tok_s_per_gpu": "per GPU", "output_tok_s_per_user": "per user", "total_tok_s": "in and out",
@@ -46,13 +51,15 @@ def _reported(judged: Iterable[Judged | NoCeiling], notes: Sequence[str]) -> Rep
     return Report(answer=answer(tally), summary=tally, notes=tuple(notes), rows=rows)
 
 
-def claimed(sc: Scenario, values: Mapping[str, float]) -> Report:
-    """The claimed values of a scenario, by metric, as answers.check.report judges them."""
+def claimed(sc: Scenario, values: Mapping[str, float], given: Collection[str] | None = None) -> Report:
+    """The claimed values of a scenario, by metric, as answers.check.report judges them; given: the fields stated."""
     counts = Counts()
-    rows = tuple(map(_claim, counts.over(judged_claims(sc, values))))
+    rows = tuple(map(_claim, counts.over(judged_claims(sc, values, given))))
     tally = counts.tally()
     said = " ".join(f"{one.reason.rstrip('.')}." for one in rows)
-    return Report(answer=said or answer(tally), summary=tally, notes=worded(sc.assumptions), rows=rows)
+    open_ = given is not None and "batch" not in given
+    assumed = [note for note in sc.assumptions if not (open_ and note.key == "batch")]
+    return Report(answer=said or answer(tally), summary=tally, notes=worded(assumed), rows=rows)
 
 
 def answer(tally: Tally) -> str:
@@ -82,7 +89,7 @@ def verdict(one: Judged | NoCeiling) -> Verdict:
     return Verdict(
         line=one.asked.line, verdict=one.verdict, reason="; ".join([_reason(one), *map(sentence, one.notes)]),
         ceiling=span.ceiling, expected=None if span.low is None else span.expected, low=span.low, high=span.high,
-        over_ceiling=one.over, bound=one.bound, mix_up=mix_up(one.found[0]) if one.limit and one.found else None,
+        over_ceiling=one.over, bound="capacity" if one.held else one.bound, mix_up=_first_mix_up(one),
         given=one.asked.given, **_about(one.row),
     )  # fmt: skip
 
@@ -109,35 +116,123 @@ def _about(row: Measurement) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _first_mix_up(one: Judged) -> str | None:
+    """The first reading that would explain a value above its ceiling."""
+    found = one.found if one.limit is not None else one.others
+    return mix_up(found[0]) if found else None
+
+
 def _claim(one: Judged | NoCeiling) -> Verdict:
     """A claim that can be true also says how far below its ceiling it is."""
     found = verdict(one)
     if isinstance(one, NoCeiling) or one.verdict in ("impossible", "cannot-judge"):
         return found
-    ceiling = _amount(one.span.ceiling, one.row)
-    possible = f"{_named(one.row)} is possible, {one.over:.0%} of the speed of the ceiling ({ceiling}): {found.reason}"
+    possible = f"{_named(one.row)} is possible, {_share(one)}: {found.reason}"
     return msgspec.structs.replace(found, reason=possible)
+
+
+def _share(one: Judged) -> str:
+    """How near the ceiling it is; where routing is at its most alike there, how near the roofline of even routing."""
+    said = f"{_percent(one.over)} of the speed of the ceiling ({_amount(one.span.ceiling, one.row)})"
+    speed = one.row.measures.speed_over(one.row.value, one.span.roofline)
+    if one.scenario.expert_layers and one.scenario.workload.batch > 1 and speed > 1.1 * one.over:
+        said += ", which allows for half of the experts that even routing takes; "
+        said += f"{_percent(speed)} of the roofline with those"
+    return said
 
 
 def _reason(one: Judged) -> str:
     """Why a row is what it is, what was taken for granted aside."""
     row, span = one.row, one.span
+    if one.pair is not None:
+        return _paired(one.pair)
     if one.limit is not None:
         ceiling = _amount(span.ceiling, row)
         because = _because(one.limit, one.bound or "", one.scenario)
-        return f"{_named(row)} is impossible: the ceiling is {ceiling}, because {because}; {mix_ups(one.found)}"
+        said = f"{_named(row)} is impossible: the ceiling is {ceiling}, because {because}; {mix_ups(one.found)}"
+        return said if one.held is None else f"{said}; and {does_not_fit(one.scenario, one.held).rstrip('.')}"
+    if one.load is not None:
+        return _loaded(one.load)
     if one.verdict == "cannot-judge":
-        return _DOUBTS[one.found[0].kind](one.scenario, one.found[0].value)
+        said = doubt(one.found[0], one.scenario, "claim" if one.claimed else "row")
+        return f"{said}; {mix_ups(one.others)}" if one.others else said
+    if one.filled is not None:
+        return _filled(one, one.filled)
     if span.low is None or span.high is None:
         return "at or under its ceiling; no expectation is calibrated for it"
     if one.verdict == "ok":
-        return "as a well-run engine does"
+        wide = span.high > _WIDE * span.low
+        little = f"inside what little is known ({_percent(one.over)} of the ceiling)"
+        return little if wide else "as a well-run engine does"
     interval = f"the {round_significant(span.low)} to {_amount(span.high, row)} expected"
     if one.verdict == "fast":
-        return f"faster than {interval}, yet possible: {one.over:.0%} of the ceiling's speed"
-    factor = row.measures.speed_over(span.expected, row.value)
-    look = ", ".join(_CAUSES[cause.kind](cause.value) for cause in one.found)
+        said = f"faster than {interval}, yet possible: {_percent(one.over)} of the ceiling's speed"
+        return f"{said}; {spared(one.found)}" if one.found else said
+    return _slow(one, span, interval)
+
+
+def _slow(one: Judged, span: Span, interval: str) -> str:
+    factor = one.row.measures.speed_over(span.expected, one.row.value)
+    look = ", ".join(cause(each) for each in one.found)
     return f"{factor:.1f}x slower than expected ({interval}); look at: {look}"
+
+
+def _filled(one: Judged, open_: Filled) -> str:
+    """A value of a batch that nobody states: which one it would need."""
+    row = one.row
+    together = row.measures.together
+    if one.verdict == "fast":
+        found = open_.all if together else open_.one
+        said = f"faster than the {_amount(found.high or found.expected, row)} expected at most, of any batch"
+        said += f", yet possible: {_percent(one.over)} of the ceiling's speed"
+        return f"{said}; {spared(one.found)}" if one.found else said
+    if one.verdict == "slow":
+        end, at = (open_.one, "one sequence alone") if together else (open_.all, f"{open_.most:,} at once")
+        low, high = round_significant(end.low or end.expected), _amount(end.high or end.expected, row)
+        return _slow(one, end, f"the {low} to {high} expected even of {at}")
+    if open_.usual is None:
+        return f"less than one request at a time gets ({_amount(open_.one.expected, row)}): requests may have been few"
+    needs = f"; no fewer than {open_.least:,} could" if open_.least > 1 else ""
+    alone = "" if together else f" (one sequence alone: {_amount(open_.one.expected, row)})"
+    return f"what a well-run engine gets of about {open_.usual:,} at once{needs}{alone}"
+
+
+def _paired(pair: Pair) -> str:
+    first, token = (f"{round_significant(ms)} ms" for ms in (pair.first_ms, pair.token_ms))
+    return (
+        f"{first} to the first token and {token} a token are impossible together: a request of {pair.tokens:,} more "
+        f"tokens would take {_ms(pair.first_ms + pair.tokens * pair.token_ms)}, where {pair.batch:,} in flight need at "
+        f"least {_ms(pair.ceiling_ms)}; beside that first token no schedule gives less than "
+        f"{_ms(pair.least_token_ms)} a token"
+    )
+
+
+def _ms(value: float) -> str:
+    return f"{round_significant(value)} ms"
+
+
+def _loaded(load: Load) -> str:
+    """Which of batch, rate and time cannot be together."""
+    rate = f"{round_significant(load.rate)} output tok/s"
+    stated = load.stated or 0
+    if load.request_ms is not None:
+        times = f"requests of {_ms(load.request_ms)}"
+    elif load.first_ms is not None and not load.decoding:
+        times = f"{_ms(load.first_ms)} to the first token and {_ms(load.token_ms or 0)} a token"
+    else:
+        times = f"{_ms(load.token_ms or 0)} a token"
+    found = round_significant(load.in_flight)
+    said = f"{rate} and {times} make {found} in flight, not {stated:,}: batch, rate and time cannot all be true"
+    if load.wait_ms is not None and load.in_flight < stated:
+        said += f", unless each request waits {_ms(load.wait_ms)} for its first token"
+    if load.decoding and load.token_ms:
+        need = round_significant(stated / (load.token_ms * to_base(1, "ms")))
+        said += f"; {stated:,} in flight at {_ms(load.token_ms)} a token would be {need} tok/s"
+    return said
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.01 else f"{share * 100:.1g}%"
 
 
 def _amount(value: float, row: Measurement) -> str:
@@ -157,6 +252,9 @@ def _devices(sc: Scenario) -> str:
 def _because(limit: Limit, bound: str, sc: Scenario) -> str:
     """What sets the ceiling, with its numbers, for one device."""
     what = "the prefill" if limit.prompt else "each decode step"
+    if limit.whole:
+        count = int(sc.workload.batch)
+        what = "a whole request" if count == 1 else f"serving {count:,} requests"
     each = "" if sc.layout.devices == 1 else " on each device"
     if limit.form is not None:
         return (
@@ -165,105 +263,3 @@ def _because(limit: Limit, bound: str, sc: Scenario) -> str:
         )
     does, through = ("moves", "through memory") if bound == "memory" else ("sends", "over a link")
     return f"{what} {does} {scaled(limit.amount, 'B')}{each} {through} of {scaled(limit.rate, 'B/s')} ({sc.devices})"
-
-
-def mix_ups(found: Sequence[Finding]) -> str:
-    """The first reading under which the value is possible, and the others that would do."""
-    if not found:
-        return "none of the usual mix-ups explains it"
-    first, *others = map(mix_up, found)
-    also = f" (or {', or '.join(others)})" if others else ""
-    return f"it would be right {first}{also}"
-
-
-def mix_up(one: Finding) -> str:
-    """A reading, as it goes on from "it would be right"."""
-    return _MIX_UPS[one.kind](one.value)
-
-
-def _speculative(accepted: int) -> str:
-    return f"with speculative decoding, {accepted} drafted token{'s' * (accepted > 1)} accepted a step"
-
-
-def _format(formats: tuple[str | None, str | None]) -> str:
-    weights, cache = formats
-    said = [f"{weights} weights"] if weights else []
-    return "for " + " and ".join([*said, *([f"an {cache} KV cache"] if cache else [])])
-
-
-_MIX_UPS: dict[str, Callable[[Any], str]] = {
-    "total tokens": lambda _: "if input tokens were counted as output tokens",
-    # value: devices
-    "total for per-GPU": lambda devices: f"as the total of all {devices} devices, not of each",
-    "more devices": lambda devices: f"for {devices} devices",
-    # value: sequences
-    "total for per-user": lambda sequences: f"as the total of all {sequences:,} sequences, not of each",
-    "another batch": lambda sequences: f"at batch {sequences:,}",
-    "several sequences": lambda sequences: f"as what {sequences} sequences yield together",
-    # value: drafted tokens accepted a step
-    "speculative decoding": _speculative,
-    # value: formats of (weights, KV cache), None for the stated one
-    "number format": _format,
-    # value: an accelerator's id
-    "another card": lambda card: f"on {card}",
-    # value: (tokens cached, tokens of the prompt)
-    "cached prefix": lambda tokens: f"with {tokens[0]:,} of the {tokens[1]:,} prompt tokens cached already",
-    "unit": lambda _: "in seconds, not milliseconds",
-    # value: (tokens generated, output_len)
-    "cut short": lambda tokens: f"if only {tokens[0]:,} of {tokens[1]:,} output tokens were generated",
-}
-
-_CAUSES: dict[str, Callable[[Any], str]] = {
-    "host": lambda _: "host time between steps",
-    "launches": lambda _: "kernels launched one by one, without graphs, and host time between steps",
-    "collectives": lambda _: "collectives between the devices",
-    # value: a hardware format
-    "arithmetic": lambda form: f"arithmetic below the {form} peak, or in a wider format",
-    "memory": lambda _: "memory bandwidth not reached: small or unfused kernels",
-    "queue": lambda _: "waiting in the queue behind other prompts",
-    "newcomers": lambda _: "prefill of newcomers between decode steps",
-    # value: as stated
-    "sequences": lambda batch: f"fewer sequences at once than {batch:,.0f}",
-}
-
-
-def _doubted_weights(sc: Scenario, fit: str) -> str:
-    own = sc.model.quantization or sc.model.dtype
-    return f"above the ceiling of {own} weights, possible for {fit} weights: the row does not say which it ran"
-
-
-def _doubted_fp16(sc: Scenario, _: None) -> str:
-    return (
-        f"above the ceiling of bf16 arithmetic, possible in fp16, which {sc.accelerator.id} adds up faster: "
-        "the row does not say which it ran"
-    )
-
-
-def _doubted_int8(sc: Scenario, _: None) -> str:
-    return (
-        f"above the ceiling of bf16 arithmetic, possible in int8, in which llama.cpp multiplies {sc.weights}: "
-        "state compute int8 to have it judged so"
-    )
-
-
-def _doubted_devices(_: Scenario, devices: int) -> str:
-    return f"above the ceiling of one device, possible for {devices} devices: the row does not say how many it ran on"
-
-
-def _too_big(sc: Scenario, _: None) -> str:
-    """Under the ceiling, but not on that hardware in that format."""
-    return (
-        f"possible, but not as stated: the weights of {sc.model.id} alone are more than {_devices(sc)} hold, so it "
-        "ran on more devices, in a narrower format, or partly from host memory"
-    )
-
-
-_DOUBTS: dict[str, Callable[[Scenario, Any], str]] = {
-    # value: the format they fit in
-    "weights": _doubted_weights,
-    "int8": _doubted_int8,
-    "fp16": _doubted_fp16,
-    # value: devices it would be possible on
-    "devices": _doubted_devices,
-    "too big": _too_big,
-}

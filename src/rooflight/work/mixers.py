@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from rooflight.numeric import Number, floor
+from rooflight.numeric import Number
 from rooflight.values.model import Attention, Indexer, LatentAttention, Mixer, Reach, Recurrent
 from rooflight.values.work import Operator, Scores, Shape, Work
 from rooflight.work import formulas, reach
@@ -23,6 +23,7 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
 
     head_positions  rows of each that pass the lm_head
     absorbed        latent attention runs in its absorbed form (decode, verify)
+    steps           the mean over so many steps, whose contexts grow by one and are `context` in the mean
     """
 
     sequences: Number
@@ -30,6 +31,7 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
     context: Number
     head_positions: Number = 1
     absorbed: bool = False
+    steps: Number = 1
 
 
 def mixer_operators(
@@ -73,7 +75,7 @@ def _op(name: str, kind: str, work: Work, numbers: Numbers, shape: Shape | None 
 
 
 def _scores_shape(mixer: Attention | LatentAttention, part: Slice, layout: Layout) -> Scores:
-    seen = reach.pairs(mixer.reach, new=part.new, context=part.context) / part.new
+    seen = reach.pairs(mixer.reach, new=part.new, context=part.context, steps=part.steps) / part.new
     if isinstance(mixer, Attention):
         kv_heads, width = mixer.kv_heads * kv_share(mixer.kv_heads, layout.tp), mixer.head_dim
     elif part.absorbed:
@@ -103,14 +105,14 @@ def _sum(works: Iterator[Work]) -> Work:
 def _attention(mixer: Attention, part: Slice, layout: Layout, numbers: Numbers) -> Work:
     heads = mixer.heads / layout.tp
     share = kv_share(mixer.kv_heads, layout.tp)
-    seen = reach.pairs(mixer.reach, new=part.new, context=part.context)
+    seen = reach.pairs(mixer.reach, new=part.new, context=part.context, steps=part.steps)
     if not numbers.flash:
         seen = part.new * (part.context + part.new)
     work = formulas.softmax_attention(
         sequences=part.sequences,
         pairs=seen,
         new=part.new,
-        cached=reach.cached_positions(mixer.reach, new=part.new, context=part.context),
+        cached=reach.cached_positions(mixer.reach, new=part.new, context=part.context, steps=part.steps),
         heads=heads,
         kv_heads=mixer.kv_heads * share,
         head_dim=mixer.head_dim,
@@ -158,10 +160,10 @@ def _append_latent(mixer: LatentAttention, part: Slice, layout: Layout, numbers:
 def _latent(mixer: LatentAttention, part: Slice, layout: Layout, numbers: Numbers) -> Work:
     """Absorbed in decode; in prefill keys and values of all positions are expanded first (by "kv_b")."""
     heads = mixer.heads / layout.tp
-    seen = reach.pairs(mixer.reach, new=part.new, context=part.context)
+    seen = reach.pairs(mixer.reach, new=part.new, context=part.context, steps=part.steps)
     if not numbers.flash:
         seen = part.new * (part.context + part.new)
-    cached = reach.cached_positions(mixer.reach, new=part.new, context=part.context)
+    cached = reach.cached_positions(mixer.reach, new=part.new, context=part.context, steps=part.steps)
     if part.absorbed:
         work = formulas.latent_attention(
             sequences=part.sequences,
@@ -196,13 +198,12 @@ def _latent(mixer: LatentAttention, part: Slice, layout: Layout, numbers: Number
 
 def _index(indexer: Indexer, span: Reach, part: Slice, numbers: Numbers) -> Work:
     """Every device scores with the whole indexer: it is small and not cut."""
-    kept = part.context if span.stride == 1 else floor(part.context / span.stride)
     written = part.sequences * part.new * indexer.key_dim / span.stride * numbers.kv_bytes
     return formulas.index_scores(
         sequences=part.sequences,
-        pairs=reach.index_keys(span, new=part.new, context=part.context),
+        pairs=reach.index_keys(span, new=part.new, context=part.context, steps=part.steps),
         new=part.new,
-        cached=kept,
+        cached=reach.compressed_keys(span, context=part.context, steps=part.steps),
         heads=indexer.heads,
         head_dim=indexer.head_dim,
         key_dim=indexer.key_dim,

@@ -42,23 +42,45 @@ def seen_up_to(reach: Reach, tokens: Number) -> Number:
     return triangle(tokens) if cap is None else capped_sum(tokens, cap)
 
 
-def pairs(reach: Reach, *, new: Number, context: Number) -> Number:
+def pairs(reach: Reach, *, new: Number, context: Number, steps: Number = 1) -> Number:
     """Query-key pairs of `new` tokens after `context` others: what causal attention multiplies.
 
-    Check: pairs(Reach(), new=2, context=4) == 5 + 6.
-    """
+    steps   the mean over so many steps, whose contexts grow by one and are `context` in the mean. Of one new token
+            the sum telescopes and is exact; of several, as in verify steps, each is taken at the middle one's place.
+
+    Check: pairs(Reach(), new=2, context=4) == 5 + 6. Check: pairs(Reach(window=4), new=1, context=3, steps=3) == 3 + 2/3.
+    """  # noqa: E501 - a Check line runs as it stands
     if reach == Reach():
         return new * context + triangle(new)
-    return seen_up_to(reach, context + new) - seen_up_to(reach, context)
+    if _one(steps):
+        return seen_up_to(reach, context + new) - seen_up_to(reach, context)
+    first = context - (steps - 1) / 2 + (new - 1) / 2
+    return new * (seen_up_to(reach, first + steps) - seen_up_to(reach, first)) / steps
 
 
-def cached_positions(reach: Reach, *, new: Number, context: Number) -> Number:
-    """Positions already cached that at least one of `new` queries reads, each counted once.
+def _one(steps: Number) -> bool:
+    """Whether it is a step by itself, no mean of several."""
+    return isinstance(steps, int | float) and steps == 1
+
+
+def mean_capped(mean: Number, steps: Number, cap: Number) -> Number:
+    """The mean over `steps` whole numbers, one after the other and `mean` in the mean, of min(number, cap).
+
+    Check: mean 3.5, steps 4, cap 3 -> 2.75.
+    """
+    first = mean - (steps - 1) / 2
+    return (capped_sum(first + steps - 1, cap) - capped_sum(first - 1, cap)) / steps
+
+
+def cached_positions(reach: Reach, *, new: Number, context: Number, steps: Number = 1) -> Number:
+    """Positions already cached that at least one of `new` queries reads, each counted once; steps as in pairs.
 
     A compressed cache counts its near window and its compressed keys. With top_k a single query reads
     top_k at most; several may pick different ones, up to new x top_k or all.
     Check: cached_positions(Reach(window=4), new=2, context=9) == 3.
     """
+    if not _one(steps):
+        return _mean_cached(reach, new=new, context=context, steps=steps)
     if reach.stride > 1:
         far = floor((context + new) / reach.stride)
         far = far if reach.top_k is None else minimum(far, new * reach.top_k)
@@ -73,6 +95,21 @@ def cached_positions(reach: Reach, *, new: Number, context: Number) -> Number:
     return context
 
 
+def _mean_cached(reach: Reach, *, new: Number, context: Number, steps: Number) -> Number:
+    """The mean of cached_positions over contexts."""
+    first = context - (steps - 1) / 2
+    if reach.stride > 1:
+        top_k = None if reach.top_k is None else new * reach.top_k
+        ends = first + new - 1, first + new - 1 + steps
+        far = (strided_sum(ends[1], reach.stride, top_k) - strided_sum(ends[0], reach.stride, top_k)) / steps
+        return far if reach.window is None else far + mean_capped(context, steps, reach.window - 1)
+    if reach.chunk is not None:
+        return (chunk_sum(first + steps, reach.chunk) - chunk_sum(first, reach.chunk)) / steps - 1
+    if reach.window is not None:
+        return mean_capped(context, steps, reach.window - 1)
+    return context if reach.top_k is None else mean_capped(context, steps, new * reach.top_k)
+
+
 def held_positions(reach: Reach, tokens: Number) -> Number:
     """Positions a growing-or-bounded cache holds after `tokens` tokens (compressed ones apart).
 
@@ -84,11 +121,24 @@ def held_positions(reach: Reach, tokens: Number) -> Number:
     return tokens if bound is None else minimum(tokens, bound)
 
 
-def index_keys(reach: Reach, *, new: Number, context: Number) -> Number:
-    """Query-key pairs an indexer scores: all earlier positions, or all compressed ones.
+def index_keys(reach: Reach, *, new: Number, context: Number, steps: Number = 1) -> Number:
+    """Query-key pairs an indexer scores: all earlier positions, or all compressed ones; steps as in pairs.
 
     Check: index_keys(Reach(top_k=2), new=2, context=4) == 5 + 6.
     """
-    if reach.stride > 1:
-        return strided_sum(context + new, reach.stride, None) - strided_sum(context, reach.stride, None)
-    return new * context + triangle(new)
+    if reach.stride == 1:
+        return new * context + triangle(new)
+    return pairs(Reach(stride=reach.stride), new=new, context=context, steps=steps)
+
+
+def compressed_keys(reach: Reach, *, context: Number, steps: Number = 1) -> Number:
+    """Keys an indexer finds cached: all positions, or one in `stride`; steps as in pairs.
+
+    Check: compressed_keys(Reach(stride=4), context=10) == 2.
+    """
+    if reach.stride == 1:
+        return context
+    if _one(steps):
+        return floor(context / reach.stride)
+    last = context + (steps - 1) / 2
+    return (strided_sum(last, reach.stride, None) - strided_sum(last - steps, reach.stride, None)) / steps

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from rooflight.numeric import Number
+from rooflight.numeric import Number, minimum
 from rooflight.values.formats import Format, format_named
 from rooflight.values.model import Attention, Experts, Layer, Linear, Model
 from rooflight.values.work import Exchange, Gemm, Operator, Work
@@ -43,15 +43,34 @@ def prefill(*, sequences: Number, isl: Number, cached_prefix: Number = 0) -> Ste
     return Step(slices=(Slice(sequences=sequences, new=isl - cached_prefix, context=cached_prefix),))
 
 
-def decode(*, sequences: Number, context: Number) -> Step:
-    """One new token a sequence after `context` cached ones; it attends context + 1."""
-    return Step(slices=(Slice(sequences=sequences, new=1, context=context, absorbed=True),))
+def decode(*, sequences: Number, context: Number, steps: Number = 1) -> Step:
+    """One new token a sequence after `context` cached ones; it attends context + 1. steps: as in Slice."""
+    return Step(slices=(Slice(sequences=sequences, new=1, context=context, absorbed=True, steps=steps),))
 
 
-def verify(*, sequences: Number, context: Number, draft_tokens: Number) -> Step:
+def verify(*, sequences: Number, context: Number, draft_tokens: Number, steps: Number = 1) -> Step:
     """Speculative decoding: draft_tokens guesses and one sure token a sequence, the head on every one."""
     new = draft_tokens + 1
-    return Step(slices=(Slice(sequences=sequences, new=new, context=context, head_positions=new, absorbed=True),))
+    part = Slice(sequences=sequences, new=new, context=context, head_positions=new, absorbed=True, steps=steps)
+    return Step(slices=(part,))
+
+
+def chunked(*, tokens: Number, prompt: Number, cached: Number) -> Step:
+    """`tokens` of prompts that have `prompt` tokens left after `cached` ones: whole prompts, or a chunk of a long one.
+
+    A chunk attends all before it, in the mean over a prompt's chunks cached + (prompt - chunk) / 2; the head runs on
+    each prompt's last token. Check: tokens 100, prompt 25, cached 0 -> 4 sequences of 25 tokens after none.
+    """
+    chunk = minimum(tokens, prompt)
+    part = Slice(
+        sequences=tokens / chunk, new=chunk, context=cached + (prompt - chunk) / 2, head_positions=chunk / prompt
+    )
+    return Step(slices=(part,))
+
+
+def together(*steps: Step) -> Step:
+    """Several as one pass, those that decode first."""
+    return Step(slices=tuple(part for step in steps for part in step.slices))
 
 
 def mixed(*, sequences: Number, context: Number, chunk_tokens: Number, chunk_context: Number) -> Step:
@@ -246,7 +265,7 @@ def _experts(
     yield _linear_row(experts.router, tokens, kind, count, 1, numbers)
     if layout.pooled > 1:
         yield from _all_to_all(model, experts, tokens, count, layout, numbers)
-    pool_tokens = tokens * step.busy * layout.pooled
+    pool_tokens = tokens * (step.busy * layout.pooled if layout.pooled > 1 else 1)
     routing = {"experts": experts.count, "chosen": experts.chosen, "tokens": pool_tokens}
     touched = formulas.touched_experts(**routing) / layout.ep
     sure = formulas.least_touched_experts(**routing) / layout.ep

@@ -1,12 +1,13 @@
 """What each door's numbers are called: paths of its document to names that all doors share, after analyze's.
 
-A path that leads to None is the door's own: no other door prints it. A number whose path is in no line is an error, so
-whoever prints a new one says here whether another door has it too.
+A path that leads to None is the door's own: no other door prints it; {run} is the schedule of a door's one run. A
+number whose path is in no line is an error, so whoever prints a new one says here whether another door has it too.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -36,8 +37,15 @@ _ANALYSIS: Lines = (
     (rf"phases\.{_PHASE}\.{_STEP_PARTS}", r"\1.\2"),
     (rf"phases\.{_PHASE}\.{_STEP}", r"\1.\2"),
     (r"phases\.\w+\.(launches|flop_by_format|split|waterfall|operators)\b.*", None),
-    (rf"request\.(time_s|prefill_share)\.{_SPAN}", r"request.\1.\2"),
-    (r"served\.(.+)", r"served.\1"),
+    (r"runs\.(\w+)\.(utilization\.\w+)", None),
+    (r"runs\.(\w+)\.(.+)", r"runs.\1.\2"),
+    (r"run", "run"),
+    (rf"request\.time_s\.{_SPAN}", r"runs.batch.request_s.\1"),
+    (r"request\.prefill_share\.expected", "runs.batch.prefill_share"),
+    (r"request\.prefill_share\.\w+", None),
+    (r"served\.running", "runs.served.decoding"),
+    (r"served\.(.+)", r"runs.served.\1"),
+    (r"most_requests_per_s", None),
     (r"memory\.(weights_bytes|kv_bytes|reserve_bytes|usable_bytes|fits|max_batch)", r"memory.\1"),
     (r"memory\.\w+", None),
     (r"model\.(.+)", r"model.\1"),
@@ -69,18 +77,20 @@ _METRICS = {
     "decode/output_tok_s_per_gpu": "decode.tokens_per_s_per_accelerator",
     "prefill/ttft_ms": "prefill.time_s",
     "prefill/prefill_tok_s": "prefill.tokens_per_s",
-    "e2e_offline/e2e_latency_ms": "request.time_s",
-    "e2e_offline/total_tok_s": "request.total_tokens_per_s",
-    "e2e_server/tpot_ms": "served.tpot_s",
-    "e2e_server/ttft_ms": "served.ttft_s",
-    "e2e_server/output_tok_s": "served.output_tokens_per_s",
-    "e2e_server/output_tok_s_per_user": "served.output_tokens_per_s_per_user",
-    "e2e_server/output_tok_s_per_gpu": "served.output_tokens_per_s_per_accelerator",
+    "e2e_offline/e2e_latency_ms": "runs.batch.request_s",
+    "e2e_offline/total_tok_s": "runs.batch.total_tokens_per_s",
+    "e2e_offline/output_tok_s": "runs.batch.output_tokens_per_s",
+    "e2e_server/tpot_ms": "runs.served.tpot_s",
+    "e2e_server/ttft_ms": "runs.served.ttft_s",
+    "e2e_server/e2e_latency_ms": "runs.served.request_s",
+    "e2e_server/output_tok_s": "runs.served.output_tokens_per_s",
+    "e2e_server/output_tok_s_per_user": "runs.served.output_tokens_per_s_per_user",
+    "e2e_server/output_tok_s_per_gpu": "runs.served.output_tokens_per_s_per_accelerator",
 }
 _CHECK: Lines = (
     *((rf"{re.escape(path)}\.{_SPAN}", rf"{name}.\1") for path, name in _METRICS.items()),
-    (rf"{_PHASE}/(tpot|ttft)_ms\.bound", r"\1.bound"),
-    (r".*\.(line|value|over_ceiling|bound)", None),
+    (r".*\.(line|value|over_ceiling)", None),
+    (r".*\.bound", None),  # of check: what sets the ceiling, in which launches have no part
 )
 
 NAMES: dict[str, Lines] = {
@@ -109,9 +119,10 @@ NAMES: dict[str, Lines] = {
         (rf"compared\.0\.{_PHASE}\.step_s\.{_SPAN}", r"\1.time_s.\2"),
         (rf"compared\.0\.{_PHASE}\.tokens_per_s\.{_SPAN}", r"\1.tokens_per_s.\2"),
         (rf"compared\.0\.{_PHASE}\.bound", r"\1.bound"),
-        (rf"compared\.0\.prefill\.share\.{_SPAN}", r"request.prefill_share.\1"),
-        (rf"compared\.0\.request\.time_s\.{_SPAN}", r"request.time_s.\1"),
-        (rf"compared\.0\.request\.(output_tokens_per_s\w*)\.{_SPAN}", r"served.\1.\2"),
+        (r"compared\.0\.run\.utilization\.\w+", None),
+        (r"compared\.0\.run\.(.+)", r"runs.{run}.\1"),
+        (r"compared\.0\.prefill\.share\.expected", "runs.{run}.prefill_share"),
+        (rf"compared\.0\.request\.(requests_per_s|output_tokens_per_s\w*)\.{_SPAN}", r"runs.{run}.\1.\2"),
         (r"compared\.0\.memory\.(\w+)", r"memory.\1"),
         (r"compared\.0\.fits", "memory.fits"),
         (rf"compared\.0\.{_LAYOUT}", r"deployment.\1"),
@@ -124,10 +135,12 @@ NAMES: dict[str, Lines] = {
         (rf"before\.{_PHASE}\.time_s\.{_SPAN}", r"\1.time_s.\2"),
         (rf"before\.{_PHASE}\.terms_s\.{_BOUNDS}", r"\1.ceilings_s.\2"),
         (rf"before\.{_PHASE}\.(bound|intensity_flop_per_byte|ridge_flop_per_byte)", r"\1.\2"),
-        (rf"before\.token_s\.{_SPAN}", r"served.tpot_s.\1"),
-        (rf"before\.request_s\.{_SPAN}", r"request.time_s.\1"),
-        (rf"before\.tokens_per_s\.{_SPAN}", r"served.output_tokens_per_s.\1"),
-        (rf"before\.tokens_per_s_per_accelerator\.{_SPAN}", r"served.output_tokens_per_s_per_accelerator.\1"),
+        (r"before\.run\.utilization\.\w+", None),
+        (r"before\.run\.(.+)", r"runs.{run}.\1"),
+        (rf"before\.token_s\.{_SPAN}", r"runs.{run}.tpot_s.\1"),
+        (rf"before\.request_s\.{_SPAN}", r"runs.{run}.request_s.\1"),
+        (rf"before\.tokens_per_s\.{_SPAN}", r"runs.{run}.output_tokens_per_s.\1"),
+        (rf"before\.tokens_per_s_per_accelerator\.{_SPAN}", r"runs.{run}.output_tokens_per_s_per_accelerator.\1"),
         (r"before\.(fits|max_batch)", r"memory.\1"),
         (r"before\.batch", "workload.batch"),
         (r"before\.devices", "deployment.devices"),
@@ -164,8 +177,10 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Value]]:
 def named(door: str, document: Document) -> dict[str, Value]:
     """The document's quantities by their shared names. A door that says two things of one name is an error."""
     found: dict[str, Value] = {}
+    schedule = _schedule(document)
     for path, value in leaves(document):
         known, name = _name(door, path)
+        name = name and name.replace("{run}", schedule)
         assert known or not isinstance(value, int | float), (
             f"{door} prints {path}: say in laws/doors/names.py whether another door prints it too"
         )
@@ -178,6 +193,12 @@ def named(door: str, document: Document) -> dict[str, Value]:
     return found
 
 
+def _schedule(document: Document) -> str:
+    """The schedule of the one run that moves and compare print."""
+    outcome = document.get("before") or next(iter(document.get("compared", ())), None) or {}
+    return (outcome.get("run") or {}).get("schedule", "")
+
+
 @functools.cache
 def _name(door: str, path: str) -> tuple[bool, str | None]:
     """Whether a line names the path, and the shared name."""
@@ -188,10 +209,12 @@ def _name(door: str, path: str) -> tuple[bool, str | None]:
     return False, None
 
 
-def equal(one: Value, other: Value) -> bool:
+def equal(one: Value, other: Value, *, to_the_last_bit: bool = True) -> bool:
     """To the last digit; seconds are turned into milliseconds as check turns them."""
     if isinstance(one, Milliseconds) and not isinstance(other, Milliseconds) and other is not None:
-        return float(one) == other / 0.001
-    if isinstance(other, Milliseconds) and not isinstance(one, Milliseconds) and one is not None:
-        return float(other) == one / 0.001
-    return one == other
+        one, other = float(one), other / 0.001
+    elif isinstance(other, Milliseconds) and not isinstance(one, Milliseconds) and one is not None:
+        one, other = one / 0.001, float(other)
+    if to_the_last_bit or not isinstance(one, float) or not isinstance(other, float):
+        return one == other
+    return math.isclose(one, other, rel_tol=1e-14)

@@ -20,6 +20,11 @@ LIST = Path(__file__).with_name("quantities.csv")
 EVERY = dict.fromkeys(("moves", "sweep", "sweep landmarks", "check row", "check claim"), 4)
 # Doors that answer a part of the question: what they leave out is not None, it is not asked.
 PARTIAL = ("models", "models MODEL")
+# Doors that print one run of several.
+ONE_RUN = ("compare", "moves", "studio picture")
+# Doors that compute with arrays (of rows, those of one deployment together). NumPy takes powers from the processor,
+# whose last bits are not the C library's.
+ARRAYS = ("sweep columns", "studio curve", "check row")
 
 
 class Table(NamedTuple):

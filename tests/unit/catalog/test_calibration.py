@@ -83,7 +83,7 @@ def test_a_fitted_engine_names_its_data_and_what_they_do_not_set(engine):
     assert engine.data.sha256 or engine.data.note
     assert {*engine.at_edge, *engine.not_fitted} <= set(engine.__struct_fields__)
     assert not set(engine.at_edge) & set(engine.not_fitted)
-    assert (engine.first_data is None) == ("first_wait" in engine.not_fitted)
+    assert (engine.first_data is None) == ("queue" in engine.not_fitted)
 
 
 @pytest.mark.parametrize("family", sorted({*CATALOG, "never heard of"} - set(MEASURED)))

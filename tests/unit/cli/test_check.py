@@ -26,7 +26,7 @@ def rows_file(tmp_path):
 
 
 POSSIBLE = {"ok", "fast", "slow"}  # which of them depends on what is calibrated
-CLAIM = ("check", "--model", "8b", "--on", "l4", "--batch", "1")
+CLAIM = ("check", "--model", "8b", "--on", "l4", "--batch", "1", "--weights", "bf16")
 
 
 def test_a_claim_starts_with_one_plain_sentence(ask, models):
@@ -86,6 +86,34 @@ def test_a_claims_engine_is_that_of_analyze(ask, models):
     unknown = ask(*words, "--engine", "foo")
     assert unknown.exit_code == 2
     assert "no engine 'foo' is calibrated" in unknown.stderr
+
+
+def test_a_batch_that_is_not_given_is_not_one(ask):
+    """One sequence gets some 20 tok/s of an L4; 30 take two."""
+    open_, one = (
+        ask(*CLAIM[:5], "--weights", "bf16", *batch, "--output-tok-s", "30") for batch in ((), ("--batch", "1"))
+    )
+    said = " ".join(open_.stdout.split())
+    assert (open_.exit_code, one.exit_code) == (0, 1)
+    assert "what a well-run engine gets of about 2 at once" in said
+    assert "- batch 1: the default" not in said
+
+
+def test_values_claimed_together_are_of_one_run(ask):
+    """30 tok/s at 100 ms a token are 3 in flight."""
+    found = ask(*CLAIM[:5], "--weights", "bf16", "--output-tok-s", "30", "--tpot-ms", "100")
+    assert "batch not stated: 3, as 30 tok/s and 100 ms a token make it" in " ".join(found.stdout.split())
+    other = ask(*CLAIM, "--output-tok-s", "15", "--tpot-ms", "100")
+    assert "make 1.5 in flight, not 1: batch, rate and time cannot all be true" in " ".join(other.stdout.split())
+    assert other.exit_code == 0
+
+
+def test_drafts_may_be_claimed(ask):
+    words = (*CLAIM, "--tpot-ms", "40", "--json")
+    plain, drafted = (json.loads(ask(*words, *more).stdout)["rows"][0] for more in ((), ("--draft-tokens", "3")))
+    assert plain["verdict"] == "impossible"
+    assert drafted["ceiling"] < plain["ceiling"] / 2
+    assert drafted["verdict"] in POSSIBLE
 
 
 def test_the_measurements_are_not_overwritten(ask, rows_file):

@@ -126,3 +126,94 @@ def test_wrong_use(ask, words, said):
 
 def test_markdown(ask):
     assert "| batch | bound |" in ask("sweep", "8b", "--on", "h100-sxm", "--batch", "1,2", "--format", "md").stdout
+
+
+RUNS = ("sweep", "8b", "--on", "h100-sxm", "--schedule", "served", "--batch", "1,16", "--isl", "512,2048")
+
+
+def test_a_schedule_gives_runs(ask, models):
+    """Every row is analyze's run of that load."""
+    found = document(ask(*RUNS, "--json"))
+    assert (found["schedule"], found["goals"], found["points"]) == ("served", [], 4)
+    row = found["rows"][3]
+    alone = rooflight.analyze(models["8b"], on="h100-sxm", batch=16, isl=2048).to_dict()["runs"]["served"]
+    assert (row["batch"], row["isl"], row["schedule"]) == (16, 2048, "served")
+    for name in (
+        "ttft_s",
+        "tpot_s",
+        "request_s",
+        "requests_per_s",
+        "output_tokens_per_s",
+        "output_tokens_per_s_per_user",
+    ):
+        for basis, value in alone[name].items():
+            assert row[name][basis] == pytest.approx(value, rel=1e-6), (name, basis)
+    for name in ("running", "decoding", "waiting", "prefill_share"):
+        assert row[name] == pytest.approx(alone[name], rel=1e-6, abs=1e-9)
+
+
+def test_runs_in_csv_are_those_in_json(ask):
+    rows = document(ask(*RUNS, "--osl", "1", "--json"))["rows"]
+    table = list(csv.DictReader(io.StringIO(ask(*RUNS, "--osl", "1", "--format", "csv").stdout)))
+    assert len(rows) == len(table) == 4
+    for row, line in zip(rows, table, strict=True):
+        assert float(line["ttft_s.high"]) == row["ttft_s"]["high"]
+        assert line["tpot_s.expected"] == ""
+        assert row["tpot_s"]["expected"] is None
+
+
+def test_runs_in_text(ask):
+    text = ask(*RUNS).stdout
+    assert "Run served on h100-sxm" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_goals_are_in_every_form(ask):
+    words = ("sweep", "8b", "--on", "h100-sxm,h200-sxm", "--ttft-slo-ms", "300", "--tpot-slo-ms", "20")
+    found = document(ask(*words, "--json"))
+    assert [goal["accelerator"] for goal in found["goals"]] == ["h100-sxm", "h200-sxm"]
+    goal = found["goals"][0]
+    assert (goal["ttft_slo_s"], goal["tpot_slo_s"]) == (0.3, 0.02)
+    assert goal["expected"]["batch"] > goal["slow"]["batch"] >= 1
+    assert found["schedule"] is None
+    assert "time_s" in found["rows"][0]
+    text = ask(*words).stdout
+    said = " ".join(text.split("\n\n")[0].split())
+    assert said.startswith("llama-8b on h100-sxm keeps TTFT within 300 ms and TPOT within 20 ms with at most ")
+    assert f"{goal['expected']['batch']:,}" in said
+    assert "Goals: " in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+def test_goals_that_no_deployment_keeps(ask):
+    result = ask("sweep", "8b", "--on", "h100-sxm,h200-sxm", "--ttft-slo-ms", "1")
+    assert result.exit_code == 1
+    assert "does not keep TTFT within 1 ms" in " ".join(result.stdout.split())
+    assert "one request alone takes" in result.stdout
+    one = ask("sweep", "70b", "--on", "h100-sxm,4xh100-sxm", "--ttft-slo-ms", "1000", "--json")
+    assert one.exit_code == 0
+    assert [goal["missed"] for goal in json.loads(one.stdout)["goals"]] == [["capacity"], []]
+
+
+def test_runs_of_what_does_not_fit(ask):
+    result = ask("sweep", "70b", "--on", "h100-sxm", "--schedule", "served", "--json")
+    assert result.exit_code == 1
+    row = json.loads(result.stdout)["rows"][0]
+    assert row["ttft_s"]["expected"] is row["waiting"] is None
+    assert ask("sweep", "70b", "--on", "h100-sxm", "--schedule", "served", "--ignore-capacity").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--ttft-slo-ms", "0"), "--ttft-slo-ms"),
+        (("--tpot-slo-ms", "fast"), "--tpot-slo-ms"),
+        (("--schedule", "served", "--phase", "decode"), "a run is no phase"),
+        (("--schedule", "some"), "not one of"),
+        (("--schedule", "served", "--request-rate", "3"), "numbers of requests in flight"),
+    ],
+)
+def test_wrong_goals_and_runs(ask, words, said):
+    result = ask("sweep", "8b", "--on", "h100-sxm", *words)
+    assert result.exit_code == 2
+    assert said in result.stderr

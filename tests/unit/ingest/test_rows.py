@@ -37,6 +37,23 @@ def test_a_blank_phase_is_the_metrics_usual_one(metric, phase):
     assert measurement({**GOOD, "metric": metric}).phase == phase
 
 
+def test_what_is_known_of_a_run_has_columns():
+    given = {
+        "model": "m", "accelerator": "a", "metric": "tpot_ms", "value": "3", "mode": "disaggregated", "prefill_ep": "0",
+        "prefill_workers": "2", "decode_workers": "1", "prefix_hit": "0.75", "acceptance": "",
+        "speculative": "eagle, 3",
+        "draft_tokens": "3", "run": "7", "prompts": "100", "engine_version": "0.9.2", "max_num_seqs": "64",
+    }  # fmt: skip
+    row = measurement(given)
+    assert (row.mode, row.phase, row.apart) == ("disagg", "e2e_server", True)
+    assert (row.prefill_workers, row.decode_workers, row.prefill_ep) == (2, 1, None)
+    assert (row.prefix_hit, row.acceptance, row.draft_tokens) == (0.75, None, 3)
+    assert row.speculative == "yes"  # a draft is named
+    assert (row.run, row.prompts, row.engine_version, row.max_num_seqs) == ("7", 100, "0.9.2", 64)
+    assert measurement({**given, "speculative": "unknown", "mode": ""}).speculative == "unknown"
+    assert measurement({**given, "speculative": "0"}).speculative == "no"
+
+
 def test_usual_spellings_of_metrics_are_known():
     assert measurement({**GOOD, "metric": "ITL_ms"}).metric == "tpot_ms"
     assert measurement({**GOOD, "metric": "tok_s"}).metric == "output_tok_s"
@@ -65,6 +82,8 @@ def test_usual_spellings_of_metrics_are_known():
         ({"metric": "speed"}, "'speed' is no metric"),
         ({"phase": "training"}, "'training' is no phase"),
         ({"phase": "prefill"}, "tpot_ms is not measured in phase prefill"),
+        ({"mode": "turbo"}, "mode is 'turbo': want one of agg, disagg"),
+        ({"prefix_hit": "75"}, "prefix_hit is 75: want a share from 0 to 1"),
         ({"has_accelerator": "maybe"}, "has_accelerator is 'maybe'"),
     ],
 )

@@ -42,8 +42,9 @@ def test_the_defaults():
 
 
 def test_the_context_of_a_decode_step_is_the_mean_of_the_request():
-    assert context_tokens(Workload()) == 1024 + 256 / 2
-    assert context_tokens(Workload(isl=10, osl=20)) == 10 + 20 / 2
+    assert context_tokens(Workload()) == 1024 + 256 / 2 - 1  # the middle of 1,024 .. 1,278
+    assert context_tokens(Workload(isl=10, osl=21)) == 10 + 21 / 2 - 1  # a half is kept
+    assert context_tokens(Workload(isl=1, osl=1)) == 0.5
     assert context_tokens(Workload(context=0)) == 0  # none cached is an answer, not a blank
 
 

@@ -11,13 +11,10 @@ from rooflight.catalog.calibration import all_engines, engine_named
 from rooflight.errors import UnknownName
 from rooflight.library import make_scenario
 from rooflight.roofline.engine import step_s
-from rooflight.serve import phases
+from rooflight.serve import phases, run
 from rooflight.serve.analyze import UNMEASURED_HOST, phase_block
 from rooflight.serve.expected import widening
-from rooflight.serve.metrics import expected_seconds
-from rooflight.serve.request import batch_run
-from rooflight.serve.served import admitted, served
-from rooflight.values.measurement import Timed
+from rooflight.serve.memory import admitted
 from rooflight.work import step as steps
 from unit.models import llama_3_8b
 
@@ -59,26 +56,27 @@ def test_the_waterfall_leads_from_the_ceiling_to_the_expected_time(fields):
 
 
 def test_a_pure_step_is_no_slower_than_one_with_newcomers_beside():
-    state = served(asked(batch=32))
-    pure = phases.decode(asked(batch=32, context=1024 + 128)).expected
+    state = run.served(asked(batch=32))
+    pure = phases.decode(asked(batch=32)).expected
 
-    assert state.tpot.seconds > pure.seconds
-    assert state.ttft.seconds > phases.prefill(asked()).expected.seconds
+    assert state.tpot_s.expected > pure.seconds
+    assert state.ttft_s.expected > phases.prefill(asked()).expected.seconds
 
 
 def test_longer_answers_leave_decode_in_peace():
     """With the same prompts and ever longer answers, fewer newcomers arrive a step: TPOT falls towards a pure step."""
-    short, long = (served(asked(batch=32, osl=osl, isl=2048)).tpot.seconds for osl in (64, 2048))
+    short, long = (run.served(asked(batch=32, osl=osl, isl=2048)).tpot_s.expected for osl in (64, 2048))
 
     assert long < short
 
 
 def test_memory_bounds_what_runs_at_once_and_the_rest_waits():
     """One 80 GB card holds a few hundred such requests: of 4,000 the others wait for their first token."""
-    few, many = (served(asked(batch=batch)) for batch in (200, 4000))
+    few, many = (run.served(asked(batch=batch)) for batch in (200, 4000))
 
-    assert many.running < 4000
-    assert many.ttft.seconds > 5 * few.ttft.seconds
+    assert many.running < 500
+    assert many.running + many.waiting == pytest.approx(4000)
+    assert many.ttft_s.expected > 5 * few.ttft_s.expected
 
 
 def test_eager_launches_take_the_host_time_of_every_kernel():
@@ -93,25 +91,26 @@ def test_eager_launches_take_the_host_time_of_every_kernel():
 
 
 def test_a_batch_run_is_prefill_and_then_its_steps():
-    sc = asked(batch=8, osl=100)
-    fill, step = batch_run(sc)
-    whole = expected_seconds(sc, Timed.BATCH)
+    """Eight prompts of 512 tokens fit into one step of 8,192: their prefill together."""
+    sc = asked(batch=8, isl=512, osl=100, prefill_batch=8)
+    whole, fill, step = run.batch(sc), phases.prefill(sc).span, phases.decode(sc).span
 
-    assert whole.seconds == pytest.approx(fill.seconds + 99 * step.seconds)
-    assert whole.low / whole.seconds == pytest.approx(step.low / step.seconds)
+    for basis in ("roofline", "expected"):
+        times = [getattr(span, basis) for span in (whole.request_s, fill, step)]
+        assert times[0] == pytest.approx(times[1] + 99 * times[2])
+    assert whole.ttft_s.expected == pytest.approx(fill.expected)
+    assert whole.tpot_s.expected == pytest.approx(step.expected)
 
 
-@pytest.mark.parametrize("timed", Timed)
-def test_arrays_give_what_numbers_give(timed):
+@pytest.mark.parametrize("schedule", [run.served, run.batch])
+def test_arrays_give_what_numbers_give(schedule):
     batches = [1, 8, 64]
     sc = asked()
-    arrays = msgspec.structs.replace(
-        sc, workload=msgspec.structs.replace(sc.workload, batch=np.array(batches), prefill_batch=np.array(batches))
-    )
-    together = expected_seconds(arrays, timed)
+    arrays = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, batch=np.array(batches)))
+    together = schedule(arrays).request_s
     for place, batch in enumerate(batches):
-        one = expected_seconds(asked(batch=batch, prefill_batch=batch), timed)
-        assert np.broadcast_to(together.seconds, 3)[place] == pytest.approx(one.seconds, rel=1e-9)
+        one = schedule(asked(batch=batch)).request_s
+        assert np.broadcast_to(together.expected, 3)[place] == pytest.approx(one.expected, rel=1e-9)
 
 
 def test_engines_are_found_in_their_era_then_on_their_family_before_others():
@@ -145,11 +144,11 @@ def test_a_family_without_measurements_has_a_wider_interval():
 
 
 def test_a_served_step_keeps_to_its_ceiling():
-    """Whatever the engine: a served step keeps to the ceiling of the sequences that run."""
+    """Whatever the engine: a served step keeps to the ceiling of the sequences that decode."""
     for name in ("vllm", "sglang", "tensorrt-llm", "llama.cpp"):
         analysis = rooflight.analyze(llama_3_8b(), "h100-sxm", batch=16, engine=name)
-        sc = asked(batch=16, context=1024 + 128)
-        assert analysis.served.tpot_s.expected >= phases.decode(sc).time.ceiling_s
+        step = phases.decode(asked(), batch=analysis.served.running)
+        assert analysis.served.tpot_s.expected >= step.time.ceiling_s
         assert analysis.served.engine == name
 
 
@@ -174,14 +173,14 @@ def test_memory_taken_as_it_grows_holds_more_sequences():
 
 
 def test_requests_beyond_memory_wait_for_their_turn():
-    """Little's law: those that wait, over those that run, times how long one runs."""
-    few = served(asked(batch=64, isl=4096, osl=1024, ignore_capacity=True))
-    many = served(asked(batch=640, isl=4096, osl=1024, ignore_capacity=True))
-    wait = (640 - many.running) / many.running * many.tpot.seconds * 1024
+    """Those that wait, over those that run, times how long one runs."""
+    few = run.served(asked(batch=64, isl=4096, osl=1024))
+    many = run.served(asked(batch=640, isl=4096, osl=1024))
+    turn = many.request_s.expected * many.running / 640
 
-    assert few.running == 64
-    assert many.running < 640
-    assert wait < many.ttft.seconds < wait * 1.5
+    assert few.waiting < 5
+    assert many.running < 200
+    assert many.ttft_s.expected == pytest.approx(many.waiting / many.running * turn, rel=0.05)
 
 
 def test_an_engine_whose_compute_units_draw_little_gains_nothing_from_faster_memory():
@@ -211,19 +210,16 @@ def test_experts_are_among_what_compute_units_draw():
 
 def test_requests_that_wait_for_memory_get_no_tokens():
     """A rate of all grows until memory is full; TPOT and the rate of one stay where they are."""
-    engine = engine_named("vllm", "Hopper")
-    sizes = {"isl": 6534, "osl": 771, "ignore_capacity": True}
-    full = int(admitted(under(engine, asked(batch=1, **sizes))))
-    rates = {}
-    for batch in (full // 2, full, full * 2, full * 20):
-        load = under(engine, asked(batch=batch, **sizes))
-        found = expected_seconds(load, Timed.SERVED_ALL)
-        rates[batch] = batch * load.workload.osl / found.seconds
-        assert found.low / found.seconds == pytest.approx(engine.low)
+    sizes = {"isl": 6534, "osl": 771, "engine": "vllm", "max_num_batched_tokens": 1 << 20}
+    full = int(admitted(asked(batch=1, **sizes)))
+    half, most, *beyond = (
+        run.served(asked(batch=batch, **sizes)) for batch in (full // 2, full + 1, full * 2, full * 20)
+    )
 
-    half, most, *beyond = rates.values()
-    assert half < most
-    assert beyond == pytest.approx([most, most])
+    assert half.output_tokens_per_s.expected < most.output_tokens_per_s.expected
+    for one in beyond:
+        assert one.output_tokens_per_s.expected == pytest.approx(most.output_tokens_per_s.expected)
+        assert one.tpot_s.expected == pytest.approx(most.tpot_s.expected)
 
 
 def test_a_share_withheld_of_what_is_free_leaves_more_where_weights_fill_the_memory():
@@ -258,7 +254,7 @@ def test_what_no_measurement_set_is_no_cause():
     ("engine", "on", "model", "names"),
     [
         (None, "h100-sxm", "meta-llama/Meta-Llama-3-8B", ["prefill_share"]),
-        ("transformers", "h100-sxm", "meta-llama/Meta-Llama-3-8B", ["host_s", "first_wait"]),
+        ("transformers", "h100-sxm", "meta-llama/Meta-Llama-3-8B", ["host_s", "server_s"]),
         ("deepspeed", "a100-sxm4-80gb", "mistralai/Mixtral-8x7B-v0.1", ["host_per_sequence_s", "expert_share"]),
     ],
 )

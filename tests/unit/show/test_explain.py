@@ -64,14 +64,14 @@ def test_the_last_lines_are_the_analysis_own(model, on, fields):
 
 
 def test_products_and_attention_are_written_out_in_full():
-    """Llama-3.1-8B, 32 sequences: qkv is 4096 -> 6144; attention has 32 heads of 128 + 128 over 1,152 + 1 keys."""
+    """Llama-3.1-8B, 32 sequences: qkv is 4096 -> 6144; attention has 32 heads of 128 + 128 over 1,151 + 1 keys."""
     sc = make_scenario("llama-3.1-8b", "h100-sxm", batch=32)
     qkv, attention = explain(sc, "decode", "qkv"), explain(sc, "decode", "attention")
 
     assert [term.value for term in line(qkv, "FLOP").terms] == [2, 32, 4096, 6144]
     assert [term.value for term in line(qkv, "weights read").terms] == [4096, 6144, 2]
-    assert [term.value for term in line(attention, "FLOP").terms] == [2, 32, 1, 1153, 32, 256]
-    assert [term.value for term in line(attention, "cache read").terms] == [32, 1152, 8 * 256 * 2]
+    assert [term.value for term in line(attention, "FLOP").terms] == [2, 32, 1, 1152, 32, 256]
+    assert [term.value for term in line(attention, "cache read").terms] == [32, 1151, 8 * 256 * 2]
     assert line(qkv, "FLOP").terms[2].text == "4,096 inputs"
 
 

@@ -6,7 +6,9 @@ import msgspec
 import pytest
 
 import rooflight
+from rooflight.show import runs
 from rooflight.show import sweep as show
+from rooflight.show.goals import goal_blocks
 from rooflight.values.sweep import Landmarks
 
 MARK = Landmarks(
@@ -63,3 +65,48 @@ def test_several_deployments_have_a_table_of_landmarks():
     assert tables[0].rows[0][0] == "8 x h200-sxm, tp 8"
     assert [table.title.split(",")[0] for table in tables[1:]] == ["Decode on 8 x h200-sxm", "Decode on 8 x b200"]
     assert all(len(table.rows) == 2 for table in tables)
+
+
+def test_columns_of_runs_are_the_paths_of_a_row():
+    sweep = rooflight.sweep("deepseek-ai/DeepSeek-V3", "8xh200-sxm", {"batch": [1, 2]}, schedule="served")
+    table = runs.flat_rows(runs.rows(sweep.runs()))
+    values = dict(zip(table.header, next(iter(table.rows)), strict=True))
+    row = next(runs.rows(sweep.runs()))
+    assert values["ttft_s.expected"] == row.ttft_s.expected
+    assert values["prefill_share"] == row.prefill_share
+    assert len(values) == len(sweep.columns())
+
+
+@pytest.mark.parametrize("points", [39, 41, 7000])
+def test_thinned_runs_are_even_and_few(points):
+    sweep = rooflight.sweep("deepseek-ai/DeepSeek-V3", "8xh200-sxm", {"batch": range(1, points + 1)}, schedule="batch")
+    step = -(-points // show.TEXT_ROWS)
+    few = [row.batch for row in runs.thinned(sweep.runs(), sweep.points)]
+    assert few == list(range(1, points + 1, step))
+
+
+def test_goals_name_what_tells_deployments_apart():
+    sweep = rooflight.sweep(
+        "deepseek-ai/DeepSeek-V3", ["8xh200-sxm", "8xb200"], {"ep": [1, 8]}, ttft_slo_ms=500, tpot_slo_ms=1
+    )
+    table, reasons = goal_blocks(sweep.goals())
+    assert table.heads[:2] == ("on", "ep")
+    assert table.heads[-1] == "must be\ncached"
+    assert [row[:2] for row in table.rows] == [(on, ep) for on in ("8 x h200-sxm", "8 x b200") for ep in ("1", "8")]
+    assert {row[4] for row in table.rows} == {"none"}
+    assert len(reasons.items) == 4
+    (tokens, *_) = goal_blocks(rooflight.sweep("deepseek-ai/DeepSeek-V3", "8xb200", {}, tpot_slo_ms=50).goals())
+    assert "must be\ncached" not in tokens.heads
+    assert goal_blocks(()) == []
+
+
+def test_the_sentence_of_goals():
+    def said(**slo):
+        sweep = rooflight.sweep("deepseek-ai/DeepSeek-V3", ["8xh200-sxm", "8xb200"], {}, **slo)
+        return show.summary(sweep, "m").answer
+
+    assert said(tpot_slo_ms=1).startswith(
+        "m on 8 x h200-sxm does not keep TPOT within 1 ms at 1,024 tokens in and 256 out"
+    )
+    assert "(nor does any other): one request alone takes" in said(tpot_slo_ms=1)
+    assert "keeps TPOT within 9 s with any number of requests of 1,024 tokens in" in said(tpot_slo_ms=9000)

@@ -21,7 +21,7 @@ HINTS = {**get_type_hints(Workload), **get_type_hints(Deployment)}
 
 def test_every_field_of_the_two_values_is_in_the_table():
     assert list(FIELDS) == [*Workload.__struct_fields__, *Deployment.__struct_fields__]
-    assert len(FIELDS) == 21
+    assert len(FIELDS) == 33
     assert all(getattr(Workload(), name, None) == FIELDS[name].default for name in Workload.__struct_fields__)
     assert all(getattr(Deployment(), name, None) == FIELDS[name].default for name in Deployment.__struct_fields__)
 
@@ -31,7 +31,7 @@ def test_a_row_is_whole(field):
     assert field.words.endswith((".", "..."))
     assert field.checked(field.default) == field.default
     assert bool(field.choices) == (field.kind == "choice")
-    assert bool(field.unit) == (field.kind in ("count", "degree"))
+    assert bool(field.unit) == (field.kind in ("count", "degree", "rate"))
     assert field.option.startswith("--")
     assert "_" not in field.option
 

@@ -6,14 +6,16 @@ import msgspec
 import pytest
 
 import rooflight
-from rooflight.answers.check.outcome import Finding, Judged, Limit
+from rooflight.answers.check.filled import Filled
+from rooflight.answers.check.outcome import Finding, Judged, Limit, Load, Pair
 from rooflight.ingest.rows import GivenRow
 from rooflight.library import make_scenario
 from rooflight.span import Span
 from rooflight.values.measurement import VERDICTS, Measurement, Tally
 from rooflight.values.note import Note
 from rooflight.words.notes import sentence
-from rooflight.words.verdicts import answer, claimed, mix_ups, verdict
+from rooflight.words.readings import cause, mix_ups
+from rooflight.words.verdicts import answer, claimed, verdict
 
 SCENARIO = make_scenario("meta-llama/Meta-Llama-3-8B", "h100-sxm", batch=1)
 ROW = Measurement(
@@ -24,7 +26,7 @@ SPAN = Span(ceiling=223.0, roofline=223.0, expected=223 / 1.5, low=223 / 2, high
 
 
 def said(word: str, *, value: float = 150.0, span: Span = SPAN, **fields) -> str:
-    row = msgspec.structs.replace(ROW, value=value)
+    row = msgspec.structs.replace(fields.pop("row", ROW), value=value)
     known = {"asked": GivenRow(7, {"mine": "kept"}, row), "row": row, "scenario": SCENARIO, "span": span, **fields}
     return verdict(Judged(verdict=word, **known)).reason
 
@@ -38,6 +40,69 @@ def test_a_row_that_is_possible():
     assert said("ok", span=bare()) == "at or under its ceiling; no expectation is calibrated for it"
     assert said("fast", value=200.0) == (
         "faster than the 112 to 186 tok/s expected, yet possible: 90% of the ceiling's speed"
+    )
+
+
+def test_an_interval_that_says_little_is_no_praise():
+    """Five times as wide as its low end; 150 of 223 tok/s are 67 %."""
+    wide = msgspec.structs.replace(SPAN, low=40.0, high=200.0)
+    assert said("ok", span=wide) == "inside what little is known (67% of the ceiling)"
+
+
+def test_a_fast_row_names_what_would_be_expected():
+    found = (Finding("fewer sequences", 4), Finding("newer engine", ("vllm", "2025")), Finding("speculative decoding"))
+    assert said("fast", value=200.0, found=found).endswith(
+        "; as expected with only 4 at once, or for a newer vllm, of 2025, or with speculative decoding"
+    )
+
+
+def test_a_queue_says_how_long_it_is():
+    """A first token of 40 s where a prefill takes 0.2 s; or one that is too short to tell."""
+    assert cause(Finding("queue", (200, 0.2, 24.0, 3.0))) == (
+        "a queue: it is as long as 200 prefills of such a prompt (200 ms each), where 24 run at once and 3 requests/s "
+        "are finished; others wait"
+    )
+    assert cause(Finding("queue", (200, 0.2, None, None))).endswith("so other requests were in front")
+    assert cause(Finding("queue")) == "waiting in the queue behind other prompts"
+
+
+FILLED = Filled(
+    least=2, most=423, usual=3, one=SPAN, all=msgspec.structs.replace(SPAN, expected=9e3, low=8e3, high=1e4)
+)
+
+
+def test_a_batch_that_nobody_states():
+    row = {"metric": "output_tok_s", "batch": None}
+    total = msgspec.structs.replace(ROW, **row)
+    assert (
+        said("ok", filled=FILLED, row=total) == "what a well-run engine gets of about 3 at once; no fewer than 2 could"
+    )
+    none = msgspec.structs.replace(FILLED, usual=None)
+    assert said("ok", filled=none, row=total).endswith("gets (149 tok/s): requests may have been few")
+    assert "expected even of one sequence alone)" in said("slow", filled=none, row=total)
+    assert said("fast", filled=none, row=total).startswith(
+        "faster than the 10,000 tok/s expected at most, of any batch"
+    )
+    assert said("ok", filled=FILLED).endswith("(one sequence alone: 149 tok/s)")
+
+
+def test_values_that_cannot_be_together():
+    load = Load(rate=640, token_ms=22.2, first_ms=None, request_ms=None, in_flight=14.2, decoding=True, stated=32,
+                wait_ms=13_900)  # fmt: skip
+    assert said("cannot-judge", load=load) == (
+        "640 output tok/s and 22.2 ms a token make 14.2 in flight, not 32: batch, rate and time cannot all be true, "
+        "unless each request waits 13,900 ms for its first token; 32 in flight at 22.2 ms a token would be 1,440 tok/s"
+    )
+    whole = msgspec.structs.replace(load, request_ms=5000, wait_ms=None, decoding=False)
+    assert said("cannot-judge", load=whole).startswith("640 output tok/s and requests of 5,000 ms make 14.2 in flight")
+
+
+def test_a_pair_that_is_impossible_names_both_values():
+    pair = Pair(first_ms=400, token_ms=6, tokens=99, batch=128, ceiling_ms=7380, least_token_ms=70.5)
+    assert said("impossible", pair=pair) == (
+        "400 ms to the first token and 6 ms a token are impossible together: a request of 99 more tokens would take "
+        "994 ms, where 128 in flight need at least 7,380 ms; beside that first token no schedule gives less than "
+        "70.5 ms a token"
     )
 
 
@@ -87,6 +152,15 @@ def test_every_resource_has_its_words(bound, limit, words):
         (Finding("int8"), "possible in int8, in which llama.cpp multiplies bf16: state compute int8"),
         (Finding("devices", 2), "possible for 2 devices: the row does not say how many it ran on"),
         (
+            Finding("speculation", ("unknown", 2)),
+            "above the ceiling without drafts, possible with 2 drafted tokens accepted a step: whether speculative "
+            "decoding was used is not known",
+        ),
+        (
+            Finding("acceptance", (3, 0.7)),
+            "possible were all 3 drafted tokens accepted: the row does not say how many were",
+        ),
+        (
             Finding("too big"),
             "possible, but not as stated: the weights of meta-llama/Meta-Llama-3-8B alone are more than 1 x h100-sxm",
         ),
@@ -134,6 +208,24 @@ def test_what_was_taken_for_granted_follows_the_reason():
             Note(key="filled_batch", value=2554),
             "batch not stated: as many sequences as memory holds at most, 2,554",
         ),
+        (
+            Note(key="implied_batch", value=(72, 760.0, 95.0, None, None)),
+            "batch not stated: 72, as 760 tok/s and 95 ms a token make it",
+        ),
+        (
+            Note(key="implied_batch", value=(81, 760.0, 95.0, 2000.0, None)),
+            "batch not stated: 81, as 760 tok/s and 2000 ms to the first token and 95 ms a token make it",
+        ),
+        (
+            Note(key="implied_batch", value=(76, 760.0, 95.0, None, 20000.0)),
+            "batch not stated: 76, as 760 tok/s and requests of 20000 ms make it",
+        ),
+        (Note(key="run_batch", value=32), "batch not stated: 32, as another row of the run says"),
+        (
+            Note(key="fewer_prompts", value=(16, 128)),
+            "only 16 prompts in all: no more than those are in flight, not 128",
+        ),
+        (Note(key="not_the_workers", value=(8, 9)), "the workers have 8 devices, not 9: their own count"),
         (Note(key="empty_cache"), "input_len not stated: an empty cache at the start"),
         (
             Note(key="decode_alone"),
@@ -154,6 +246,10 @@ def test_what_a_row_leaves_open(note, words):
     [
         ((), "none of the usual mix-ups explains it"),
         ((("total tokens", None),), "it would be right if input tokens were counted as output tokens"),
+        (
+            (("total tokens", 1000.0),),
+            "it would be right if input tokens were counted as output tokens, of which 1,000 tok/s are output",
+        ),
         ((("total for per-GPU", 4),), "it would be right as the total of all 4 devices, not of each"),
         ((("total for per-user", 2048),), "it would be right as the total of all 2,048 sequences, not of each"),
         ((("another batch", 1024),), "it would be right at batch 1,024"),

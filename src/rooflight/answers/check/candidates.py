@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from rooflight.answers.check.names import Names
-from rooflight.catalog.calibration import engine_id
+from rooflight.catalog.calibration import calibrated
 from rooflight.errors import BadInput, RooflightError
 from rooflight.ingest.rows import BadRow
 from rooflight.scenario.definite import Scenario
@@ -21,6 +21,7 @@ from rooflight.work.layout import Layout
 # Engines that put whole layers on each card instead of cutting matrices.
 _LAYER_SPLIT = ("llama.cpp", "llamacpp", "exllama", "ollama")
 _MOST_DEVICES = 4096
+_LONGEST_VERSION = 60
 # Files of mixed formats, read as the lightest they can be: a ceiling must stay one.
 _LIGHTEST = {
     "ud-q8_k_xl": "q8_0", "ud-q6_k_xl": "q6_k", "ud-q5_k_xl": "q5_k", "ud-q4_k_xl": "iq4_xs", "ud-q3_k_xl": "iq3_xxs",
@@ -48,10 +49,11 @@ def candidates(row: Measurement, model: Model, card: Accelerator, count: int, na
     gpus = row.gpus if row.gpus is not None else (count if count > 1 else None)
     if count > 1 and gpus != count:
         notes.append(Note(key="gpus_counted", value=(count, gpus)))
-    options, layout_open = _layouts(row, gpus, routed, notes)
-    if any(isinstance(layer.mixer, LatentAttention) for layer in model.layers):
+    options, layout_open = _apart(row, routed, notes) if row.apart else _layouts(row, gpus, routed, notes)
+    whose = routed and (row.dp or 1) > 1 and (row.ep or 1) == 1  # experts of replicas: each has all, or they share them
+    if (None in (row.tp, row.dp) or whose) and any(isinstance(layer.mixer, LatentAttention) for layer in model.layers):
         options += [other for one in options if (other := _attention_replicated(one)) not in options]
-    bare = _unlaid(row, model, notes)
+    bare = _unlaid(row, card, routed, notes)
     found: list[Scenario] = []
     problem: RooflightError | None = None
     for layout in options:
@@ -65,34 +67,31 @@ def candidates(row: Measurement, model: Model, card: Accelerator, count: int, na
         raise BadRow(problem.what if problem else "no layout is legal")
     return Candidates(
         scenarios=tuple(found),
-        notes=tuple(notes),
+        notes=(*notes, *(note for note in found[0].assumptions if note.key == "checkpoint_cache")),
         layout_open=layout_open,
         gpus_open=gpus is None and row.tp is None,
     )
 
 
-def _unlaid(row: Measurement, model: Model, notes: list[Note]) -> Deployment:
-    """The row's formats, before any layout."""
+def _unlaid(row: Measurement, card: Accelerator, routed: bool, notes: list[Note]) -> Deployment:
+    """The row's formats, engine and workers, before any layout; memory that nobody knows sets no limit."""
     weights, kv_cache = row.weights, row.kv_cache
-    if weights and model.quantization and model.quantization.startswith(f"{weights}-"):
-        weights = None  # "fp8" of a checkpoint in fp8-block128 is that checkpoint's own
-    elif weights in _LIGHTEST:
+    if weights in _LIGHTEST:
         notes.append(Note(key="lightest", value=_LIGHTEST[weights], why=weights))
         weights = _LIGHTEST[weights]
-    carried = None if kv_cache else checkpoint_cache(row.engine, weights)
-    if carried:
-        notes.append(Note(key="checkpoint_cache", value=(carried, weights), why=row.engine))
-    return Deployment(weights=weights, kv_cache=kv_cache or carried, compute=row.compute, ignore_capacity=True)
-
-
-def checkpoint_cache(engine: str, weights: str | None) -> str | None:
-    """The KV cache format an engine's converted checkpoints carry, or None where it follows the activations.
-
-    ModelOpt writes `kv_cache_quant_algo: FP8` beside FP8 and NVFP4 weights, which TensorRT-LLM obeys unless told not
-    to. Source: config of nvidia/Llama-3.1-70B-Instruct-FP8; served runs that fit in no other format (docs/accuracy.md).
-    """
-    converted = engine_id(engine) == "tensorrt-llm" and weights in ("fp8", "nvfp4")
-    return "fp8" if converted else None
+    known = bool(row.engine) and calibrated(row.engine)
+    if row.engine and not known:
+        notes.append(Note(key="uncalibrated_engine", value=row.engine[:40]))
+    names = ("prefill_workers", "decode_workers", "prefill_tp", "prefill_ep", "prefill_dp") if row.apart else ()
+    workers = {name: getattr(row, name) for name in names}
+    if not routed and workers.get("prefill_ep"):
+        workers["prefill_ep"] = 1
+    return Deployment(
+        weights=weights, kv_cache=kv_cache, compute=row.compute, engine=row.engine if known else None,
+        engine_version=row.engine_version[:_LONGEST_VERSION] or None if known else None,
+        max_num_batched_tokens=row.max_num_batched_tokens, max_num_seqs=row.max_num_seqs,
+        ignore_capacity=card.memory_bytes is None, **workers,
+    )  # fmt: skip
 
 
 def _laid(bare: Deployment, layout: Layout) -> Deployment:
@@ -127,6 +126,25 @@ def _layouts(row: Measurement, gpus: int | None, routed: bool, notes: list[Note]
     if not options and (over or row.tp is not None):
         notes.append(Note(key="not_the_devices", value=(tp, pp, dp, gpus)))
     return options or list(_all(gpus, ep, routed)), True
+
+
+def _apart(row: Measurement, routed: bool, notes: list[Note]) -> tuple[list[Layout], bool]:
+    """The layout of one decode worker; that of a prefill worker stands in the deployment."""
+    prefill, decode = row.prefill_workers, row.decode_workers
+    if prefill is None or decode is None:
+        raise BadRow("a disaggregated run of which prefill_workers and decode_workers are not both stated")
+    pp, dp = row.pp or 1, row.dp or 1
+    tp = row.tp
+    if tp is None:
+        if row.gpus is None or row.prefill_tp is not None or row.gpus % ((prefill + decode) * pp * dp):
+            raise BadRow("a disaggregated run of which tp, of one decode worker, is not stated")
+        tp = row.gpus // ((prefill + decode) * pp * dp)
+    used = decode * tp * pp * dp + prefill * (row.prefill_tp or tp) * pp * (row.prefill_dp or dp)
+    if row.gpus is not None and row.gpus != used:
+        notes.append(Note(key="not_the_workers", value=(used, row.gpus)))
+    if used > _MOST_DEVICES:
+        raise BadRow(f"its workers have {used:,} devices: want at most {_MOST_DEVICES:,}")
+    return [Layout(tp=tp, pp=pp, dp=dp, ep=(row.ep or 1) if routed else 1)], False
 
 
 def _attention_replicated(layout: Layout) -> Layout:

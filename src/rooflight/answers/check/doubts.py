@@ -4,27 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rooflight.answers.check.mixups import TooFast, devices, narrower
+from msgspec.structs import replace
+
+from rooflight.answers.check.mixups import TooFast, devices, narrower, speculative
 from rooflight.answers.check.outcome import Finding
 
 # Weights whose format says in which 16-bit type the products ran.
 _SAID = ("bf16", "fp32")
 
 
-def doubts(one: TooFast, *, claimed: bool, gpus_open: bool) -> Iterator[Finding]:
-    """Each that would do; of a claim, whose every blank has a default, only what the default does not settle.
-
-    gpus_open: the row does not say on how many devices it ran.
-    """
+def doubts(one: TooFast, *, gpus_open: bool) -> Iterator[Finding]:
+    """Each that would do; gpus_open: the row does not say on how many devices it ran."""
     sc, row = one.scenario, one.row
-    if row.weights is None and not claimed:
+    load = sc.workload
+    if row.speculative in ("yes", "unknown") and not load.draft_tokens:
+        found = next(speculative(one), None)
+        if found is not None:
+            yield Finding("speculation", (row.speculative, found.value))
+    if load.draft_tokens and row.acceptance is None:
+        accepted = replace(sc, workload=replace(load, acceptance=1.0))
+        if one.possible(accepted):
+            yield Finding("acceptance", (load.draft_tokens, load.acceptance))
+    if row.weights is None:
         fit = next(narrower(one, sc.deployment.kv_cache), None)
         if fit is not None:
             yield Finding("weights", fit)
     stored = sc.numbers.weights
     if sc.deployment.compute is None and stored is not None and stored.integer_products and _runs(one, "int8"):
         yield Finding("int8")
-    if row.compute is None and row.weights not in _SAID and not claimed and _runs(one, "fp16"):
+    if row.compute is None and row.weights not in _SAID and _runs(one, "fp16"):
         yield Finding("fp16")
     more = next(devices(one), None) if gpus_open else None
     if more is not None and more.kind == "more devices":
@@ -34,4 +42,4 @@ def doubts(one: TooFast, *, claimed: bool, gpus_open: bool) -> Iterator[Finding]
 def _runs(one: TooFast, compute: str) -> bool:
     """Whether the value is possible with the products in another format."""
     narrow = one.with_deployment(compute=compute)
-    return narrow is not None and one.possible(narrow, one.time_s)
+    return narrow is not None and one.possible(narrow)

@@ -2,81 +2,130 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from itertools import islice
 
 from msgspec.structs import replace
 
-from rooflight.answers.check.causes import causes
+from rooflight.answers.check.causes import causes, spared
 from rooflight.answers.check.doubts import doubts
-from rooflight.answers.check.mixups import TOLERANCE, mix_ups, too_fast
+from rooflight.answers.check.mixups import TOLERANCE, TooFast, mix_ups, too_fast
 from rooflight.answers.check.outcome import Finding, Judged, Limit, NoCeiling
-from rooflight.answers.check.questions import Question
+from rooflight.answers.check.questions import ONE_TOKEN, Question
 from rooflight.answers.check.spans import Answered
+from rooflight.errors import RooflightError
 from rooflight.ingest.rows import GivenRow
+from rooflight.scenario import assume
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import phases
-from rooflight.serve.memory import holds_weights
-from rooflight.serve.metrics import bound_of, metric_span
+from rooflight.serve.limits import decode_sums, prompt_sums
+from rooflight.serve.memory import holds_weights, memory
+from rooflight.serve.metrics import bound_of, saturating_batch, whole_run
+from rooflight.serve.replica import replica
 from rooflight.span import Span
+from rooflight.values.analysis import MemoryBlock
 from rooflight.values.measurement import Measurement
 from rooflight.values.note import Note
 
-# Mix-ups are looked for in full so often; beyond that only the first that fits.
+# Mix-ups are looked for in full so often; beyond that only the first that fits. What makes a row fast, so often.
 _EXPLAINED = 500
+_SPARED = 200
 
 
 class Judge:
     """Verdicts on measurements, one after the other."""
 
     def __init__(self) -> None:
-        self._explained = 0
+        self._explained = self._spared = 0
 
     def row(self, asked: GivenRow, question: Question, found: Answered) -> Judged | NoCeiling:
-        """A row's verdict from its fastest scenario."""
+        """The verdict on a row or a claim from its fastest scenario."""
         sc, span = found.scenario, found.span
+        held = _too_little(sc, question)
         if sc is None or span is None:
-            return NoCeiling(asked=asked, problem=found.problem, scenario=sc)
+            return NoCeiling(asked=asked, problem=found.problem, scenario=sc, held=held)
+        if math.isnan(span.expected):  # of a run whose requests generate one token
+            return NoCeiling(asked=asked, problem=ONE_TOKEN)
         notes, layout = list(question.notes), sc.layout
         if question.options.layout_open:
             notes.append(Note(key="layout", value=(layout.tp, layout.pp, layout.dp, layout.ep)))
         if question.batch is None:
             notes.append(Note(key="filled_batch", value=sc.workload.batch))
-        span = _bare(span) if question.bare else span
-        return self._judged(asked, sc, question.row, span, notes, gpus_open=question.options.gpus_open)
-
-    def claim(self, asked: GivenRow, sc: Scenario, row: Measurement) -> Judged:
-        """The verdict on a claim about a scenario whose every blank has its default: nothing is left open."""
-        found = self._judged(asked, sc, row, metric_span(sc, row), (), claimed=True)
-        return replace(found, bound=bound_of(sc, row)) if found.verdict == "ok" else found
-
-    def _judged(
-        self, asked: GivenRow, sc: Scenario, row: Measurement, span: Span, notes: Sequence[Note], *,
-        claimed: bool = False, gpus_open: bool = False,
-    ) -> Judged:  # fmt: skip
-        """The verdict by where the value lies against the span, and what follows from there."""
-        known = Judged(asked=asked, row=row, verdict="ok", scenario=sc, span=span, notes=tuple(notes))
-        held = claimed or holds_weights(sc)
+        notes += assume.warnings(sc.model, sc.accelerator, sc.workload, layout)
+        known = Judged(
+            asked=asked, row=question.row, verdict="ok", scenario=sc, span=_bare(span) if question.bare else span,
+            notes=tuple(notes), filled=found.filled, claimed=question.claimed,
+        )  # fmt: skip
         if known.over > 1 + TOLERANCE:
-            one = too_fast(sc, row, known.over)
-            doubt = next(doubts(one, claimed=claimed, gpus_open=gpus_open), None)
-            if doubt is not None:
-                return replace(known, verdict="cannot-judge", found=(doubt,))
-            notes = known.notes if held else (*known.notes, _beyond(sc))
-            self._explained += 1
-            found = tuple(islice(mix_ups(one), None if self._explained <= _EXPLAINED else 1))
-            bound = bound_of(sc, row)
-            limit = _limit(sc, row, bound)
-            return replace(known, verdict="impossible", bound=bound, limit=limit, found=found, notes=notes)
-        if not held:
-            return replace(known, verdict="cannot-judge", span=_bare(span), found=(Finding("too big"),))
+            return self._above(known, question, held)
+        if held is not None:
+            return NoCeiling(asked=asked, scenario=sc, held=held)
+        if not question.claimed and not holds_weights(sc):
+            return replace(known, verdict="cannot-judge", span=_bare(span), found=(Finding("too big"),), filled=None)
+        under = self._open(known, question) if known.filled is not None else self._under(known, known.span)
+        return replace(under, bound=under.bound or bound_of(sc, known.row)) if question.claimed else under
+
+    def _above(self, known: Judged, question: Question, held: MemoryBlock | None) -> Judged:
+        """Faster than the ceiling: what is left open may allow it, else it is impossible."""
+        sc, row = known.scenario, known.row
+        one = too_fast(sc, row, known.over, lengths=question.lengths)
+        doubt = next(doubts(one, gpus_open=question.options.gpus_open), None)
+        if doubt is not None and held is None:
+            return replace(known, verdict="cannot-judge", found=(doubt,), others=self._mix_ups(one), filled=None)
+        notes = known.notes if held or holds_weights(sc) else (*known.notes, _beyond(sc))
+        bound = bound_of(sc, row)
+        return replace(
+            known, verdict="impossible", bound=bound, limit=limit(sc, row, bound), found=self._mix_ups(one),
+            notes=notes, held=held, filled=None,
+        )  # fmt: skip
+
+    def _mix_ups(self, one: TooFast) -> tuple[Finding, ...]:
+        self._explained += 1
+        return tuple(islice(mix_ups(one), None if self._explained <= _EXPLAINED else 1))
+
+    def _under(self, known: Judged, span: Span) -> Judged:
+        """At or under the ceiling: by where the value lies against what is expected."""
+        sc, row = known.scenario, known.row
         if span.low is None or span.high is None or span.low <= row.value <= span.high:
             return known
         if row.measures.time == (row.value < span.low):
-            return replace(known, verdict="fast", bound=bound_of(sc, row))
+            self._spared += 1
+            found = spared(sc, row, briefly=self._spared > _SPARED)
+            return replace(known, verdict="fast", bound=bound_of(sc, row), found=found)
         # the causes first: they ask for the whole step, of which the bound is a part
         found = causes(sc, row, row.measures.speed_over(span.expected, row.value))
         return replace(known, verdict="slow", bound=bound_of(sc, row), found=found)
+
+    def _open(self, known: Judged, question: Question) -> Judged:
+        """No batch is stated: slow is what is slow at every batch, fast what is fast at every one.
+
+        A rate of all, whose ceiling is that of all that memory holds, is not held against what is expected there.
+        """
+        filled, row = known.filled, known.row
+        if filled is None:
+            return known
+        together = question.batch is None
+        if filled.usual is not None:
+            return replace(known, span=_bare(known.span)) if together else known
+        slow = row.measures.speed_over(row.value, filled.one.expected) < 1 if together else True
+        end = filled.one if slow == together else filled.all
+        if slow and together and row.served:  # requests may have been few
+            return replace(known, span=_bare(known.span))
+        expected = {name: getattr(end, name) for name in ("expected", "low", "high")} if together else {}
+        sc = known.scenario
+        at = sc if together != slow else replace(sc, workload=replace(sc.workload, batch=1))
+        judged = self._under(replace(known, scenario=at, span=replace(known.span, **expected)), end)
+        return replace(judged, scenario=sc)
+
+
+def _too_little(sc: Scenario | None, question: Question) -> MemoryBlock | None:
+    """The memory of a claim whose machine does not hold the weights and one sequence."""
+    if sc is None or not question.claimed or sc.deployment.ignore_capacity:
+        return None
+    try:
+        return None if holds_weights(sc) and saturating_batch(sc) >= 1 else memory(sc)
+    except RooflightError:
+        return None
 
 
 def _beyond(sc: Scenario) -> Note:
@@ -88,13 +137,23 @@ def _bare(span: Span) -> Span:
     return replace(span, low=None, high=None)
 
 
-def _limit(sc: Scenario, row: Measurement, bound: str) -> Limit:
+def limit(sc: Scenario, row: Measurement, bound: str) -> Limit:
     """What sets the ceiling, with its numbers, for one device."""
     prompt = row.timed.prompt
     time = (phases.prefill(sc, bounds_only=True) if prompt else phases.decode(sc, bounds_only=True)).time
+    rates, form = sc.rates, phases.main_format(sc, time)
+    if whole_run(row):
+        one = replica(sc)
+        both = prompt_sums(one) + decode_sums(one)
+        if both.request_s > both.lone_s:
+            rate = {"memory": rates.memory_bytes_per_s, "link": rates.link_bytes_per_s or 0.0}
+            of = rate.get(bound) or rates.fastest(form)
+            seconds: float = getattr(both, f"{bound}_s")
+            return Limit(
+                amount=seconds * of, rate=of, prompt=False, form=form if bound == "compute" else None, whole=True
+            )
     if bound == "memory":
-        return Limit(amount=time.work.moved_bytes, rate=sc.rates.memory_bytes_per_s, prompt=prompt)
+        return Limit(amount=time.work.moved_bytes, rate=rates.memory_bytes_per_s, prompt=prompt)
     if bound == "link":
-        return Limit(amount=time.work.link_bytes, rate=sc.rates.link_bytes_per_s or 0.0, prompt=prompt)
-    form = phases.main_format(sc, time)
-    return Limit(amount=time.work.flop, rate=sc.rates.fastest(form), prompt=prompt, form=form)
+        return Limit(amount=time.work.link_bytes, rate=rates.link_bytes_per_s or 0.0, prompt=prompt)
+    return Limit(amount=time.work.flop, rate=rates.fastest(form), prompt=prompt, form=form)

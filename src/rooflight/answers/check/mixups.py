@@ -10,8 +10,10 @@ import msgspec
 
 from rooflight.answers.check.outcome import Finding
 from rooflight.errors import RooflightError
-from rooflight.scenario.definite import Scenario, scenario
-from rooflight.serve.metrics import bounds_s, counted_tokens, row_seconds
+from rooflight.roofline.rates import hardware_format
+from rooflight.scenario.change import changed
+from rooflight.scenario.definite import Scenario
+from rooflight.serve.metrics import ceiling, metric_span
 from rooflight.units import to_base
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.formats import Format, format_named
@@ -37,30 +39,45 @@ _SPARE = 1.5
 
 
 class TooFast(msgspec.Struct, frozen=True, kw_only=True):
-    """A value too fast for `scenario`. time_s: what the row says its tokens took; over: so many times too fast.
+    """A value too fast for `scenario`; over: so many times.
 
     `over` spares trying what cannot be enough: twice the devices are never more than twice as fast.
+    lengths     the row states how long prompts and outputs are
+    likely      a reading must also make the value one that is expected, not only one that is possible
+    distances   of the readings that did, from what is expected there to the value, as logarithms
     """
 
     scenario: Scenario
     row: Measurement
-    time_s: float
     over: float
+    lengths: bool = True
+    likely: bool = False
+    distances: list[float] = msgspec.field(default_factory=list)
 
-    def possible(self, sc: Scenario, time_s: float) -> bool:
-        """Whether the scenario can be as fast as that, and (where something is expected) is not far slower."""
-        if bounds_s(sc, self.row, quick=True)[0] > time_s * (1 + TOLERANCE):
+    def possible(self, sc: Scenario, times: float = 1, *, slower: float = _SLOWER) -> bool:
+        """Whether the scenario can be as fast as the value were it `times` slower.
+
+        And, where something is expected, whether that is not more than `slower` times the slow end of its interval.
+        """
+        row = self.row
+        value = row.value * times if row.measures.time else row.value / times
+        speed_over = row.measures.speed_over
+        if not self.likely and speed_over(value, ceiling(sc, row)) > 1 + TOLERANCE:
             return False
-        seconds = row_seconds(sc, self.row)
-        slowest = _PLAUSIBLE * seconds.ceiling if seconds.high is None else _SLOWER * seconds.high
-        return bool(time_s <= slowest)
+        span = metric_span(sc, row)
+        slow = span.high if row.measures.time else span.low
+        fast = span.low if row.measures.time else span.high
+        if slow is None or fast is None:
+            return bool(speed_over(span.ceiling, value) <= _PLAUSIBLE)
+        if not self.likely:
+            return bool(speed_over(slow, value) <= slower)
+        self.distances.append(abs(math.log(float(span.expected) / value)))
+        return bool(speed_over(value, fast) <= 1 + TOLERANCE and speed_over(slow, value) <= 1)
 
     def with_deployment(self, **changes: Any) -> Scenario | None:
         """The scenario deployed otherwise; None where that cannot be."""
-        sc = self.scenario
-        deployment = msgspec.structs.replace(sc.deployment, **{"tp": sc.layout.tp, **changes})
         try:
-            return scenario(sc.model, sc.accelerator, None, sc.workload, deployment)
+            return changed(self.scenario, **changes)
         except RooflightError:
             return None
 
@@ -70,15 +87,14 @@ class TooFast(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, **changes))
 
 
-def too_fast(sc: Scenario, row: Measurement, over: float) -> TooFast:
-    """The row's value, `over` times the speed of its ceiling, as a time of the scenario."""
-    time_s = row.value * _MS if row.measures.time else counted_tokens(sc, row) / row.value
-    return TooFast(scenario=sc, row=row, time_s=time_s, over=over)
+def too_fast(sc: Scenario, row: Measurement, over: float, *, lengths: bool = True) -> TooFast:
+    """The row's value, `over` times the speed of its ceiling."""
+    return TooFast(scenario=sc, row=row, over=over, lengths=lengths)
 
 
 def mix_ups(one: TooFast) -> Iterator[Finding]:
     """The readings that make the value possible, in the order in which the mistakes are usually made."""
-    for kind in (_total_tokens, devices, _batch, _speculative, _formats, _cards, _cached, _unit, _cut_short):
+    for kind in (_total_tokens, devices, _batch, speculative, formats, _cards, cached, _unit, cut_short):
         found = next(iter(kind(one)), None)
         if found is not None:
             yield found
@@ -86,25 +102,27 @@ def mix_ups(one: TooFast) -> Iterator[Finding]:
 
 def _total_tokens(one: TooFast) -> Iterator[Finding]:
     """Input and output tokens counted as output."""
-    load, metric = one.scenario.workload, one.row.measures
-    if not metric.time and not metric.prompts and one.row.timed is not Timed.STEP:
-        time_s = one.time_s * (load.isl + load.osl) / load.osl
-        if one.possible(one.scenario, time_s):
-            yield Finding("total tokens")
+    load, metric, step = one.scenario.workload, one.row.measures, one.row.timed is Timed.STEP
+    if metric.time or metric.prompts or (step and not (one.lengths and metric.together)):
+        return
+    prompt = load.isl - load.cached_prefix if step else load.isl
+    # a claim of a step says nothing of prompts, so that what is left must be what is expected
+    if one.possible(one.scenario, (prompt + load.osl) / load.osl, slower=1 if step else _SLOWER):
+        yield Finding("total tokens", one.row.value * load.osl / (prompt + load.osl))
 
 
 def devices(one: TooFast) -> Iterator[Finding]:
     """A total given as a share of it, or more devices than said."""
     sc, metric, over = one.scenario, one.row.measures, one.over
     layout, batch = sc.layout, sc.workload.batch
-    if metric.per_gpu and layout.devices > 1 and one.possible(sc, one.time_s * layout.devices):
+    if metric.per_gpu and layout.devices > 1 and one.possible(sc, layout.devices):
         yield Finding("total for per-GPU", layout.devices)
-    if metric.per_user and batch > 1 and one.possible(sc, one.time_s * batch):
+    if metric.per_user and batch > 1 and one.possible(sc, batch):
         yield Finding("total for per-user", batch)
     for factor in (one for one in _DEVICES if one * _SPARE >= over):
         for change in ({"tp": layout.tp * factor}, {"dp": layout.dp * factor}, {"pp": layout.pp * factor}):
             more = one.with_deployment(**change)
-            if more is not None and one.possible(more, one.time_s):
+            if more is not None and one.possible(more):
                 yield Finding("more devices", layout.devices * factor)
 
 
@@ -122,49 +140,53 @@ def _batch(one: TooFast) -> Iterator[Finding]:
             batch, prompts = load.batch // factor, max(1, load.prefill_batch // factor)
         else:
             continue
-        sc = one.with_workload(batch=batch, prefill_batch=prompts)
-        time_s = one.time_s if single else one.time_s * factor  # so many times the tokens at the stated rate
-        if one.possible(sc, time_s):
+        if one.possible(one.with_workload(batch=batch, prefill_batch=prompts)):
             yield Finding("another batch", batch)
     if not single or timed.prompt:
         return
     for factor in enough:
         sc = one.with_workload(batch=load.batch * factor, prefill_batch=load.prefill_batch * factor)
-        if one.possible(sc, one.time_s * factor):
+        if one.possible(sc, factor):
             yield Finding("several sequences", factor)
 
 
-def _speculative(one: TooFast) -> Iterator[Finding]:
-    """Speculative decoding: several tokens a step."""
-    if one.row.timed.prompt:
+def fewer(one: TooFast) -> Iterator[Finding]:
+    """Fewer sequences at once than said, for a time or a user's rate."""
+    batch = one.scenario.workload.batch // 2
+    if one.row.measures.together or one.row.timed is Timed.PREFILL:
         return
-    steps = one.scenario.workload.osl - 1
+    while batch >= 1:
+        if one.possible(one.with_workload(batch=batch)):
+            yield Finding("fewer sequences", batch)
+        batch //= 2
+
+
+def speculative(one: TooFast) -> Iterator[Finding]:
+    """Speculative decoding: several tokens a step, none of them for nothing where experts are many."""
+    if one.row.timed.prompt or one.scenario.workload.draft_tokens or one.row.speculative == "no":
+        return
     for accepted in range(1, _ACCEPTED + 1):
         if (accepted + 1) * _SPARE < one.over:
             continue
-        if one.row.timed.step:
-            fits = one.possible(one.scenario, one.time_s * (accepted + 1))
-        else:
-            fits = one.possible(one.with_workload(osl=1 + steps // (accepted + 1)), one.time_s)
-        if fits:
+        if one.possible(one.with_workload(draft_tokens=accepted, acceptance=1.0, draft_share=0.0)):
             yield Finding("speculative decoding", accepted)
 
 
-def _formats(one: TooFast) -> Iterator[Finding]:
+def formats(one: TooFast) -> Iterator[Finding]:
     """A narrower format than said, of the weights, of the KV cache, or of both."""
     for name in narrower(one, one.scenario.deployment.kv_cache):
         yield Finding("number format", (name, None))
     if one.scenario.numbers.kv_bytes <= element_bytes("fp8"):
         return
     sc = one.with_deployment(kv_cache="fp8")
-    if sc is not None and one.possible(sc, one.time_s):
+    if sc is not None and one.possible(sc):
         yield Finding("number format", (None, "fp8"))
     for name in narrower(one, "fp8"):
         yield Finding("number format", (name, "fp8"))
 
 
 def narrower(one: TooFast, kv_cache: str | None) -> Iterator[str]:
-    """The weight formats narrower than said, widest first, under which the value is possible."""
+    """The weight formats narrower than said that the card can compute in, widest first, under which it is possible."""
     said = _said(one.scenario)
     if one.over > _MOST_BY_FORMAT:
         return
@@ -172,9 +194,21 @@ def narrower(one: TooFast, kv_cache: str | None) -> Iterator[str]:
         form = format_named(name)
         if form.bits > said.bits or (form.bits == said.bits and (said.activations or not form.activations)):
             continue
+        if not has_path(one.scenario.accelerator, form):
+            continue
         sc = one.with_deployment(weights=name, compute=None, kv_cache=kv_cache)
-        if sc is not None and one.possible(sc, one.time_s):
+        if sc is not None and one.possible(sc):
             yield name
+
+
+def has_path(card: Accelerator, form: Format) -> bool:
+    """Whether the card multiplies in the format; weights that are only kept in it need no such products."""
+    if form.activations is None or form.compute is None:
+        return True
+    try:
+        return hardware_format(card, form.compute) == form.compute
+    except RooflightError:
+        return False
 
 
 def _said(sc: Scenario) -> Format:
@@ -189,16 +223,17 @@ def _cards(one: TooFast) -> Iterator[Finding]:
     """Another accelerator of the family: the slowest that could do it."""
     from rooflight.catalog.accelerators import all_accelerators
 
-    sc = one.scenario
+    sc, time = one.scenario, one.row.measures.time
     own = (sc.accelerator.family, sc.accelerator.vendor)
     fitting: list[tuple[float, str]] = []
     for card in all_accelerators():
         if (card.family, card.vendor) != own or card.id == sc.accelerator.id or _gain(card, sc) * _SPARE < one.over:
             continue
         try:
-            other = scenario(sc.model, card, None, sc.workload, msgspec.structs.replace(sc.deployment, tp=sc.layout.tp))
-            if one.possible(other, one.time_s):
-                fitting.append((-bounds_s(other, one.row, quick=True)[0], card.id))
+            other = changed(sc, accelerator=card)
+            if one.possible(other):
+                most = ceiling(other, one.row)
+                fitting.append((-most if time else most, card.id))
         except RooflightError:
             continue
     if fitting:
@@ -218,31 +253,33 @@ def _gain(card: Accelerator, sc: Scenario) -> float:
     return max(ratios) if set(card.peak_flop_per_s) <= set(here.peak_flop_per_s) else math.inf
 
 
-def _cached(one: TooFast) -> Iterator[Finding]:
+def cached(one: TooFast) -> Iterator[Finding]:
     """A prompt of which most was cached already."""
     load = one.scenario.workload
     if one.row.timed.step or load.isl < 2:
         return
     for share in (0.5, 0.9, 1):
-        cached = max(int((load.isl - 1) * share), load.cached_prefix)
-        sc = one.with_workload(cached_prefix=cached)
-        if one.possible(sc, one.time_s):
-            yield Finding("cached prefix", (cached, load.isl))
+        tokens = max(int((load.isl - 1) * share), load.cached_prefix)
+        if one.possible(one.with_workload(cached_prefix=tokens)):
+            yield Finding("cached prefix", (tokens, load.isl))
 
 
-def _cut_short(one: TooFast) -> Iterator[Finding]:
+def cut_short(one: TooFast) -> Iterator[Finding]:
     """Generation that ended before output_len: an end-of-sequence token was not ignored."""
     osl = one.scenario.workload.osl
-    if one.row.timed.step or one.row.timed.prompt:
+    if one.row.timed.step or one.row.timed.prompt or one.row.measures.per_user:
         return
     tokens = osl // 2
     while tokens >= 1:
-        if one.possible(one.with_workload(osl=tokens), one.time_s):
+        # a rate is what was asked for over the time that fewer took
+        prompt = one.scenario.workload.isl if one.row.measures.prompts else 0
+        times = 1 if one.row.measures.time else (prompt + osl) / (prompt + tokens)
+        if one.possible(one.with_workload(osl=tokens), times):
             yield Finding("cut short", (tokens, osl))
         tokens //= 2
 
 
 def _unit(one: TooFast) -> Iterator[Finding]:
     """Seconds where milliseconds are wanted."""
-    if one.row.measures.time and one.possible(one.scenario, one.time_s / _MS):
+    if one.row.measures.time and one.possible(one.scenario, 1 / _MS):
         yield Finding("unit")

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from rooflight.answers.check.filled import Filled
 from rooflight.ingest.rows import GivenRow
 from rooflight.scenario.definite import Scenario
 from rooflight.span import Span
@@ -31,12 +32,44 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
 
     prompt      the step is the prefill, else a decode step
     form        the hardware format of the FLOP; None for bytes
+    whole       no step: all requests of the run together
     """
 
     amount: float
     rate: float
     prompt: bool
     form: str | None = None
+    whole: bool = False
+
+
+class Load(msgspec.Struct, frozen=True, kw_only=True):
+    """What values of one run say together of how many requests were in flight, by Little's law.
+
+    rate, token_ms, first_ms, request_ms    the values it is taken from: output tokens a second, ms; None: not given
+    in_flight   that they make; decoding: that of them decode, where the first token is not known
+    stated      as the rows say, None where they do not
+    wait_ms     a first token that would make both true; None where nothing does
+    """
+
+    rate: float
+    token_ms: float | None
+    first_ms: float | None
+    request_ms: float | None
+    in_flight: float
+    decoding: bool
+    stated: int | None = None
+    wait_ms: float | None = None
+
+
+class Pair(msgspec.Struct, frozen=True, kw_only=True):
+    """A first token and a time per token that no schedule gives together: their request takes less than its ceiling."""
+
+    first_ms: float
+    token_ms: float
+    tokens: int
+    batch: int
+    ceiling_ms: float
+    least_token_ms: float
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,9 +81,15 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     span        of that, in the row's metric; without an interval nothing is expected
     bound       what sets the ceiling: compute, memory, link; None where nobody asks (a row that is ok)
     limit       impossible: the ceiling's numbers; else None
-    found       impossible: the mix-ups that would explain it; slow: what to look at, the largest first; cannot-judge:
-                the one thing that leaves it open
+    found       impossible: the mix-ups that would explain it; slow: what to look at, the largest first; fast: what
+                would spare the time, the nearest first; cannot-judge: the one thing that leaves it open
+    others      cannot-judge: the mix-ups that would explain it as well
     notes       what was taken for granted
+    filled      no batch is stated: what the value needs of one
+    claimed     it is a claim
+    held        a claim's memory that cannot hold it
+    load        values of its run whose batch, rate and time cannot be together
+    pair        values of its run that are impossible together
     """
 
     asked: GivenRow
@@ -61,7 +100,13 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     bound: str | None = None
     limit: Limit | None = None
     found: tuple[Finding, ...] = ()
+    others: tuple[Finding, ...] = ()
     notes: tuple[Note, ...] = ()
+    filled: Filled | None = None
+    claimed: bool = False
+    held: MemoryBlock | None = None
+    load: Load | None = None
+    pair: Pair | None = None
 
     @property
     def over(self) -> float:

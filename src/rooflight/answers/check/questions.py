@@ -6,65 +6,108 @@ import msgspec
 
 from rooflight.answers.check.candidates import Candidates, candidates
 from rooflight.answers.check.names import Names
-from rooflight.catalog.calibration import calibrated
 from rooflight.ingest.rows import BadRow
+from rooflight.scenario.definite import Scenario
 from rooflight.values.measurement import Measurement, Timed
 from rooflight.values.note import Note
+from rooflight.values.workload import Workload
+
+ONE_TOKEN = "output_len is 1: no token comes after the first, so there is no time per output token"
+
+
+class Drafts(msgspec.Struct, frozen=True, kw_only=True):
+    """Speculation, as in values.workload.Workload."""
+
+    draft_tokens: int = 0
+    acceptance: float = Workload().acceptance
+    draft_share: float = Workload().draft_share
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """What the ceiling of a row is computed from.
+    """What the ceiling of a row, or of a claim, is computed from.
 
     batch       None: as many as fit
+    alone       nobody states a batch, and one sequence is the fastest
     isl, osl    prompt and generated tokens; in decode the tokens cached at the start, and those then decoded
+    context     of a decode step where it is stated by itself
     cached      tokens of the prompt that are cached already
     prompts     prefilled together; None: as many as the batch
     bare        lengths are missing, so that there is a ceiling but nothing can be expected
+    lengths     both are stated
+    claimed     it is a claim, made by options, of which the devices are stated
     """
 
     row: Measurement
     options: Candidates
     notes: tuple[Note, ...]
     batch: int | None
+    alone: bool = False
     isl: int
     osl: int
+    context: int | None = None
     cached: int = 0
     prompts: int | None = None
+    drafts: Drafts = Drafts()
     bare: bool = False
+    lengths: bool = True
+    claimed: bool = False
 
     @property
-    def shape(self) -> tuple[str, str, str, bool, bool]:
-        """What rows must share to be computed together, beside the scenario."""
-        return self.row.phase, self.row.metric, self.row.engine, self.batch is None, self.prompts is None
+    def shape(self) -> tuple[object, ...]:
+        """What rows must share to be computed together, beside the scenario: of a run any metric."""
+        blanks = (self.batch is None, self.context is None, self.prompts is None)
+        timed = self.row.timed
+        return self.row.phase, timed if timed in (Timed.STEP, Timed.PREFILL) else "run", *blanks, self.drafts
 
 
-def question(row: Measurement, names: Names) -> Question:
+def question(row: Measurement, names: Names, more: tuple[Note, ...] = ()) -> Question:
     """The row made definite. Raises BadRow where something that cannot be taken for granted is missing."""
     model, stand_in = names.model(row)
     card, count = names.accelerator(row)
     options = candidates(row, model, card, count, names)
     notes = [Note(key="config_like", value=stand_in)] if stand_in else []
     notes += [note for note in card.assumptions if note.key == "read_as"]
-    notes += options.notes
-    if row.engine and not calibrated(row.engine):
-        notes.append(Note(key="uncalibrated_engine", value=row.engine[:40]))
+    notes += [*options.notes, *more]
+    if row.prompts is not None and row.batch is not None and row.prompts < row.batch:
+        notes.append(Note(key="fewer_prompts", value=(row.prompts, row.batch)))
+        row = msgspec.structs.replace(row, batch=row.prompts)
     timed = row.timed
     make = _decode if timed is Timed.STEP else _prefill if timed.prompt else _request
-    return make(row, options, notes)
+    found = make(row, options, notes)
+    return msgspec.structs.replace(found, drafts=_drafts(row), lengths=bool(row.input_len and row.output_len))
+
+
+def claim(sc: Scenario, row: Measurement, more: tuple[Note, ...] = ()) -> Question:
+    """A claim about a scenario: what is asked of the row is its metric, its value and its batch, None if not stated."""
+    load, notes = sc.workload, list(more)
+    prompt = row.timed is Timed.PREFILL
+    batch = load.batch if prompt else _batch(row, notes)
+    return Question(
+        row=row, options=Candidates(scenarios=(sc,)), notes=tuple(notes), batch=batch,
+        alone=row.batch is None and not prompt and batch is not None,
+        isl=load.isl, osl=load.osl, context=load.context if row.timed is Timed.STEP else None,
+        cached=load.cached_prefix, prompts=load.prefill_batch,
+        drafts=Drafts(**{name: getattr(load, name) for name in Drafts.__struct_fields__}),
+        lengths=row.input_len is not None and row.output_len is not None, claimed=True,
+    )  # fmt: skip
+
+
+def _drafts(row: Measurement) -> Drafts:
+    stated = {name: getattr(row, name) for name in Drafts.__struct_fields__}
+    return Drafts(**{name: value for name, value in stated.items() if value is not None})
 
 
 def _decode(row: Measurement, options: Candidates, notes: list[Note]) -> Question:
+    if row.apart:
+        raise BadRow("prefill and decode on workers of their own are a run: want phase e2e_server")
     cached = max(row.input_len or 0, row.depth or 0)
     if row.input_len is None and row.depth is None:
         notes.append(Note(key="empty_cache"))
+    batch = _batch(row, notes)
     return Question(
-        row=row,
-        options=options,
-        batch=_batch(row, notes),
-        isl=max(cached, 1),
-        osl=max(row.output_len or 1, 1),
-        notes=tuple(notes),
-    )
+        row=row, options=options, notes=tuple(notes), batch=batch, alone=row.batch is None and batch is not None,
+        isl=max(cached, 1), osl=max(row.output_len or 1, 1), context=None if row.output_len else cached,
+    )  # fmt: skip
 
 
 def _prefill(row: Measurement, options: Candidates, notes: list[Note]) -> Question:
@@ -74,23 +117,28 @@ def _prefill(row: Measurement, options: Candidates, notes: list[Note]) -> Questi
     one = row.measures.time
     if one and (row.batch or 1) > 1:
         notes.append(Note(key="one_prompt"))
-    osl = max(row.output_len or 1, 1) if row.served else 1
+    served = row.served and row.timed is not Timed.PREFILL
+    osl = max(row.output_len or 1, 1) if served else 1
+    alone = row.batch is None and row.timed is Timed.SERVED_FIRST
+    notes += [Note(key="alone")] if alone else []
     return Question(
-        row=row, options=options, notes=tuple(notes), batch=row.batch or 1, isl=depth + row.input_len, osl=osl,
-        cached=depth, prompts=1 if one else row.batch or 1,
+        row=row, options=options, notes=tuple(notes), batch=row.batch or 1, alone=alone,
+        isl=depth + row.input_len, osl=osl, cached=depth + _found_cached(row), prompts=1 if one else row.batch or 1,
     )  # fmt: skip
 
 
 def _request(row: Measurement, options: Candidates, notes: list[Note]) -> Question:
     """A whole request, or a saturated run of them; without lengths, decoding alone from an empty cache."""
     if row.timed.step and row.output_len == 1:
-        raise BadRow("output_len is 1: no token comes after the first, so there is no time per output token")
+        raise BadRow(ONE_TOKEN)
     if row.input_len and row.output_len:
         batch = _batch(row, notes)
         phase = "e2e_server" if batch is None else row.phase  # a saturated run, however it is called
+        depth = row.depth or 0
         return Question(
             row=msgspec.structs.replace(row, phase=phase), options=options, batch=batch,
-            isl=(row.depth or 0) + row.input_len, osl=row.output_len, cached=row.depth or 0, notes=tuple(notes),
+            alone=row.batch is None and batch is not None, isl=depth + row.input_len, osl=row.output_len,
+            cached=depth + _found_cached(row), prompts=1, notes=tuple(notes),
         )  # fmt: skip
     if row.measures.prompts:
         raise BadRow("input_len and output_len are not both stated, so the request is not known")
@@ -99,6 +147,16 @@ def _request(row: Measurement, options: Candidates, notes: list[Note]) -> Questi
         row=msgspec.structs.replace(row, phase="decode"), options=options, batch=_batch(row, notes),
         isl=row.input_len or 1, osl=row.output_len or 1, bare=True, notes=tuple(notes),
     )  # fmt: skip
+
+
+def _found_cached(row: Measurement) -> int:
+    """Tokens of input_len that a prefix cache held: all but one at most, which is computed again for its output."""
+    length = row.input_len or 1
+    if row.cached_prefix is None:
+        return min(int((row.prefix_hit or 0.0) * length), length - 1)
+    if row.cached_prefix > length:
+        raise BadRow(f"cached_prefix is {row.cached_prefix:,}, more than the {length:,} tokens of input_len")
+    return min(row.cached_prefix, length - 1)
 
 
 def _batch(row: Measurement, notes: list[Note]) -> int | None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-import msgspec
+from msgspec.structs import replace
 
+from rooflight.answers.check.joint import implied, load_of, of_its_run, paired, runs, stated_batch, together
 from rooflight.answers.check.judge import Judge
 from rooflight.answers.check.names import Names
-from rooflight.answers.check.outcome import Judged, NoCeiling
-from rooflight.answers.check.questions import Question, question
+from rooflight.answers.check.outcome import Judged, Load, NoCeiling
+from rooflight.answers.check.questions import Question, claim, question
 from rooflight.answers.check.spans import answered
 from rooflight.ingest.rows import BadRow, GivenRow
-from rooflight.scenario.definite import Scenario, context_tokens
-from rooflight.serve.memory import memory
-from rooflight.values.measurement import METRICS, Measurement, Timed
+from rooflight.scenario.definite import Scenario
+from rooflight.serve.apart import is_apart
+from rooflight.serve.arrivals import loaded
+from rooflight.serve.metrics import all_devices
+from rooflight.values.measurement import METRICS, Measurement
+from rooflight.values.question import FIELDS
 
 # Rows judged together: enough to share evaluations, few enough for flat memory.
 _BLOCK = 8192
@@ -30,48 +34,98 @@ def judged_rows(rows: Iterable[GivenRow], names: Names) -> Iterator[Judged | NoC
 
 
 def _block(block: Sequence[GivenRow], names: Names, judge: Judge) -> Iterator[Judged | NoCeiling]:
+    loads: dict[int, Load] = {}
+    batches: dict[int, int | None] = {}
+    groups = runs(block)
+    for places in groups:
+        rows = [row for place in places if (row := block[place].row) is not None]
+        batches |= dict.fromkeys(places, stated_batch(rows))
+        load = load_of(rows, rows[0].output_len)
+        loads |= dict.fromkeys(places, load) if load is not None else {}
     questions: dict[int, Question] = {}
     problems: dict[int, str | None] = {}
     for place, asked in enumerate(block):
         if asked.row is None:
             problems[place] = asked.problem
             continue
+        row, said = of_its_run(asked.row, batches.get(place))
+        row, more = implied(row, loads[place]) if place in loads else (row, ())
         try:
-            questions[place] = question(asked.row, names)
+            questions[place] = question(row, names, said + more)
         except BadRow as bad:
             problems[place] = str(bad)
-    found = dict(zip(questions, answered(list(questions.values())), strict=True))
-    for place, asked in enumerate(block):
-        if place in problems:
-            yield NoCeiling(asked=asked, problem=problems[place])
-        else:
-            yield judge.row(asked, questions[place], found[place])
+    yield from _judged(block, questions, problems, groups, loads, judge)
 
 
-def judged_claims(sc: Scenario, values: Mapping[str, float]) -> Iterator[Judged | NoCeiling]:
-    """The claimed values of a scenario, by metric, each judged; every blank of it has a documented default.
+def _judged(
+    block: Sequence[GivenRow], questions: Mapping[int, Question], problems: Mapping[int, str | None],
+    groups: Sequence[tuple[int, ...]], loads: Mapping[int, Load], judge: Judge,
+) -> list[Judged | NoCeiling]:  # fmt: skip
+    """Each row's verdict, then what those of one run come to together."""
+    pairs: dict[int, Question] = {}
+    for number, places in enumerate(groups):
+        mine = [questions[place] for place in places if place in questions]
+        pair = paired([one.row for one in mine], mine) if len(mine) == len(places) else None
+        pairs |= {number: pair} if pair is not None else {}
+    answers = answered([*questions.values(), *pairs.values()])
+    own, whole = answers[: len(questions)], answers[len(questions) :]
+    found = dict(zip(questions, own, strict=True))
+    wholes = dict(zip(pairs, whole, strict=True))
+    result: list[Judged | NoCeiling] = [
+        NoCeiling(asked=asked, problem=problems[place])
+        if place in problems
+        else judge.row(asked, questions[place], found[place])
+        for place, asked in enumerate(block)
+    ]
+    for number, places in enumerate(groups):
+        verdicts = [result[place] for place in places]
+        joined = together(verdicts, loads.get(places[0]), pairs.get(number), wholes.get(number))
+        for place, one in zip(places, joined, strict=True):
+            result[place] = one
+    return result
+
+
+def judged_claims(
+    sc: Scenario, values: Mapping[str, float], given: Collection[str] | None = None
+) -> Iterator[Judged | NoCeiling]:
+    """The claimed values of a scenario, by metric, each judged as a row of a table is, and all as values of one run.
+
+    given       fields of the question that were stated, the others having their defaults; None: all were. Without a
+                batch a rate of all is held against every batch.
 
     tpot and output tokens are those of a decode step, as analyze's decode phase; ttft and prefill tokens those of its
-    prefill phase; the others those of the whole request, all prompts of the batch prefilled together.
+    prefill phase; the others those of a batch. Of a schedule or of workers apart, all are of that run.
     """
-    held, judge = memory(sc), Judge()
-    for metric, value in values.items():
-        row = Measurement(
-            model=sc.model.id, accelerator=sc.accelerator.id, metric=metric, value=value,
-            phase=METRICS[metric].phases[0], gpus=sc.layout.devices, batch=int(sc.workload.batch),
-        )  # fmt: skip
-        asked = GivenRow(1, {}, row)
-        if held.fits or sc.deployment.ignore_capacity:
-            yield judge.claim(asked, _loaded(sc, row.timed), row)
-        else:
-            yield NoCeiling(asked=asked, scenario=sc, held=held)
+    stated = set(FIELDS) if given is None else set(given)
+    if sc.workload.request_rate is not None:
+        sc, stated = loaded(sc)[0], stated | {"batch"}
+    rows = [_claimed(sc, metric, value, stated) for metric, value in values.items()]
+    load = load_of(rows, int(sc.workload.osl) if "osl" in stated else None)
+    questions = []
+    for row in rows:
+        one, more = implied(row, load) if load is not None else (row, ())
+        at = sc if one.batch is None else replace(sc, workload=replace(sc.workload, batch=one.batch))
+        questions.append(claim(at, one, more))
+    block = [GivenRow(1, {}, row) for row in rows]
+    loads = dict.fromkeys(range(len(rows)), load) if load is not None else {}
+    groups = [tuple(range(len(rows)))] if len(rows) > 1 else []
+    yield from _judged(block, dict(enumerate(questions)), {}, groups, loads, Judge())
 
 
-def _loaded(sc: Scenario, timed: Timed) -> Scenario:
-    """The scenario under the load of what is timed."""
-    load = sc.workload
-    if timed is Timed.STEP:
-        load = msgspec.structs.replace(load, context=context_tokens(load))
-    elif timed is not Timed.PREFILL:
-        load = msgspec.structs.replace(load, prefill_batch=load.batch, context=None)
-    return msgspec.structs.replace(sc, workload=load)
+def _claimed(sc: Scenario, metric: str, value: float, stated: Collection[str]) -> Measurement:
+    """A claim as a row says it."""
+    load, asked, cut = sc.workload, sc.deployment, sc.layout
+    arrive = load.request_rate is not None
+    schedule = asked.schedule or ("apart" if is_apart(sc) else "served" if arrive else None)
+    phase = METRICS[metric].phases[0]
+    if schedule is not None and not (metric == "prefill_tok_s" or schedule == "alone"):
+        phase = "e2e_offline" if schedule == "batch" else "e2e_server"
+    return Measurement(
+        model=sc.model.id, accelerator=sc.accelerator.id, metric=metric, value=value, phase=phase,
+        gpus=all_devices(sc), tp=cut.tp, pp=cut.pp, ep=cut.ep, dp=cut.dp,
+        weights=asked.weights, kv_cache=asked.kv_cache, compute=asked.compute, engine=asked.engine or "",
+        batch=int(load.batch) if "batch" in stated else None,
+        input_len=int(load.isl) if "isl" in stated else None, output_len=int(load.osl) if "osl" in stated else None,
+        draft_tokens=int(load.draft_tokens) or None, acceptance=load.acceptance if "acceptance" in stated else None,
+        mode="disagg" if is_apart(sc) else None,
+    )  # fmt: skip

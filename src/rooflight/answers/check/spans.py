@@ -8,12 +8,15 @@ from typing import Any
 
 import msgspec
 
+from rooflight.answers.check.filled import Filled, filled
 from rooflight.answers.check.questions import Question
 from rooflight.errors import RooflightError
 from rooflight.scenario.definite import Scenario
-from rooflight.serve.metrics import bends, metric_span, saturating_batch
+from rooflight.serve.memory import holds_weights
+from rooflight.serve.metrics import metric_span, of_run, run_of, saturating_batch
 from rooflight.span import Span
-from rooflight.values.workload import Workload
+from rooflight.values.measurement import Timed
+from rooflight.values.run import Run
 
 # Fewer than this are cheaper one by one.
 _FEW = 3
@@ -23,11 +26,13 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     """A question's fastest scenario with its workload filled in, and the span there.
 
     Without a span: a problem says why there is not even a scenario, or the scenario's weights leave no room.
+    filled      where no batch is stated: what the value would need of one
     """
 
     scenario: Scenario | None = None
     span: Span | None = None
     problem: str | None = None
+    filled: Filled | None = None
 
 
 def answered(questions: Sequence[Question]) -> list[Answered]:
@@ -42,9 +47,33 @@ def answered(questions: Sequence[Question]) -> list[Answered]:
     for (scenario_id, _), places in groups.items():
         members = [questions[place] for place in places]
         for place, found in zip(places, _group(scenarios[scenario_id], members), strict=True):
-            if place not in best or _faster(found, best[place], time=questions[place].row.measures.time):
+            if place not in best or _before(found, best[place], time=questions[place].row.measures.time):
                 best[place] = found
+    open_ = [place for place in best if best[place].span is not None and _asks(questions[place], best[place])]
+    needs = filled([(best[place].scenario, questions[place]) for place in open_])
+    for place, need in zip(open_, needs, strict=True):
+        best[place] = msgspec.structs.replace(best[place], filled=need)
     return [best[place] for place in range(len(questions))]
+
+
+def _asks(one: Question, found: Answered) -> bool:
+    """Whether which batch it was decides what the value is."""
+    span, row = found.span, one.row
+    if span is None or one.bare or span.low is None or span.high is None:
+        return False
+    if row.measures.speed_over(row.value, span.ceiling) > 1:
+        return False
+    if one.batch is None:
+        return True
+    return one.alone and (row.value > span.high if row.measures.time else row.value < span.low)
+
+
+def _before(one: Answered, other: Answered, *, time: bool) -> bool:
+    """Whether a candidate counts before another: one whose devices hold the weights, then the faster."""
+    if one.span is None or other.span is None or one.scenario is None or other.scenario is None:
+        return one.span is not None
+    holds, held = holds_weights(one.scenario), holds_weights(other.scenario)
+    return _faster(one, other, time=time) if holds == held else holds
 
 
 def _faster(one: Answered, other: Answered, *, time: bool) -> bool:
@@ -56,27 +85,45 @@ def _faster(one: Answered, other: Answered, *, time: bool) -> bool:
 def _group(sc: Scenario, members: Sequence[Question]) -> list[Answered]:
     """Questions of one scenario and shape."""
     try:
-        if len(members) < _FEW and not bends(sc):
-            return [_one(sc, question) for question in members]
+        if len({_numbers(one) for one in members}) < _FEW:
+            runs: dict[object, Run] = {}
+            return [_one(sc, one, runs) for one in members]
         return _many(sc, members)
     except RooflightError as error:
         return [Answered(problem=error.what)] * len(members)
 
 
-def _workload(batch: Any, isl: Any, osl: Any, cached: Any, prompts: Any) -> Workload:
-    return Workload(batch=batch, prefill_batch=prompts, isl=isl, osl=osl, cached_prefix=cached)
+def _loaded(sc: Scenario, one: Question, **numbers: Any) -> Scenario:
+    """The scenario under the question's load; numbers may be arrays."""
+    drafts = {name: getattr(one.drafts, name) for name in one.drafts.__struct_fields__}
+    load = msgspec.structs.replace(sc.workload, **drafts, **numbers)
+    return msgspec.structs.replace(sc, workload=load)
 
 
-def _one(sc: Scenario, question: Question) -> Answered:
-    batch = question.batch
-    load = _workload(batch or 1, question.isl, question.osl, question.cached, question.prompts or batch or 1)
-    if batch is None:
-        most = saturating_batch(msgspec.structs.replace(sc, workload=load))
+def _numbers(one: Question) -> tuple[int | None, ...]:
+    """What tells it from others of its scenario and shape, beside the metric."""
+    return one.batch, one.isl, one.osl, one.context, one.cached, one.prompts
+
+
+def _one(sc: Scenario, one: Question, runs: dict[object, Run]) -> Answered:
+    """A question by itself; runs: those that others of its scenario and shape came to."""
+    numbers: dict[str, Any] = {
+        "isl": one.isl, "osl": one.osl, "cached_prefix": one.cached, "context": one.context,
+        "batch": one.batch or 1, "prefill_batch": one.prompts or one.batch or 1,
+    }  # fmt: skip
+    asked = _loaded(sc, one, **numbers)
+    if one.batch is None:
+        most = saturating_batch(asked)
         if most < 1:
             return Answered(scenario=sc)
-        load = msgspec.structs.replace(load, batch=int(most), prefill_batch=int(most))
-    asked = msgspec.structs.replace(sc, workload=load)
-    return Answered(scenario=asked, span=metric_span(asked, question.row))
+        batch = int(most)
+        asked = _loaded(sc, one, **{**numbers, "batch": batch, "prefill_batch": one.prompts or batch})
+    if one.row.timed in (Timed.STEP, Timed.PREFILL):
+        return Answered(scenario=asked, span=metric_span(asked, one.row).plain())
+    key = _numbers(one)
+    if key not in runs:
+        runs[key] = run_of(asked, one.row)
+    return Answered(scenario=asked, span=of_run(runs[key], asked, one.row).plain())
 
 
 def _many(sc: Scenario, members: Sequence[Question]) -> list[Answered]:
@@ -85,27 +132,43 @@ def _many(sc: Scenario, members: Sequence[Question]) -> list[Answered]:
     def column(name: str) -> Any:
         return np.array([getattr(one, name) or 0 for one in members], dtype=float)
 
-    isl, osl, cached = column("isl"), column("osl"), column("cached")
-    if members[0].batch is None:
-        bare = msgspec.structs.replace(sc, workload=_workload(1, isl, osl, cached, 1))
-        batch = np.broadcast_to(np.asarray(saturating_batch(bare), dtype=float), isl.shape)
+    first = members[0]
+    names = {"isl": "isl", "osl": "osl", "cached_prefix": "cached"}
+    numbers: dict[str, Any] = {name: column(of) for name, of in names.items()}
+    numbers["context"] = None if first.context is None else column("context")
+    if first.batch is None:
+        bare = _loaded(sc, first, **numbers, batch=1, prefill_batch=1)
+        batch = np.broadcast_to(np.asarray(saturating_batch(bare), dtype=float), (len(members),))
     else:
         batch = column("batch")
     held = batch >= 1
     batch = np.maximum(batch, 1)
-    prompts = batch if members[0].prompts is None else column("prompts")
-    together = msgspec.structs.replace(sc, workload=_workload(batch, isl, osl, cached, prompts))
-    span = metric_span(together, members[0].row)
-    columns = [_column(getattr(span, name), len(members)) for name in Span.__struct_fields__]
+    prompts = batch if first.prompts is None else column("prompts")
+    together = _loaded(sc, first, **numbers, batch=batch, prefill_batch=prompts)
+    columns = _columns(together, members)
     result = []
     for place, one in enumerate(members):
         if not held[place]:
             result.append(Answered(scenario=sc))
             continue
-        load = _workload(int(batch[place]), one.isl, one.osl, one.cached, int(prompts[place]))
-        own = msgspec.structs.replace(sc, workload=load)
-        result.append(Answered(scenario=own, span=_span(columns, place)))
+        own = _loaded(
+            sc, one, isl=one.isl, osl=one.osl, cached_prefix=one.cached, context=one.context,
+            batch=int(batch[place]), prefill_batch=int(prompts[place]),
+        )  # fmt: skip
+        result.append(Answered(scenario=own, span=_span(columns[one.row.metric], place)))
     return result
+
+
+def _columns(sc: Scenario, members: Sequence[Question]) -> dict[str, list[list[float | None]]]:
+    """The fields of the members' spans by metric; those of one run are of one evaluation."""
+    rows = {one.row.metric: one.row for one in members}
+    first = members[0].row
+    run = None if first.timed in (Timed.STEP, Timed.PREFILL) else run_of(sc, first)
+    found = {}
+    for metric, row in rows.items():
+        span = metric_span(sc, row) if run is None else of_run(run, sc, row)
+        found[metric] = [_column(getattr(span, name), len(members)) for name in Span.__struct_fields__]
+    return found
 
 
 def _column(values: Any, count: int) -> list[float | None]:

@@ -29,9 +29,11 @@ class Counts:
             yield one
 
     def add(self, one: Judged | NoCeiling) -> None:
-        """Count a verdict. Rows above their ceiling say nothing about how good an expectation is."""
+        """Count a verdict. Rows above their ceiling or of an open batch say nothing of how good an expectation is."""
         self._verdicts[one.verdict] += 1
-        if isinstance(one, NoCeiling) or one.span.low is None or one.verdict not in ("ok", "fast", "slow"):
+        if isinstance(one, NoCeiling) or one.filled is not None or one.span.low is None:
+            return
+        if one.verdict not in ("ok", "fast", "slow"):
             return
         error = abs(one.span.expected - one.row.value) / one.row.value
         self._total_error += error

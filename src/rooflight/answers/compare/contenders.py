@@ -8,9 +8,13 @@ from typing import Any
 
 import msgspec
 
-from rooflight.errors import BadInput, MissingFact, Named
+from rooflight.errors import BadInput, MissingFact, Named, NoSteadyState
 from rooflight.scenario.definite import Scenario, scenario
+from rooflight.serve.apart import pools
+from rooflight.serve.arrivals import loaded
 from rooflight.serve.memory import max_batch, memory, room
+from rooflight.serve.mix import mean_load
+from rooflight.serve.schedule import chosen
 from rooflight.serve.sweep import filled
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.analysis import MemoryBlock
@@ -32,8 +36,11 @@ Devices = tuple[Accelerator, int | None]
 class Contender(msgspec.Struct, frozen=True, kw_only=True):
     """A deployment of the comparison.
 
-    scenario        with its own batch and the lengths of the mean request in a batch; None: a fact is missing, which
-                    `error` names
+    scenario        with its own batch and the lengths of the mean request in a batch, which memory is counted for;
+                    None: a fact is missing, which `error` names
+    run             the scenario at the mix's mean lengths: what is timed
+    users           requests in flight, real where a rate of arrivals makes them
+    count           of all devices, those of every worker where prefill and decode are apart
     price_usd_per_hour      of all devices; None where no price was given
     """
 
@@ -43,13 +50,27 @@ class Contender(msgspec.Struct, frozen=True, kw_only=True):
     scenario: Scenario | None
     held: MemoryBlock | None
     price_usd_per_hour: float | None
+    run: Scenario | None = None
+    users: float = 1.0
     label: str = ""
-    error: MissingFact | None = None
+    error: MissingFact | NoSteadyState | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether all sequences of the batch run at once: they fit, or are to be computed anyway."""
+        return self.held is not None and (self.held.fits or self.deployment.ignore_capacity)
 
     @property
     def answers(self) -> bool:
-        """Whether it has times: it fits, or is to be computed anyway."""
-        return self.held is not None and (self.held.fits or self.deployment.ignore_capacity)
+        """Whether it has times: at least one sequence fits, and no more requests arrive than it finishes."""
+        held = self.whole or (self.held is not None and self.held.max_batch > 0)
+        return held and self.error is None
+
+    @property
+    def late(self) -> bool:
+        """Whether it fits, but more requests arrive than it finishes."""
+        held = self.whole or (self.held is not None and self.held.max_batch > 0)
+        return held and isinstance(self.error, NoSteadyState)
 
     def key(self) -> tuple[object, ...]:
         """Equal for two that are the same deployment."""
@@ -85,12 +106,12 @@ def contenders(
     notes: list[Note] = []
     for card, count in devices:
         for layout in layouts:
-            one = _contender(model, card, count, filled(layout, count, axes), load, batch is None, prices)
+            one = _contender(model, card, count, filled(layout, count, axes), load, mix, batch is None, prices)
             if one.key() in found:
                 notes.append(Note(key="named_twice", value=_counted(one)))
             found.setdefault(one.key(), one)
     rows = _labelled(list(found.values()), [name for name in AXES if name in axes])
-    if all(one.error is not None for one in rows) and rows[0].error is not None:
+    if isinstance(rows[0].error, MissingFact) and all(isinstance(one.error, MissingFact) for one in rows):
         raise rows[0].error
     return rows, notes
 
@@ -103,8 +124,8 @@ def _deployments(deployment: Deployment, axes: Mapping[str, Sequence[Any]]) -> I
 
 
 def _contender(
-    model: Model, card: Accelerator, count: int | None, deployment: Deployment, load: Workload, largest: bool,
-    prices: Mapping[str, float],
+    model: Model, card: Accelerator, count: int | None, deployment: Deployment, load: Workload, mix: Mix,
+    largest: bool, prices: Mapping[str, float],
 ) -> Contender:  # fmt: skip
     said = count or (deployment.tp or 1) * deployment.pp * deployment.dp
     try:
@@ -112,20 +133,34 @@ def _contender(
         if largest:
             most = int(max_batch(room(sc))) * sc.layout.dp
             sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(load, batch=max(most, 1)))
+        timed, users, late = _loaded(msgspec.structs.replace(sc, workload=mean_load(sc.workload, mix)))
+        sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, batch=timed.workload.batch))
         held = memory(sc)
     except MissingFact as missing:
         return Contender(
             card=card, count=said, deployment=deployment, scenario=None, held=None,
             price_usd_per_hour=_price(prices, card, said), error=missing,
         )  # fmt: skip
+    devices = pools(timed).devices if chosen(timed) == "apart" else sc.layout.devices
     return Contender(
         card=card,
-        count=sc.layout.devices,
+        count=devices,
         deployment=deployment,
         scenario=sc,
         held=held,
-        price_usd_per_hour=_price(prices, card, sc.layout.devices),
+        price_usd_per_hour=_price(prices, card, devices),
+        run=timed,
+        users=users,
+        error=late,
     )
+
+
+def _loaded(sc: Scenario) -> tuple[Scenario, float, NoSteadyState | None]:
+    """The scenario at the number in flight that its rate of arrivals makes, and that number; or why there is none."""
+    try:
+        return *loaded(sc), None
+    except NoSteadyState as late:
+        return sc, float(sc.workload.batch), late
 
 
 def _price(prices: Mapping[str, float], card: Accelerator, count: int) -> float | None:

@@ -9,25 +9,24 @@ import msgspec
 import numpy as np
 
 from rooflight.answers.compare.contenders import Contender
-from rooflight.scenario.definite import Scenario
+from rooflight.answers.compare.outcome import Timed, machine_s, per_user
 from rooflight.serve import formulas
 from rooflight.serve import mix as mixes
-from rooflight.serve.metrics import bends
-from rooflight.values.comparison import BASES, Crossing, Curve, Curves, Equal, Stretch
+from rooflight.serve.schedule import scheduled
+from rooflight.span import Span
+from rooflight.values.comparison import BASES, OBJECTIVES, Crossing, Curve, Curves, Equal, Stretch
 from rooflight.values.mix import Mix
 
 # Ratios looked at: 1:RANGE to RANGE:1, or twice as far as the mix's own, as far as a request holds a token of each;
 # POINTS of them evenly in log.
 RANGE = 256.0
 POINTS = 129
-# A crossing between two points is closed in on by so many points, so many times: to 1 in 30,000 of the ratio.
+# A crossing between two points is closed in on by so many, between two of which seconds are straight.
 _WITHIN = 17
-_ROUNDS = 3
 # Two that differ by less are equal.
 _TIE = 1e-9
 
 Array = np.ndarray[Any, Any]
-Named = tuple[Contender, Scenario]
 
 
 class Crossed(msgspec.Struct, frozen=True):
@@ -39,22 +38,18 @@ class Crossed(msgspec.Struct, frozen=True):
 
 
 def weight(one: Contender, objective: str) -> float | None:
-    """What machine seconds of a request are multiplied by: the least product wins. None where it is not known.
+    """What its seconds are multiplied by: the least product wins. None where it is not known.
 
-    A user waits for the whole batch; accelerators, dollars and joules count for as long as the machine is busy.
+    Accelerators, dollars and joules count for as long as the machine is busy; of latency the seconds are a user's.
     """
-    sc = one.scenario
-    if sc is None:
-        return None
     if objective == "cost":
         return one.price_usd_per_hour
     if objective == "energy":
-        return None if sc.accelerator.tdp_w is None else sc.accelerator.tdp_w * sc.layout.devices
-    weights = {"throughput": 1.0, "accelerator": float(sc.layout.devices), "latency": float(sc.workload.batch)}
-    return weights[objective]
+        return None if one.card.tdp_w is None else one.card.tdp_w * one.count
+    return float(one.count) if objective == "accelerator" else 1.0
 
 
-def found_crossings(rows: Sequence[Named], mix: Mix) -> Crossed:
+def found_crossings(rows: Sequence[Timed], mix: Mix) -> Crossed:
     """Winners along the ratio, at the mix's mean total tokens, for every objective all of whose numbers are known."""
     tokens = mix.isl + mix.osl
     if not rows or tokens < 2:
@@ -62,16 +57,16 @@ def found_crossings(rows: Sequence[Named], mix: Mix) -> Crossed:
     own = 1.0 if mix.ratio is None else max(mix.ratio, 1 / mix.ratio)
     most = min(max(RANGE, 2 * own), tokens - 1)
     logs = np.linspace(-np.log(most), np.log(most), POINTS)
-    seconds = [_seconds(row, mix, logs) for row in rows]
+    runs = [_along_logs(row, mix, logs) for row in rows]
     stretches: list[Stretch] = []
     crossings: list[Crossing] = []
-    for objective in ("throughput", "accelerator", "latency", "cost", "energy"):
-        weights = [weight(one, objective) for one, _ in rows]
+    for objective in OBJECTIVES:
+        weights = [weight(row.one, objective) for row in rows]
         known = [place for place, value in enumerate(weights) if value is not None]
         if len(known) < 2:
             continue
         for basis in BASES:
-            curves = {place: weights[place] * seconds[place][basis] for place in known}
+            curves = {place: weights[place] * runs[place].seconds(objective, basis) for place in known}
             some, more = _along(objective, basis, rows, weights, curves, logs, mix)
             stretches += some
             crossings += more
@@ -85,23 +80,37 @@ def found_crossings(rows: Sequence[Named], mix: Mix) -> Crossed:
             isl=tuple(isl.tolist()),
             osl=tuple((tokens - isl).tolist()),
             curves=tuple(
-                Curve(label=one.label, **{f"{basis}_s": tuple(at[basis].tolist()) for basis in BASES})
-                for (one, _), at in zip(rows, seconds, strict=True)
+                Curve(label=row.one.label, **{f"{basis}_s": tuple(at.seconds("", basis).tolist()) for basis in BASES})
+                for row, at in zip(rows, runs, strict=True)
             ),
         ),
     )
 
 
-def _seconds(row: Named, mix: Mix, logs: Array) -> dict[str, Array]:
-    """Machine seconds of a request at each ratio, by basis."""
-    _, sc = row
-    lengths = mixes.at_ratios(mix, np.exp(logs), bends=bends(sc))
-    parts = [of(sc, lengths).span for of in (mixes.prefill_part, mixes.decode_part)]
-    return {basis: np.asarray(sum(getattr(part, basis) for part in parts)) for basis in BASES}
+class _Runs(msgspec.Struct, frozen=True):
+    """A deployment's runs along the ratio: machine seconds of a request, and seconds a user waits for a token."""
+
+    machine: Span
+    user: Span
+
+    def seconds(self, objective: str, basis: str) -> Array:
+        """What decides the objective; where there is no second token, as where there is nearly one."""
+        found = np.asarray(getattr(self.user if objective == "latency" else self.machine, basis))
+        there = np.flatnonzero(~np.isnan(found))
+        return found[there[np.searchsorted(there, np.arange(len(found)), side="right") - 1]] if len(there) else found
+
+
+def _along_logs(row: Timed, mix: Mix, logs: Array) -> _Runs:
+    """The runs at each ratio, with the schedule and the users that the deployment has at the mix's own."""
+    load = mixes.at_ratios(row.sc.workload, mix, np.exp(logs))
+    sc = msgspec.structs.replace(row.sc, workload=load)
+    run = scheduled(sc, row.run.schedule, users=row.one.users)
+    whole = np.zeros(len(logs))
+    return _Runs(*(span.each(lambda value: value + whole) for span in (machine_s(run), per_user(run))))
 
 
 def _along(
-    objective: str, basis: str, rows: Sequence[Named], weights: Sequence[float | None], curves: dict[int, Array],
+    objective: str, basis: str, rows: Sequence[Timed], weights: Sequence[float | None], curves: dict[int, Array],
     logs: Array, mix: Mix,
 ) -> tuple[list[Stretch], list[Crossing]]:  # fmt: skip
     """The winner's stretches from the smallest ratio to the largest; of equals the first named wins."""
@@ -110,12 +119,13 @@ def _along(
         np.stack([curves[place] for place in places]) * (1 + _TIE * np.arange(len(places)))[:, None], axis=0
     )
     turns = [turn for turn in range(1, len(logs)) if best[turn] != best[turn - 1]]
-    crossings, edges, names = [], [float(logs[0])], [rows[places[best[0]]][0].label]
+    crossings, edges, names = [], [float(logs[0])], [rows[places[best[0]]].one.label]
     for turn in turns:
         below, above = places[best[turn - 1]], places[best[turn]]
         at = _closed_in(
-            (rows[below], weights[below]), (rows[above], weights[above]), basis, logs[turn - 1], logs[turn], mix
-        )
+            (rows[below], weights[below]), (rows[above], weights[above]), (objective, basis),
+            logs[turn - 1], logs[turn], mix,
+        )  # fmt: skip
         ratio = float(np.exp(at))
         isl = float(formulas.input_tokens(mix.isl + mix.osl, ratio))
         crossings.append(
@@ -125,12 +135,12 @@ def _along(
                 ratio=ratio,
                 isl=isl,
                 osl=mix.isl + mix.osl - isl,
-                below=rows[below][0].label,
-                above=rows[above][0].label,
+                below=rows[below].one.label,
+                above=rows[above].one.label,
             )
         )
         edges.append(at)
-        names.append(rows[above][0].label)
+        names.append(rows[above].one.label)
     edges.append(float(logs[-1]))
     stretches = [
         Stretch(
@@ -158,13 +168,13 @@ def equal_at(curves: Curves | None, label: str, baseline: str) -> Equal | None:
 
 
 def _closed_in(
-    below: tuple[Named, Any], above: tuple[Named, Any], basis: str, low: float, high: float, mix: Mix
+    below: tuple[Timed, Any], above: tuple[Timed, Any], what: tuple[str, str], low: float, high: float, mix: Mix
 ) -> float:
-    """The logarithm of the ratio between `low` and `high` at which two change places, by ever smaller brackets."""
-    for _ in range(_ROUNDS):
-        logs = np.linspace(low, high, _WITHIN)
-        gap = np.subtract(*(factor * _seconds(row, mix, logs)[basis] for row, factor in (below, above)))
-        turned = np.flatnonzero(gap > 0)  # from here on `above` takes less
-        place = max(int(turned[0]), 1) if len(turned) else _WITHIN - 1
-        low, high = float(logs[place - 1]), float(logs[place])
-    return (low + high) / 2
+    """The logarithm of the ratio between `low` and `high` at which two change places."""
+    logs = np.linspace(low, high, _WITHIN)
+    gap = np.subtract(*(factor * _along_logs(row, mix, logs).seconds(*what) for row, factor in (below, above)))
+    turned = np.flatnonzero(gap > 0)  # from here on `above` takes less
+    place = max(int(turned[0]), 1) if len(turned) else _WITHIN - 1
+    before, after = float(gap[place - 1]), float(gap[place])
+    share = before / (before - after) if before < 0 < after else 0.5
+    return float(logs[place - 1] + share * (logs[place] - logs[place - 1]))

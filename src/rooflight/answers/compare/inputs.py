@@ -31,6 +31,11 @@ def axes_of(fields: Mapping[str, Any]) -> tuple[dict[str, list[Any]], dict[str, 
 
 def batch_of(batch: Any, load: Workload) -> int | None:
     """A number of sequences, the workload's where none is said; None for "max". Raises BadInput."""
+    if batch is not None and load.request_rate is not None:
+        raise BadInput(
+            "a rate of requests says how many are in flight", where=Named.of("request_rate"),
+            got=Named(f"{Named.of('request_rate', 'batch').template}"), want="one or the other",
+        )  # fmt: skip
     if batch is None:
         batch = load.batch
     if isinstance(batch, str) and batch.strip().lower() == "max":

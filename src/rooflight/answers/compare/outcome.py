@@ -1,42 +1,89 @@
-"""What a deployment makes of a mix: seconds, rates, shares and speed-ups, as the documented answer has them."""
+"""What a deployment makes of a mix: its run, its phases, shares and speed-ups, as the documented answer has them."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import msgspec
 
 from rooflight.answers.compare.contenders import Contender
+from rooflight.numeric import maximum
 from rooflight.roofline.rates import ridges
 from rooflight.scenario.definite import Scenario
-from rooflight.serve import formulas
-from rooflight.serve import mix as mixes
-from rooflight.serve.phases import main_format
+from rooflight.serve import formulas, phases
+from rooflight.serve.phases import PhaseTime, main_format
+from rooflight.serve.schedule import scheduled
 from rooflight.span import Span
 from rooflight.values.comparison import Compared, Equal, Fit, Hardware, PhasePart, Whole
 from rooflight.values.mix import Mix
+from rooflight.values.run import Run
 from rooflight.values.steptime import BOUNDS
 
 
 class Timed(msgspec.Struct, frozen=True, kw_only=True):
-    """A contender with the parts of its request."""
+    """A contender that has times: its run, and the steps it is made of.
+
+    decode          None where memory cannot hold all sequences of the batch at once
+    inside          sequences that are in the engine at once; fewer than the batch there
+    prompts         that one prefill step stands for: at least one a replica, for one without would stand idle
+    """
 
     one: Contender
     sc: Scenario
-    prefill: mixes.Part
-    decode: mixes.Part
+    mix: Mix
+    run: Run
+    prefill: PhaseTime
+    decode: PhaseTime | None
+    inside: float
+    prompts: float
 
     @property
     def span(self) -> Span:
-        """Machine seconds of a request, phases one after the other."""
-        return self.prefill.span.plain() + self.decode.span.plain()
+        """Machine seconds of a request: one over the requests a second."""
+        return machine_s(self.run)
 
-    def seconds(self, basis: str) -> float:
-        """Machine seconds of a request at the ceiling, the roofline, or as expected."""
-        return float(getattr(self.span, basis))
+    @property
+    def prefill_s(self) -> Span:
+        """Machine seconds of a request's prompt in steps of prompts alone."""
+        return self.prefill.span.plain() / self.prompts
+
+    @property
+    def decode_s(self) -> Span:
+        """Machine seconds of a request's decode steps, each shared by all that are in it, without prompts beside."""
+        step = self.decode or decode_step(self.sc, self.mix, self.inside)
+        return step.span.plain().each(lambda step_s: formulas.machine_s(step_s, self.steps, self.inside))
+
+    @property
+    def steps(self) -> float:
+        """Decode steps of a request."""
+        return float(formulas.decode_steps(self.mix.osl))
 
 
-def rate(amount: float, seconds: Span) -> Span:
-    """An amount per second of a time. Zero of something in no time is zero."""
-    return seconds.rate(amount) if amount else Span.same(0.0)
+def timed_of(one: Contender, sc: Scenario, mix: Mix) -> Timed:
+    """The contender's times on its scenario at the mix's mean lengths."""
+    run = scheduled(sc, users=one.users)
+    batch = float(sc.workload.batch)
+    inside = batch if one.whole else maximum(batch - run.waiting, 1.0)
+    prompts = maximum(float(sc.workload.prefill_batch), float(sc.layout.dp))
+    return Timed(
+        one=one, sc=sc, mix=mix, run=run, prefill=phases.prefill(sc), inside=inside, prompts=prompts,
+        decode=decode_step(sc, mix, sc.workload.batch) if one.whole else None,
+    )  # fmt: skip
+
+
+def decode_step(sc: Scenario, mix: Mix, sequences: float) -> PhaseTime:
+    """The step in which so many decode, as analyze has it; of a log's requests at their steps' mean context."""
+    return phases.decode(sc, batch=sequences, context=None if mix.source is None else mix.context)
+
+
+def machine_s(run: Run) -> Span:
+    """Seconds for which a request keeps the deployment busy."""
+    return run.requests_per_s.rate(1)
+
+
+def per_user(run: Run) -> Span:
+    """Seconds a user waits for a token, of a request without decode steps for its end."""
+    return run.request_s if run.tpot_s is None else run.tpot_s
 
 
 def _ratio(before: Span, after: Span) -> Span | None:
@@ -44,7 +91,7 @@ def _ratio(before: Span, after: Span) -> Span | None:
     return before.over(after) if after.ceiling else None
 
 
-def compared_of(one: Contender, timed: Timed | None, baseline: Timed | None, mix: Mix, equal: Equal | None) -> Compared:
+def compared_of(one: Contender, timed: Timed | None, baseline: Timed | None, equal: Equal | None) -> Compared:
     """A row of the answer."""
     sc, held = one.scenario, one.held
     layout = sc.layout if sc else one.deployment
@@ -54,6 +101,12 @@ def compared_of(one: Contender, timed: Timed | None, baseline: Timed | None, mix
             weights_bytes=held.weights_bytes, kv_bytes=held.kv_bytes, reserve_bytes=held.reserve_bytes,
             usable_bytes=held.usable_bytes, max_batch=held.max_batch,
         )  # fmt: skip
+    parts: dict[str, Any] = {"batch": None, "run": None, "hardware": None, "prefill": None, "decode": None}
+    if timed and baseline:
+        parts = {
+            "batch": int(timed.sc.workload.batch), "run": timed.run, "hardware": _hardware(timed, baseline),
+            "prefill": _prefill(timed, baseline), "decode": _decode(timed, baseline),
+        }  # fmt: skip
     return Compared(
         label=one.label,
         accelerator=one.card.id,
@@ -66,13 +119,10 @@ def compared_of(one: Contender, timed: Timed | None, baseline: Timed | None, mix
         kv_cache=sc.numbers.kv if sc else (one.deployment.kv_cache or "bf16"),
         engine=one.deployment.engine,
         fits=held is not None and held.fits,
-        batch=int(timed.sc.workload.batch) if timed else None,
-        hardware=_hardware(timed, baseline) if timed and baseline else None,
         memory=memory,
-        prefill=_phase(timed, "prefill", baseline, mix) if timed and baseline else None,
-        decode=_phase(timed, "decode", baseline, mix) if timed and baseline else None,
-        request=_whole(timed, baseline, mix) if timed and baseline else None,
+        request=_whole(timed, baseline) if timed and baseline else None,
         equal_at=equal,
+        **parts,
     )
 
 
@@ -84,7 +134,7 @@ def _weights(one: Contender) -> str:
 def _hardware(timed: Timed, baseline: Timed) -> Hardware:
     form, flop, memory = _rates(timed)
     _, base_flop, base_memory = _rates(baseline)
-    card, count = timed.sc.accelerator, timed.sc.layout.devices
+    card, count = timed.sc.accelerator, timed.one.count
     return Hardware(
         format=form,
         flop_per_s=flop,
@@ -99,46 +149,62 @@ def _hardware(timed: Timed, baseline: Timed) -> Hardware:
 
 def _rates(timed: Timed) -> tuple[str, float, float]:
     """(format most of the prefill runs in, its peak, memory bandwidth) of all devices."""
-    sc = timed.sc
-    form = main_format(sc, timed.prefill.time.time)
+    sc, count = timed.sc, timed.one.count
+    form = main_format(sc, timed.prefill.time)
     bandwidth = sc.rates.memory_bytes_per_s
-    return form, ridges(sc.accelerator)[form] * bandwidth * sc.layout.devices, bandwidth * sc.layout.devices
+    return form, ridges(sc.accelerator)[form] * bandwidth * count, bandwidth * count
 
 
-def _phase(timed: Timed, name: str, baseline: Timed, mix: Mix) -> PhasePart:
-    part: mixes.Part = getattr(timed, name)
-    before: mixes.Part = getattr(baseline, name)
-    step, span = part.step.plain(), part.span.plain()
-    tokens = float(timed.sc.workload.batch) if name == "decode" else mixes.prompts_together(timed.sc) * mix.isl
+def _prefill(timed: Timed, baseline: Timed) -> PhasePart:
+    phase = timed.prefill
     return PhasePart(
-        time_s=span,
-        step_s=step,
-        tokens_per_s=rate(tokens, step),
-        bound=BOUNDS[int(part.bound)],
-        share=span.over(timed.span),
-        speed_up=_ratio(before.span.plain(), span),
+        time_s=timed.prefill_s,
+        step_s=phase.span.plain(),
+        tokens_per_s=phase.span.plain().rate(float(phase.tokens)),
+        bound=BOUNDS[int(phase.time.bound)],
+        share=_prompts_share(timed),
+        speed_up=_ratio(baseline.prefill_s, timed.prefill_s),
     )
 
 
-def _whole(timed: Timed, baseline: Timed, mix: Mix) -> Whole:
-    span, devices = timed.span, timed.sc.layout.devices
-    output = rate(mix.osl, span)
+def _decode(timed: Timed, baseline: Timed) -> PhasePart | None:
+    phase = timed.decode
+    if phase is None:
+        return None
+    return PhasePart(
+        time_s=timed.decode_s,
+        step_s=phase.span.plain(),
+        tokens_per_s=phase.span.plain().rate(float(phase.tokens)),
+        bound=BOUNDS[int(phase.time.bound)],
+        share=_prompts_share(timed).each(lambda share: 1 - share),
+        speed_up=_ratio(baseline.decode_s, timed.decode_s),
+    )
+
+
+def _prompts_share(timed: Timed) -> Span:
+    """The prompts' share of a request's machine time: the run's own as expected, at the other two that of the phases.
+
+    Where nothing is decoded, all of it.
+    """
+    prompts, steps = timed.prefill_s, timed.decode_s
+    parts = prompts.over(prompts + steps)
+    share = timed.run.prefill_share
+    return parts if share is None or not timed.steps else msgspec.structs.replace(parts, expected=float(share))
+
+
+def _whole(timed: Timed, baseline: Timed) -> Whole:
+    run, span, devices = timed.run, timed.span, timed.one.count
+    output = run.output_tokens_per_s
     tdp, price = timed.sc.accelerator.tdp_w, timed.one.price_usd_per_hour
     watts = None if tdp is None else tdp * devices
-    parts = (timed.prefill, timed.decode)
-    compute, memory, link = (
-        sum(float(part.of_request(getattr(part, name))) for part in parts)
-        for name in ("compute_s", "memory_s", "link_s")
-    )
-    read = float(timed.prefill.of_request(timed.prefill.weights_s))
     return Whole(
         time_s=span,
-        overlapped_s=float(formulas.overlapped_s(compute_s=compute, memory_s=memory, weights_s=read, link_s=link)),
-        requests_per_s=rate(1, span),
+        overlapped_s=span.ceiling,
+        requests_per_s=run.requests_per_s,
         output_tokens_per_s=output,
-        output_tokens_per_s_per_accelerator=output * (1 / devices),
-        output_tokens_per_s_per_user=output * (1 / float(timed.sc.workload.batch)),
+        output_tokens_per_s_per_accelerator=run.output_tokens_per_s_per_accelerator,
+        output_tokens_per_s_per_user=run.output_tokens_per_s_per_user,
         tokens_per_usd=None if price is None else output.each(lambda each: formulas.tokens_per_usd(each, price)),
         tokens_per_joule=None if tdp is None else output.each(lambda each: formulas.tokens_per_joule(each, watts)),
-        speed_up=_ratio(baseline.span, timed.span),
+        speed_up=_ratio(baseline.span, span),
     )

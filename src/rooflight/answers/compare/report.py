@@ -9,17 +9,16 @@ import msgspec
 
 from rooflight.answers.compare.contenders import Contender, Devices, contenders
 from rooflight.answers.compare.crossings import Crossed, equal_at, found_crossings
-from rooflight.answers.compare.outcome import Timed, compared_of
-from rooflight.answers.compare.ranking import Ranked, ranking
+from rooflight.answers.compare.outcome import Timed, compared_of, timed_of
+from rooflight.answers.compare.ranking import Ranked, ranking, too_close
 from rooflight.errors import BadInput, Named, UnknownName
 from rooflight.ingest.requests import Log
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import mix as mixes
 from rooflight.serve.memory import max_batch, room
-from rooflight.serve.metrics import bends
 from rooflight.values.comparison import OBJECTIVES, Compared
 from rooflight.values.deployment import Deployment
-from rooflight.values.mix import Lengths, Mix, Requests
+from rooflight.values.mix import Mix, Requests
 from rooflight.values.model import Model
 from rooflight.values.note import Note
 from rooflight.values.workload import Workload
@@ -29,8 +28,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     """A comparison in numbers; words.comparison makes the documented answer of it.
 
     rows, compared  the deployments, as they were tried and as the answer has them, in the same order
-    ranked          those with times, the best first
-    largest         whether each was taken at the largest batch that fits
+    ranked          those with times, the best first; too_close: those that cannot be told from it
+    largest         whether each was taken at the largest batch that fits; per_s: requests that arrive a second
     """
 
     model: Model
@@ -39,9 +38,11 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[Contender, ...]
     compared: tuple[Compared, ...]
     ranked: tuple[Ranked, ...]
+    too_close: tuple[str, ...]
     baseline: str | None
     crossed: Crossed
     largest: bool
+    per_s: float | None
     assumptions: tuple[Note, ...]
     warnings: tuple[Note, ...]
 
@@ -69,30 +70,32 @@ def compare(
         model, devices, axes, mix=mix, batch=batch, workload=workload, deployment=deployment, prices=prices
     )
     _check_objective(objective, prices, rows)
-    timed = _timed(rows, requests, mix)
+    timed = {one.label: timed_of(one, one.run, mix) for one in rows if one.answers and one.run is not None}
     baseline = next(iter(timed.values()), None)
-    crossed = found_crossings([(each.one, each.sc) for each in timed.values()], mix)
+    crossed = found_crossings(list(timed.values()), mix)
     compared = tuple(
         compared_of(
             one,
             timed.get(one.label),
             baseline,
-            mix,
             equal_at(crossed.curves, one.label, baseline.one.label) if baseline else None,
         )
         for one in rows
     )
+    ranked = tuple(ranking(compared, timed, objective))
     return Found(
         model=model,
         objective=objective,
         mix=mix,
         rows=tuple(rows),
         compared=compared,
-        ranked=tuple(ranking(compared, timed, objective)),
+        ranked=ranked,
+        too_close=too_close(ranked),
         baseline=baseline.one.label if baseline else None,
         crossed=crossed,
         largest=batch is None,
-        assumptions=tuple(_assumptions(rows, log, batch)),
+        per_s=workload.request_rate,
+        assumptions=tuple(_assumptions(rows, timed, log, batch)),
         warnings=(
             *notes,
             *(Note(key="file", value=text) for text in (log.notes if log else ())),
@@ -104,19 +107,6 @@ def compare(
 def _requests(load: Workload) -> Requests:
     """The workload's lengths as the one kind of request there is."""
     return mixes.single(isl=load.isl, osl=load.osl, cached=load.cached_prefix)
-
-
-def _timed(rows: Sequence[Contender], requests: Requests, mix: Mix) -> dict[str, Timed]:
-    """The parts of a request on everything that can run it, by label."""
-    timed: dict[str, Timed] = {}
-    lengths: Lengths | None = None
-    for one in rows:
-        if one.answers and one.scenario is not None:
-            # whether layers bend a step's time along the context is the model's, so one set of lengths serves all
-            lengths = lengths or mixes.lengths(requests, mix, bends=bends(one.scenario))
-            prefill, decode = (of(one.scenario, lengths) for of in (mixes.prefill_part, mixes.decode_part))
-            timed[one.label] = Timed(one=one, sc=one.scenario, prefill=prefill, decode=decode)
-    return timed
 
 
 def _check_objective(objective: str, prices: Mapping[str, float], rows: Sequence[Contender]) -> None:
@@ -143,17 +133,22 @@ def _check_objective(objective: str, prices: Mapping[str, float], rows: Sequence
         )  # fmt: skip
 
 
-def _assumptions(rows: Sequence[Contender], log: Log | None, batch: int | None) -> Iterator[Note]:
+def _assumptions(
+    rows: Sequence[Contender], timed: Mapping[str, Timed], log: Log | None, batch: int | None
+) -> Iterator[Note]:
     """Of all scenarios; what the mix, the batch or a swept option replaces is not assumed."""
-    yield Note(key="machine_time")
+    for schedule in dict.fromkeys(each.run.schedule for each in timed.values()):
+        yield Note(key="run", value=schedule)
     if log is not None:
         yield Note(key="file", value=log.taken)
+        yield Note(key="mean_lengths")
     if batch is None:
         yield Note(key="largest_batch")
     known = [one.scenario for one in rows if one.scenario is not None]
     if any(sc.accelerator.tdp_w for sc in known):
         yield Note(key="joules")
-    gone = {"context"} | ({"isl", "osl"} if log is not None else set()) | ({"batch"} if batch is None else set())
+    unsaid = batch is None or any(sc.workload.request_rate is not None for sc in known)
+    gone = {"context"} | ({"isl", "osl"} if log is not None else set()) | ({"batch"} if unsaid else set())
     yield from (note for sc in known for note in sc.assumptions if note.key not in gone)
 
 

@@ -71,5 +71,5 @@ def _settings(sc: Scenario, used: set[str], asked: Asked) -> Iterator[tuple[Scen
                 found = option.outcome(after, asked)
             except RooflightError:
                 continue
-            if found.fits or sc.deployment.ignore_capacity:
+            if found.max_batch >= 1 or sc.deployment.ignore_capacity:
                 yield after, Note(key=kind.name, value=option.numbers), found

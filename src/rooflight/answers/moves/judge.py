@@ -13,6 +13,8 @@ from rooflight.values.note import Note
 
 # Gains within this of 1 are nothing: less than what any fit is off by.
 NOTHING = 0.02
+# Moves that trade one user's speed for the machine's: both are said.
+_BOTH_VIEWS = ("layout", "tp", "replicas")
 _ORDER = ("helps", "nothing", "hurts", "does-not-fit", "not-possible")
 
 
@@ -21,6 +23,7 @@ def gains(before: Outcome, after: Outcome) -> dict[str, Span]:
     found = {
         "prefill": before.prefill.time_s.over(after.prefill.time_s),
         "decode": before.decode.time_s.over(after.decode.time_s),
+        "ttft": before.run.ttft_s.over(after.run.ttft_s),
         "request": before.request_s.over(after.request_s),
         "throughput": after.tokens_per_s_per_accelerator.over(before.tokens_per_s_per_accelerator),
     }
@@ -43,14 +46,15 @@ def judged(sc: Scenario, before: Outcome | None, objective: str, asked: Asked) -
 def _tried(kind: Kind, option: Option, before: Outcome | None, objective: str, asked: Asked, sc: Scenario) -> Tried:
     def verdict(name: str, *why: Note, after: Outcome | None = None, found: dict[str, Span] | None = None) -> Tried:
         move = Note(key=kind.name, value=option.numbers)
-        return Tried(move=move, of=kind.of, verdict=name, why=why, gains=found, after=after)
+        named = kind.name in asked.named
+        return Tried(move=move, of=kind.of, verdict=name, why=why, gains=found, after=after, asked=named)
 
     try:
         changed = option.made()
         after = option.outcome(changed, asked)
     except RooflightError as error:
         return verdict("not-possible", Note(key="refused", value=(error.what,)))
-    if not after.fits and not sc.deployment.ignore_capacity:
+    if after.max_batch < 1 and not sc.deployment.ignore_capacity:
         return verdict("does-not-fit", Note(key="does-not-fit", value=(changed, memory(changed))))
     if before is None:
         return verdict("helps", Note(key="fits", value=(after.max_batch,)), after=after)
@@ -61,9 +65,17 @@ def _tried(kind: Kind, option: Option, before: Outcome | None, objective: str, a
     gain = wanted(found, objective).expected
     named = "helps" if gain > 1 + NOTHING else "hurts" if gain < 1 - NOTHING else "nothing"
     why = [effect(before, after, objective)]
+    if kind.name in _BOTH_VIEWS:
+        speeds = (_user(before), _user(after), before.tokens_per_s.expected, after.tokens_per_s.expected)
+        why.append(Note(key="both-views", value=(*speeds, after.batch)))
     if before.devices != after.devices:  # throughput and cost are by one
         why.append(Note(key="devices", value=(before.devices, after.devices)))
     return verdict(named, *why, after=after, found=found)
+
+
+def _user(one: Outcome) -> float:
+    """Tokens a second of a user: at the rate of the tokens after the first, of one token from end to end."""
+    return 1 / (one.token_s or one.request_s).expected
 
 
 def effect(before: Outcome, after: Outcome, objective: str) -> Note:
@@ -85,11 +97,10 @@ def effect(before: Outcome, after: Outcome, objective: str) -> Note:
 
 
 def _prefill_rules(before: Outcome, objective: str) -> bool:
-    """Whether prefill takes most of what the objective counts."""
+    """Whether prefill takes most of what the objective counts: of a request's time, or of the machine's."""
     if objective == "latency":
-        return before.prefill.time_s.expected > 0.5 * before.request_s.expected
-    served = before.batch / before.tokens_per_s.expected  # seconds a token of each sequence, prefills in turn
-    return before.decode.time_s.expected < 0.5 * served
+        return before.run.ttft_s.expected > 0.5 * before.request_s.expected
+    return (before.run.prefill_share or 0.0) > 0.5
 
 
 def _differ(one: float, other: float) -> bool:

@@ -16,9 +16,7 @@ from rooflight.values.accelerator import Accelerator
 from rooflight.values.moves import Outcome
 
 # How an error speaks of what was asked.
-_SPOKEN = {
-    "speculative_tokens": "speculate", "acceptance": "acceptance", "draft_share": "draft-share", "hit_rate": "hit-rate",
-}  # fmt: skip
+_SPOKEN = {"speculative_tokens": "speculate", "hit_rate": "hit-rate"}
 # More drafted tokens than that are a typing error.
 _MOST_DRAFTED = 64
 
@@ -26,24 +24,21 @@ _MOST_DRAFTED = 64
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """What moves may take for granted.
 
-    draft_tokens, acceptance    speculative decoding: tokens drafted a step, and the chance that one is accepted
-    draft_share                 a draft model's time for a token, as a share of the target's decode step at batch 1
-    hit_rate                    share of a prompt's tokens that prefix caching finds
-    cards                       accelerators to consider, beside the next ones up
-    usd_per_hour                prices by accelerator id
+    draft_tokens    speculative decoding: tokens drafted a step
+    hit_rate        share of a prompt's tokens that prefix caching finds
+    named           kinds of moves that the question itself names
+    cards           accelerators to consider, beside the next ones up
+    usd_per_hour    prices by accelerator id
     """
 
     draft_tokens: int = 4
-    acceptance: float = 0.7
-    draft_share: float = 0.05
     hit_rate: float = 0.5
+    named: tuple[str, ...] = ()
     cards: tuple[Accelerator, ...] = ()
     usd_per_hour: Mapping[str, float] = {}
 
     def __post_init__(self) -> None:
         _within("speculative_tokens", self.draft_tokens, 1, _MOST_DRAFTED, "a whole number of tokens")
-        _within("acceptance", self.acceptance, 0, 1, "a share")
-        _within("draft_share", self.draft_share, 0, 1, "a share of a decode step")
         _within("hit_rate", self.hit_rate, 0, 1, "a share")
 
     def price(self, sc: Scenario) -> float | None:

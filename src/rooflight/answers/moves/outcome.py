@@ -6,55 +6,47 @@ import msgspec
 
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import phases
-from rooflight.serve.formulas import SECONDS_PER_HOUR, decode_steps, machine_s
+from rooflight.serve.arrivals import loaded
+from rooflight.serve.formulas import SECONDS_PER_HOUR
 from rooflight.serve.memory import memory
 from rooflight.serve.phases import PhaseTime
-from rooflight.span import Span
+from rooflight.serve.schedule import scheduled
 from rooflight.values.moves import Dot, Outcome
 from rooflight.values.steptime import BOUNDS
 
 _MILLION = 1_000_000
 
 
-def outcome(
-    sc: Scenario,
-    usd_per_hour: float | None = None,
-    *,
-    prefill: Dot | None = None,
-    decode: Dot | None = None,
-    stall: Span | None = None,
-    apart: bool = False,
-) -> Outcome:
-    """Both phases, a request, throughput and money of a scenario (whether or not it fits).
+def outcome(sc: Scenario, usd_per_hour: float | None = None) -> Outcome:
+    """Both phases, the run of the question, and money, of a scenario (whether or not all of its requests fit).
 
-    prefill, decode     in place of the scenario's own; apart: prefills run elsewhere
-    stall               what a newcomer's prefill takes from the others (None: all of it)
+    Raises NoSteadyState where requests arrive faster than they are finished.
     """
-    load, layout, held = sc.workload, sc.layout, memory(sc)
-    prefill = prefill or dot(sc, phases.prefill(sc))
-    decode = decode or dot(sc, phases.decode(sc))
-    # Replicas prefill at the same time; a lone prompt on one of them leaves the others free.
-    prompts = max(load.prefill_batch, min(layout.dp, load.batch))
-    taken = stall or prefill.time_s / prompts
-    others = 0 if apart else (load.batch - 1) / load.osl
-    token = decode.time_s + taken * others
-    steps = decode_steps(load.osl)
-    request = taken + decode.time_s.each(lambda step_s: machine_s(step_s, steps, load.batch))
-    rate = request.rate(load.osl)
-    per_device = rate / layout.devices
+    sc, users = loaded(sc)
+    load, held = sc.workload, memory(sc)
+    # steps first: runs ask for bounds alone of some of them
+    prefill, decode = dot(sc, phases.prefill(sc)), _token(sc, together(sc, held.max_batch))
+    one = scheduled(sc, users=users)
+    rate = one.output_tokens_per_s
+    per_device = one.output_tokens_per_s_per_accelerator
     spent = None if usd_per_hour is None else usd_per_hour / SECONDS_PER_HOUR * _MILLION
     return Outcome(
-        devices=layout.devices, batch=load.batch, max_batch=held.max_batch, fits=held.fits, prefill=prefill,
-        decode=decode, token_s=token,
-        request_s=prefill.time_s + token * (load.osl - 1),
-        tokens_per_s=rate, tokens_per_s_per_accelerator=per_device,
+        devices=round(rate.ceiling / per_device.ceiling), batch=load.batch, max_batch=held.max_batch, fits=held.fits,
+        prefill=prefill, decode=decode, run=one, token_s=one.tpot_s, request_s=one.request_s, tokens_per_s=rate,
+        tokens_per_s_per_accelerator=per_device,
         usd_per_million_tokens=None if spent is None else per_device.rate(spent),
     )  # fmt: skip
 
 
+def together(sc: Scenario, most: int) -> int:
+    """Sequences of a step: all requests, or as many as memory holds of them."""
+    batch = int(sc.workload.batch)
+    return batch if sc.deployment.ignore_capacity else max(min(batch, most), 1)
+
+
 def dot(sc: Scenario, phase: PhaseTime) -> Dot:
     """A step on the roofline."""
-    time, work = phase.time, phase.time.work
+    time, work = phase.time, phase.work
     return Dot(
         time_s=phase.span.plain(),
         bound=BOUNDS[time.bound],
@@ -66,7 +58,7 @@ def dot(sc: Scenario, phase: PhaseTime) -> Dot:
     )
 
 
-def scaled_dot(one: Dot, factor: float, *, beside: Span | None = None) -> Dot:
-    """A phase that takes `factor` times as long and `beside` more."""
-    scaled = one.time_s * factor
-    return msgspec.structs.replace(one, time_s=scaled if beside is None else scaled + beside)
+def _token(sc: Scenario, batch: int) -> Dot:
+    """A decode step; of drafted tokens a verify step, by the tokens it yields, drafting included."""
+    phase, span = phases.token(sc, batch=batch)
+    return msgspec.structs.replace(dot(sc, phase), time_s=span.plain())

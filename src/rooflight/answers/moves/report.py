@@ -26,7 +26,7 @@ def moves(sc: Scenario, objective: str = "throughput", asked: Asked | None = Non
     asked = asked or Asked()
     sc = changed(sc)  # a definite layout
     held = memory(sc)
-    before = outcome(sc, asked.price(sc)) if held.fits or sc.deployment.ignore_capacity else None
+    before = outcome(sc, asked.price(sc)) if held.max_batch >= 1 or sc.deployment.ignore_capacity else None
     tried = judged(sc, before, objective, asked)
     together = combined(sc, before, objective, asked)
     return Found(
@@ -44,7 +44,7 @@ def moves(sc: Scenario, objective: str = "throughput", asked: Asked | None = Non
 def improved(sc: Scenario, objective: str = "throughput") -> Scenario | None:
     """The scenario with the best settings of the same machine; None where it does not fit or nothing helps."""
     sc = changed(sc)  # a definite layout
-    if not memory(sc).fits:
+    if memory(sc).max_batch < 1:
         return None
     after, chosen, _ = best_settings(sc, outcome(sc), objective, Asked())
     return after if chosen else None

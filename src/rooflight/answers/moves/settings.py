@@ -25,8 +25,10 @@ def batch(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Twice, four times, and as many sequences as memory holds; as many as it holds, where it holds fewer."""
     held = memory(sc)
     now, most = sc.workload.batch, held.max_batch
+    if sc.workload.request_rate is not None:  # what arrives is what is in flight
+        return
     for size in sorted({now * 2, now * 4, most} if most >= now else {most}):
-        if size not in (0, now):
+        if size not in (0, now) and size <= most:
             yield option(sc, now, size, size == most, held.kv_bytes_per_sequence * (size - now), batch=size)
 
 
@@ -77,8 +79,9 @@ def layout(sc: Scenario, asked: Asked) -> Iterator[Option]:
     for tp, pp, dp in dict.fromkeys(shapes):
         for ep in (1, tp * dp) if routed and tp * dp > 1 else (1,):
             cut = Layout(tp=tp, pp=pp, dp=dp, ep=ep, in_switch=now.in_switch)
-            if cut != now:
-                yield option(sc, now, cut, tp=tp, pp=pp, dp=dp, ep=ep)
+            if cut != now:  # a replica without a request would say nothing of replicas
+                batch = max(sc.workload.batch, dp)
+                yield option(sc, now, cut, batch, tp=tp, pp=pp, dp=dp, ep=ep, batch=batch)
 
 
 @move("prefix-caching", alone=True)

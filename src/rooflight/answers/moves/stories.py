@@ -79,7 +79,8 @@ def tensor_parallelism(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any
     if tp == 1 or tp % 2:
         return None
     now = phases.decode(sc).expected
-    half = phases.decode(changed(sc, tp=tp // 2, ignore_capacity=True)).expected
+    ep = sc.layout.ep // 2 if sc.layout.ep == tp else sc.layout.ep
+    half = phases.decode(changed(sc, tp=tp // 2, ep=max(ep, 1), ignore_capacity=True)).expected
     times = half.seconds / now.seconds
     return None if half.seconds > 1.5 * now.seconds else (tp, half.seconds, now.seconds, times, now.link_s, now.host)
 
@@ -98,9 +99,7 @@ def small_model(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] 
 @story("one-profile")
 def one_profile(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Prefill and decode bound by different things, decode most of the time."""
-    load = sc.workload
-    decoding = (load.osl - 1) * before.decode.time_s.expected / load.batch
-    share = 1 - decoding * before.tokens_per_s.expected / load.osl
+    share = before.run.prefill_share or 0.0
     if before.prefill.bound == before.decode.bound or share > 0.3:
         return None
     return before.prefill.bound, share, before.decode.bound
@@ -154,8 +153,8 @@ def speculation(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] 
     batch = sc.workload.batch
     if batch < 8 and not sc.workload.draft_tokens:
         return None
-    last = pays_up_to(sc, asked)
-    return None if last is None or batch * 4 < last else (asked.draft_tokens, asked.acceptance, last, batch)
+    last = pays_up_to(sc, asked.draft_tokens)
+    return None if last is None or batch * 4 < last else (asked.draft_tokens, sc.workload.acceptance, last, batch)
 
 
 @story("utilisation")

@@ -43,7 +43,7 @@ def chart(value: Any, kind: str | None = None, *, width: int | None = 800, dark:
 
 def usual(value: Any) -> str:
     """The kind of chart a value has where none is asked for."""
-    if isinstance(value, Analysis) and not value.phases:
+    if isinstance(value, Analysis) and "decode" not in value.steps:
         return "memory"
     return KINDS[type(value).__name__][0]
 

@@ -80,7 +80,7 @@ def plane_of(*analyses: Analysis, look: Look = STANDARD) -> Plane:
 
 def gains(before: Analysis, after: Analysis) -> dict[str, float]:
     """Tokens a second after a move over those before it, by phase, at roofline time."""
-    old, new = before.phases or {}, after.phases or {}
+    old, new = before.steps, after.steps
     return {name: new[name].tokens_per_s.roofline / old[name].tokens_per_s.roofline for name in old if name in new}
 
 
@@ -108,7 +108,7 @@ def _all_roofs(analyses: Sequence[Analysis], measured: Accelerator | None) -> li
 def _formats(analysis: Analysis) -> list[str]:
     """The number formats that the phases' products run in, the one with most FLOP first."""
     sums: dict[str, float] = {}
-    for phase in (analysis.phases or {}).values():
+    for phase in analysis.steps.values():
         for form, flop in phase.flop_by_format.items():
             sums[form] = max(sums.get(form, 0.0), flop / phase.flop)
     used = sorted((form for form, share in sums.items() if share >= _LEAST_SHARE), key=lambda form: -sums[form])
@@ -131,7 +131,7 @@ def _phase_dots(analyses: Sequence[Analysis]) -> Rows:
             "time_s": phase.time_s.roofline,
         }
         for number, one in enumerate(analyses)
-        for name, phase in (one.phases or {}).items()
+        for name, phase in one.steps.items()
         if phase.flop
     ]
 
@@ -144,7 +144,7 @@ def _machines(analyses: Sequence[Analysis]) -> Rows:
         card, form = one.accelerator, _formats(one)[0]
         peak = card.peak_flop_per_s[form] * card.count
         steps: dict[str, Any] = {
-            name: numbers.seconds(one.phases[name].time_s.roofline) if one.phases else "does not fit"
+            name: numbers.seconds(one.steps[name].time_s.roofline) if name in one.steps else "does not fit"
             for name in ("decode", "prefill")
         }
         bandwidth = card.memory_bytes_per_s * card.count
@@ -160,7 +160,7 @@ def _expected(analyses: Sequence[Analysis], dots: Rows) -> Rows:
     """Where the expected time puts each phase, from its roofline speed down to the interval's slow end."""
     found = []
     for dot in dots:
-        phase: Phase = (analyses[dot["analysis"]].phases or {})[dot["name"]]
+        phase: Phase = analyses[dot["analysis"]].steps[dot["name"]]
         span = phase.time_s
         if span.expected and span.low and span.high:
             row = {"y": phase.flop / span.expected, "low": phase.flop / span.high, "high": phase.flop / span.low}
@@ -251,7 +251,7 @@ def _ridges(plane: Plane, analyses: Sequence[Analysis], landmarks: Sequence[Land
     lines: Rows = []
     several = len(analyses) > 1
     for number, one in enumerate(analyses):
-        phase = (one.phases or {}).get("decode")
+        phase = one.steps.get("decode")
         ridge = phase.ridge_flop_per_byte if phase else one.accelerator.ridge_flop_per_byte[_formats(one)[0]]
         peak = ridge * one.accelerator.memory_bytes_per_s * one.accelerator.count
         mark = landmarks[number] if number < len(landmarks) else None
@@ -298,7 +298,7 @@ def _links(plane: Plane, analyses: Sequence[Analysis], dots: Rows) -> Rows:
     those that the link binds."""
     lines: Rows = []
     for dot in dots:
-        phase = (analyses[dot["analysis"]].phases or {})[dot["name"]]
+        phase = analyses[dot["analysis"]].steps[dot["name"]]
         y = phase.flop / phase.ceilings_s.link if phase.ceilings_s.link else plane.top
         if y < plane.top and (len(analyses) == 1 or phase.bound == "link"):
             lines.append({"x": dot["x"] / 1.8, "x2": dot["x"] * 1.8, "y": y, "hue": "link", "name": dot["name"]})
@@ -324,7 +324,7 @@ def _operators(analysis: Analysis, look: Look) -> Rows:
     """The operators that take the time, numbered by phase; those without arithmetic have no place on the chart."""
     found: Rows = []
     most = _MOST_LISTED if look.outer >= 560 else 4
-    for name, phase in sorted((analysis.phases or {}).items(), key=lambda item: (item[0] != "decode", item[0])):
+    for name, phase in sorted(analysis.steps.items(), key=lambda item: (item[0] != "decode", item[0])):
         main, _ = split_operators(phase.operators)
         for number, op in enumerate(main[:most], 1):
             found.append({"row": len(found), **_operator(op, name, number, look)})

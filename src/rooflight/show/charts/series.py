@@ -84,7 +84,7 @@ def _name(row: Row, others: Sequence[str]) -> str:
 def _landmarks(marks: Sequence[Landmarks], row: Row) -> Landmarks:
     """Of the row's deployment; where lengths are swept, of the nearest length."""
 
-    def distance(mark: Landmarks) -> tuple[bool, int]:
+    def distance(mark: Landmarks) -> tuple[bool, float]:
         other = any(
             getattr(mark, name) != getattr(row, name)
             for name in ("accelerator", "devices", "tp", "pp", "ep", "dp", "weights", "kv_cache")

@@ -29,7 +29,7 @@ def axis_x(title: str, field: str = "x", unit: str = "", percent: bool = False) 
     """A linear axis from nothing, in SI prefixes or in percent."""
     alt = altair()
     said = "format(datum.value, '.0%')" if percent else unit_labels(unit)
-    shown = alt.Axis(labelExpr=said, tickCount=5, grid=True, labelOverlap=True)
+    shown = alt.Axis(labelExpr=said, tickCount=5, grid=True, labelOverlap=True, labelBound=True)
     return alt.X(f"{field}:Q", title=title, axis=shown, scale=alt.Scale(zero=True, nice=False))
 
 

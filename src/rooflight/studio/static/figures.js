@@ -19,7 +19,7 @@ function interval(span, write) {
 function row(name, analysis, hue, focus) {
   const title = element("th", { scope: "row" }, hue ? element("span", { class: "swatch", "data-hue": hue, "aria-hidden": "true" }) : null, name);
   const most = cell(HEAD[7], count(analysis.memory.max_batch), "sequences");
-  if (!analysis.phases) {
+  if (!analysis.phases?.decode) {
     const used = analysis.memory;
     const needs = `needs ${amount(used.weights_bytes + used.kv_bytes + used.reserve_bytes - used.withheld_bytes, "B")}`;
     return element("tr", { class: focus ? "focus" : "" }, title, element("td", { colspan: 6, "data-label": "memory" }, bound("capacity"), element("small", {}, needs)), most);
@@ -38,7 +38,7 @@ function row(name, analysis, hue, focus) {
 const troubled = (card) => element("tr", {}, element("th", { scope: "row" }, card.on), element("td", { colspan: 7, class: "trouble" }, card.problem.what));
 
 function gains(before, after) {
-  if (!before.phases || !after.phases) return null;
+  if (!before.phases?.decode || !after.phases?.decode) return null;
   const gain = (phase) => before.phases[phase].time_s.ceiling / after.phases[phase].time_s.ceiling;
   const words = (value) => (Math.abs(value - 1) < 0.005 ? "the same" : `${plain(value)} ×`);
   const room = after.memory.max_batch / Math.max(before.memory.max_batch, 1);

@@ -16,7 +16,7 @@ export function chartWords(picture, analysis) {
 const HERE = "The upright line is the batch you chose.";
 
 function rooflineWords(analysis, marks) {
-  if (!analysis.phases) return "No time can be given for what does not fit; the roofs are the card's all the same.";
+  if (!analysis.phases?.decode) return "No time can be given for what does not fit; the roofs are the card's all the same.";
   const { decode } = analysis.phases;
   const side = decode.intensity_flop_per_byte < decode.ridge_flop_per_byte ? "left of" : "right of";
   const start = `Decode does ${plain(decode.intensity_flop_per_byte)} FLOP for each byte it moves, ${side} the ridge point at ${plain(decode.ridge_flop_per_byte)}.`;
@@ -36,7 +36,7 @@ function batchWords(analysis, marks) {
 }
 
 function trafficWords(analysis) {
-  const moved = analysis.phases?.decode.bytes;
+  const moved = analysis.phases?.decode?.bytes;
   if (!moved) return "Nothing runs, so nothing moves.";
   const cache = (moved.kv_read + moved.kv_write) / moved.total;
   return `A decode step moves ${amount(moved.total, "B")} through memory: weights ${percent(moved.weights / moved.total)}, cache ${percent(cache)}.`;

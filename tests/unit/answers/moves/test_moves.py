@@ -10,13 +10,15 @@ from rooflight.answers.moves import combine, judge, option, report
 from rooflight.answers.moves.judge import gains
 from rooflight.answers.moves.option import Asked
 from rooflight.answers.moves.outcome import outcome
-from rooflight.answers.moves.serving import pays_up_to, tokens_per_verify
+from rooflight.answers.moves.serving import pays_up_to
 from rooflight.answers.moves.stories import TELLERS
 from rooflight.errors import BadInput
 from rooflight.library import make_scenario
 from rooflight.roofline.formulas import crossover_batch
 from rooflight.roofline.rates import ridges
 from rooflight.scenario.change import changed
+from rooflight.serve.formulas import tokens_per_verify
+from rooflight.show import moves as show
 from rooflight.values.moves import Moves, wanted
 from rooflight.words.moves import WORDS, Said
 from rooflight.words.moves_found import answered
@@ -103,11 +105,15 @@ def test_a_batch_touches_most_experts():
     assert "32 tokens touch 87% of them" in told.words
 
 
-def test_prefills_and_steps_take_turns():
-    """A request takes its own prefill and its part of 255 decode steps that 32 share."""
-    found = outcome(asked(batch=32, isl=1024, osl=256))
-    request_s = found.prefill.time_s.expected + 255 * found.decode.time_s.expected / 32
-    assert found.tokens_per_s.expected == pytest.approx(256 / request_s)
+@pytest.mark.parametrize(("batch", "schedule"), [(1, "alone"), (32, "served")])
+def test_what_a_deployment_gets_is_its_run(batch, schedule):
+    """The run that analyze speaks of; Little's law: 32 in flight, each for its TTFT and 255 tokens."""
+    found = outcome(asked(batch=batch, isl=1024, osl=256))
+    analysis = rooflight.analyze("llama-3.1-8b", "h100-sxm", batch=batch)
+    assert analysis.run == schedule
+    assert found.run == analysis.runs[schedule]
+    whole_s = found.run.ttft_s.expected + 255 * found.token_s.expected
+    assert found.tokens_per_s.expected == pytest.approx(batch * 256 / whole_s)
 
 
 def test_a_verify_step_yields_the_accepted_and_one_more():
@@ -118,7 +124,7 @@ def test_a_verify_step_yields_the_accepted_and_one_more():
 
 def test_speculation_stops_paying_as_the_batch_grows():
     sc = asked(isl=32, osl=32)  # a long context is read once for all positions: there it pays at any batch
-    last = pays_up_to(sc, Asked())
+    last = pays_up_to(sc, 4)
     report = moves(changed(sc, batch=last * 4, ignore_capacity=True), "latency")
     assert named(report, "speculative decoding").gains["decode"].ceiling < 1
     assert named(moves(sc, "latency"), "speculative decoding").gains["decode"].ceiling > 2
@@ -260,13 +266,48 @@ def test_fusion_changes_what_is_expected_and_no_ceiling():
     assert 1.02 < one.gains["prefill"].expected < 1.5
 
 
-@pytest.mark.parametrize("load", [{"batch": 50, "isl": 8000, "osl": 32}, {"batch": 16, "isl": 1024, "osl": 1}])
-def test_chunks_ride_on_no_more_decode_steps_than_there_are(load):
-    """A request brings (osl - 1) / batch steps; its arithmetic, prefill and decode, cannot take less than it takes."""
-    one = named(moves(asked(**load)), "chunked prefill")
-    before = moves(asked(**load)).before
-    compute = before.prefill.terms_s["compute"] + (load["osl"] - 1) / load["batch"] * before.decode.terms_s["compute"]
-    assert one.after.tokens_per_s.ceiling <= load["osl"] / compute * 1.001
+def test_fewer_tokens_a_step_serve_the_others_sooner():
+    """A prompt of 8,000 tokens in a step of 8,192 against four of 2,048: a long step or several shorter ones."""
+    one = named(moves(asked(batch=8, isl=8000, osl=512), "latency"), "2,048 tokens a step at most")
+    assert one.after.run.tpot_s.expected == pytest.approx(one.after.token_s.expected)
+    assert one.gains["ttft"].expected < 1  # its own first token comes later
+    assert one.gains["prefill"].expected == pytest.approx(1)  # the phase is one pass of the whole prompt
+
+
+def test_what_the_question_names_is_marked_and_always_printed():
+    """However many moves gain more."""
+    found = rooflight.moves("llama-3.1-8b", "h100-sxm", batch=4, speculative_tokens=1, hit_rate=0.9)
+    named_ = [one for one in found.moves if one.asked]
+    assert {one.kind for one in named_} == {"speculative-decoding", "prefix-caching"}
+    text = str(list(show.blocks(found)))
+    assert all(one.title in text for one in named_)
+
+
+def test_replicas_are_compared_with_a_request_on_each_and_both_views_are_said():
+    """Four with one sequence each: more in all than tensor parallelism, slower for each user."""
+    found = moves(asked("mistral-7b", "4xl4", tp=4, isl=512, osl=128, engine="vllm"))
+    one = named(found, "the same 4 devices as dp 4")
+    assert one.verdict == "helps"
+    assert one.after.batch == 4
+    assert one.gains["request"].expected < 0.5 < 1.1 < one.gains["throughput"].expected
+    user = 1 / one.after.token_s.expected
+    assert f"a user gets {user:.1f} tok/s in place of" in one.because
+
+
+def test_workers_apart_hold_as_many_requests_each():
+    one = named(moves(asked(batch=16, isl=4096, osl=256)), "prefill and decode apart")
+    workers = one.after.run.prefill.workers + one.after.run.decode.workers
+    assert one.after.devices == workers
+    assert one.after.batch == 16 * workers
+    assert one.after.run.tpot_s.expected < moves(asked(batch=16, isl=4096, osl=256)).before.token_s.expected
+
+
+def test_what_arrives_sets_what_is_in_flight_on_each_machine():
+    """What arrives is what is in flight: a faster machine holds fewer at once."""
+    found = moves(asked(request_rate=5.0), "latency")
+    one = named(found, "h100-sxm to h200-sxm")
+    assert one.after.batch < found.before.batch
+    assert one.after.run.requests_per_s.expected == pytest.approx(5, rel=1e-4)
 
 
 def test_the_sentence_names_all_that_is_combined_and_only_what_gains():
@@ -277,12 +318,15 @@ def test_the_sentence_names_all_that_is_combined_and_only_what_gains():
 
 
 def test_a_batch_that_does_not_fit_is_made_smaller():
+    """The machine is as busy; nobody waits in front of it."""
     one = named(moves(asked(batch=1_000_000)), "batch 1,000,000 to")
-    assert one.verdict == "helps"
+    assert one.verdict == "nothing"
+    assert one.gains["request"].expected > 100
+    assert one.after.run.waiting < 0.1 * one.after.batch
 
 
 def test_what_never_pays_is_said_so():
-    told = {one.name: one.words for one in moves(asked(batch=32), asked=Asked(acceptance=0)).stories}
+    told = {one.name: one.words for one in moves(asked(batch=32, acceptance=0)).stories}
     assert "does not pay at any batch" in told["speculative decoding always pays"]
 
 

@@ -1,0 +1,58 @@
+"""Requests that arrive at a rate, in place of a number in flight: how many that makes."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from rooflight.errors import Named, NoSteadyState
+from rooflight.scenario.definite import Scenario
+from rooflight.serve.replica import replica
+from rooflight.serve.solve import crossing
+from rooflight.serve.steady import steady
+from rooflight.units import round_significant
+
+# More requests in flight than that are a queue that does not end.
+_MOST_USERS = 1 << 30
+
+
+def in_flight(sc: Scenario, per_s: float) -> float:
+    """The number C of requests in flight at which so many a second are finished: X(C) = per_s, and X rises with C.
+
+    By Little's law C = per_s x (TTFT + TPOT (osl - 1)). Below what one user alone makes it is less than 1. Arrivals
+    are taken as even; others widen the time to first token. Raises NoSteadyState.
+    """
+    most_per_s = capacity_per_s(sc)
+    if per_s >= most_per_s:
+        raise NoSteadyState(
+            f"{sc.model.id} on {sc.devices} finishes {round_significant(most_per_s)} requests a second at most: of "
+            f"{round_significant(per_s)} that arrive, ever more wait", most_per_s=most_per_s,
+            where=Named.of("request_rate"), got=per_s, want=f"less than {round_significant(most_per_s)}",
+            try_this="more accelerators, shorter requests, or a narrower format",
+        )  # fmt: skip
+    least, most = 0.0, 1.0
+    while _per_s(sc, most) < per_s and most < _MOST_USERS:
+        least, most = most, most * 2
+    return crossing(lambda users: _per_s(sc, users) if users else 0.0, per_s, least, most)
+
+
+def capacity_per_s(sc: Scenario) -> float:
+    """Requests a second that the deployment finishes however many are in flight: budget, memory and limits full."""
+    return _per_s(sc, float(_MOST_USERS))
+
+
+def loaded(sc: Scenario) -> tuple[Scenario, float]:
+    """The scenario at a whole number in flight, and that number as it is. Raises NoSteadyState."""
+    load = sc.workload
+    if load.request_rate is None:
+        return sc, load.batch
+    users = in_flight(sc, load.request_rate)
+    whole = msgspec.structs.replace(load, batch=max(1, math.ceil(round(users, 6))))
+    return msgspec.structs.replace(sc, workload=whole), users
+
+
+def _per_s(sc: Scenario, users: float) -> float:
+    one, engine = replica(sc, users), sc.engine
+    found = steady(one, one.expected_s, server_s=engine.server_s, queue=engine.queue)
+    return float(found.per_s * one.copies)

@@ -1,0 +1,83 @@
+"""What no schedule beats: sums of one resource over a run, any overlap of prefill and decode allowed."""
+
+from __future__ import annotations
+
+import msgspec
+
+from rooflight.numeric import Number, is_plain, where
+from rooflight.roofline.formulas import largest
+from rooflight.serve.replica import NO_STEPS, Replica
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Ceilings of a run; every number may be an array.
+
+    first_s     one prompt's prefill alone; token_s: a token of one sequence alone, in the mean over its contexts
+    lone_s      a request alone; request_s: a request in a run in which all its users are served in that time
+    """
+
+    first_s: Number
+    token_s: Number
+    lone_s: Number
+    request_s: Number
+
+
+class Sums(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds of each resource for all users' requests, and lone_s of one request alone; they add up."""
+
+    compute_s: Number
+    memory_s: Number
+    link_s: Number
+    lone_s: Number
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})
+
+    @property
+    def request_s(self) -> Number:
+        """The least a request takes in a run in which all are served meanwhile."""
+        return largest(self.compute_s, self.memory_s, self.link_s, self.lone_s)
+
+
+def limits(one: Replica) -> Limits:
+    """The ceilings of a run of a pass's users.
+
+    request_s = max(t_1 + N s_1, K, Q, L): t_1, s_1 as in Limits; K = FLOP of all users' requests / peak; Q = bytes of N
+    reads of the weights (each less the step's cache credit, routing at its narrowest) and of all users' KV cache, over
+    bandwidth; L = link bytes of all / link rate. A pipeline's stages work at once, so their passes share each sum.
+    Leaves out: activations of prompts, which chunks of them keep on chip.
+    """
+    prompts, steps = prompt_sums(one), decode_sums(one)
+    both = prompts + steps
+    return Limits(
+        first_s=prompts.lone_s, token_s=one.bounds(1, None).ceiling_s / one.each, lone_s=both.lone_s,
+        request_s=both.request_s,
+    )  # fmt: skip
+
+
+def prompt_sums(one: Replica) -> Sums:
+    """Of the users' prompts: their KV cache moves, weights may be read beside decode steps."""
+    stages, users = one.sc.layout.pp, one.users * one.passes
+    step = one.bounds(None, one.prompt, overlap=1 / stages)
+    cache_bytes = step.work.kv_read_bytes + step.work.kv_write_bytes
+    return Sums(
+        compute_s=users * step.compute_s,
+        memory_s=users * cache_bytes / (one.sc.rates.memory_bytes_per_s * stages),
+        link_s=users * step.link_s,
+        lone_s=step.ceiling_s,
+    )
+
+
+def decode_sums(one: Replica) -> Sums:
+    """Of the users' decode steps, all of them sharing each."""
+    stages, users = one.sc.layout.pp, one.users * one.passes
+    # a lone question comes to these steps again, and asks for more of them
+    bounds_only = not is_plain(users) or one.busy != 1
+    alone, together = (one.bounds(count, None, bounds_only=bounds_only) for count in (1, users))
+    steps = where(one.steps > NO_STEPS, one.steps, 0.0)
+    return Sums(
+        compute_s=users * steps * alone.compute_s / stages,
+        memory_s=steps * together.memory_s / stages,
+        link_s=users * steps * alone.link_s / stages,
+        lone_s=steps * alone.ceiling_s,
+    )

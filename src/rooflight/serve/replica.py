@@ -1,0 +1,185 @@
+"""One pipeline pass of one replica under a workload: who is in it, what it may take at once, what its steps take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from rooflight.numeric import Number, is_plain, maximum, minimum
+from rooflight.scenario.definite import Scenario
+from rooflight.serve.expected import expected, widening
+from rooflight.serve.formulas import decode_steps, tokens_per_verify
+from rooflight.serve.memory import admitted
+from rooflight.values.model import Attention, LatentAttention
+from rooflight.values.steptime import Parts, StepTime
+from rooflight.work import step as steps
+
+# Seconds of a step in which so many sequences decode (None: none) and so many prompt tokens are prefilled (None).
+Clock = Callable[[Number | None, Number | None], Number]
+# The decode steps of requests that generate one token: too few to count, enough to divide by.
+NO_STEPS = 1e-9
+
+
+class Replica(msgspec.Struct, frozen=True, kw_only=True):
+    """A pass of a replica; every number may be an array. Requests are all alike, spread evenly.
+
+    users       requests of the pass, those that wait too; at least 1
+    replicas    that have requests; passes: of each, which fill its pipeline
+    prompt      tokens that are computed of a prompt; cached: those before them
+    steps       decode steps of a request: osl - 1, of drafted tokens fewer; NO_STEPS where there are none
+    each        tokens that a sequence gets out of a step, and rows that it puts into one
+    context     tokens cached in the mean over a request's decode steps; contexts: of which there are so many, or 1
+                where every layer's cost is a straight line of them
+    budget      tokens of a step at most; room: sequences at most, as memory and the engine allow, no whole number
+    """
+
+    sc: Scenario
+    users: Number
+    replicas: Number
+    passes: Number
+    prompt: Number
+    cached: Number
+    steps: Number
+    each: Number
+    rows: Number
+    context: Number
+    contexts: Number
+    budget: Number
+    room: Number
+
+    @property
+    def copies(self) -> Number:
+        """Passes of all replicas that run at once."""
+        return self.replicas * self.passes
+
+    @property
+    def busy(self) -> Number:
+        """Share of the replicas that have requests."""
+        return self.replicas / self.sc.layout.dp
+
+    def with_users(self, users: Number) -> Replica:
+        """Another number of requests of the pass."""
+        return msgspec.structs.replace(self, users=users)
+
+    @property
+    def drafted(self) -> Number:
+        """Tokens drafted before each step."""
+        return self.sc.workload.draft_tokens
+
+    @property
+    def drafts(self) -> bool:
+        """Whether anything is drafted."""
+        return not is_plain(self.drafted) or self.drafted > 0
+
+    def bounds(
+        self, decoding: Number | None, tokens: Number | None, *, overlap: Number = 1, bounds_only: bool = True
+    ) -> StepTime:
+        """Bounds of a step of this replica, others idle where requests are too few."""
+        return self._bounds(self._step(decoding, tokens), overlap, bounds_only)
+
+    def roofline_s(self, decoding: Number | None, tokens: Number | None) -> Number:
+        """A step's roofline time, drafting before it."""
+        seconds = self._roofline_s(self._step(decoding, tokens))
+        if decoding is None or not self.drafts:
+            return seconds
+        return seconds + self._drafting(self._roofline_s(self._plain()))
+
+    def expected_s(self, decoding: Number | None, tokens: Number | None) -> Number:
+        """What is expected of a step, never below its roofline; drafting before it."""
+        share = self.sc.engine.prefill_share if decoding is None else 1.0
+        seconds = self._expected(self._step(decoding, tokens), self.sequences(decoding, tokens), share)
+        if decoding is None or not self.drafts:
+            return seconds
+        return seconds + self._drafting(self._expected(self._plain(), 1))
+
+    def parts(self, decoding: Number | None, tokens: Number | None) -> Parts:
+        """What is expected of a step before an engine takes its shares."""
+        return self.sc.steps.parts(self._step(decoding, tokens))
+
+    def sequences(self, decoding: Number | None, tokens: Number | None) -> Number:
+        """Those that a step looks after, by the tokens that they get out of it: decoding, or at a prompt's end."""
+        return (0 if decoding is None else decoding * self.each) + (0 if tokens is None else tokens / self.prompt)
+
+    def _step(self, decoding: Number | None, tokens: Number | None) -> steps.Step:
+        found = []
+        if decoding is not None:
+            shape = {"sequences": decoding, "context": self.context, "steps": self.contexts}
+            found.append(steps.verify(draft_tokens=self.drafted, **shape) if self.drafts else steps.decode(**shape))
+        if tokens is not None:
+            found.append(steps.chunked(tokens=tokens, prompt=self.prompt, cached=self.cached))
+        return steps.together(*found)
+
+    def _plain(self) -> steps.Step:
+        """The step of one sequence without drafts."""
+        return steps.decode(sequences=1, context=self.context, steps=self.contexts)
+
+    def _bounds(self, step: steps.Step, overlap: Number = 1, bounds_only: bool = True) -> StepTime:
+        return self.sc.steps.time(self._real(step), overlap=overlap, bounds_only=bounds_only)
+
+    def _roofline_s(self, step: steps.Step) -> Number:
+        return self.sc.steps.roofline_s(self._real(step))
+
+    def _real(self, step: steps.Step) -> steps.Step:
+        """The step with idle replicas beside."""
+        plain = is_plain(self.busy) and self.busy == 1
+        return step if plain else msgspec.structs.replace(step, busy=self.busy)
+
+    def _expected(self, step: steps.Step, sequences: Number, share: float = 1.0) -> Number:
+        """With all replicas busy, as the engines that were measured were."""
+        seconds = expected(self.sc, self.sc.steps.parts(step), sequences=sequences).seconds
+        return maximum(seconds * share, self._roofline_s(step))
+
+    def _drafting(self, one: Number) -> Number:
+        """A draft model's time for the tokens of a step, as a share of the plain step of one sequence."""
+        return self.drafted * self.sc.workload.draft_share * one
+
+    def prompt_s(self, clock: Clock) -> Number:
+        """The prefill of one prompt alone: whole, or in steps of what the budget allows."""
+        tokens = minimum(self.prompt, self.budget)
+        return self.prompt / tokens * clock(None, tokens)
+
+    def request_s(self, clock: Clock, server_s: Number) -> Number:
+        """One user alone, from end to end."""
+        return server_s + self.prompt_s(clock) + self.steps * clock(1, None)
+
+
+def replica(sc: Scenario, users: Number | None = None) -> Replica:
+    """The scenario's replicas under so many requests in all (None: its batch)."""
+    load, layout = sc.workload, sc.layout
+    users = load.batch if users is None else users
+    replicas = minimum(layout.dp, users)
+    of_one = users / replicas
+    held = room(sc)
+    passes = minimum(minimum(layout.pp, of_one), maximum(1, held))
+    each = tokens_per_verify(draft_tokens=load.draft_tokens, acceptance=load.acceptance)
+    rows = load.draft_tokens + 1
+    tokens = decode_steps(load.osl)
+    contexts = maximum(tokens, 1)
+    return Replica(
+        sc=sc, users=of_one / passes, replicas=replicas, passes=passes,
+        prompt=maximum(load.isl - load.cached_prefix, 1), cached=load.cached_prefix,
+        steps=maximum(tokens, NO_STEPS) / each, each=each, rows=rows,
+        context=load.mean_context, contexts=contexts if bends(sc) else 1,
+        budget=maximum(sc.budget_tokens, rows + 1), room=maximum(held / passes, 1),
+    )  # fmt: skip
+
+
+def bends(sc: Scenario) -> bool:
+    """Whether some layer's cost is no straight line of the context: windows, chunks, sparse picks."""
+    mixers = (layer.mixer for layer in sc.model.layers)
+    reaches = [mixer.reach for mixer in mixers if isinstance(mixer, Attention | LatentAttention)]
+    return any(reach.window or reach.chunk or reach.top_k or reach.stride > 1 for reach in reaches)
+
+
+def room(sc: Scenario) -> Number:
+    """Sequences that one replica runs at once at most, as memory and the engine's limit allow; no whole number."""
+    most = float("inf") if sc.most_sequences is None else sc.most_sequences
+    return most if sc.deployment.ignore_capacity else minimum(admitted(sc), most)
+
+
+def step_interval(sc: Scenario) -> tuple[float, float]:
+    """Factors on expected steps that hold eight of ten measurements."""
+    engine, wider = sc.engine, widening(sc.accelerator, sc.engine)
+    low, high = (engine.moe_low, engine.moe_high) if sc.expert_layers else (engine.low, engine.high)
+    return low / wider, high * wider

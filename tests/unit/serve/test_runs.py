@@ -1,0 +1,98 @@
+"""A sweep of runs says of every point what analyze's run says of it."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+
+import rooflight
+from rooflight.errors import BadInput
+from rooflight.library import make_scenario
+from rooflight.serve.runs import NUMBERS, SPANS
+from rooflight.serve.schedule import scheduled
+from rooflight.serve.sweep import BLOCK_RUNS
+from rooflight.values.run import SCHEDULES
+from unit.models import llama_3_8b, llama_3_70b
+
+AXES = {"batch": [1, 16, 700], "isl": [100, 8000], "osl": [1, 2, 300]}
+
+
+def of_one(schedule, on="2xh100-sxm", **fields):
+    """The run by itself, by the sweep's column names."""
+    run = scheduled(make_scenario(llama_3_8b(), on, **fields), schedule)
+    found = {name: getattr(run, name) for name in NUMBERS}
+    for name in SPANS:
+        span = getattr(run, name)
+        values = {} if span is None else msgspec.structs.asdict(span)
+        found |= {f"{name}.{basis}": values.get(basis) for basis in ("ceiling", "roofline", "expected", "low", "high")}
+    return found
+
+
+@pytest.mark.parametrize("fields", [{}, {"dp": 2}, {"pp": 2, "engine": "sglang"}, {"max_num_batched_tokens": 512}])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_every_point_is_the_run_by_itself(schedule, fields):
+    columns = rooflight.sweep(llama_3_8b(), "2xh100-sxm", AXES, schedule=schedule, **fields).columns()
+    points = [dict(zip(AXES, values, strict=True)) for values in np.ndindex(*map(len, AXES.values()))]
+    assert len(columns["batch"]) == len(points)
+    for number, place in enumerate(points):
+        point = {name: AXES[name][index] for name, index in place.items()}
+        for name, value in of_one(schedule, **fields, **point).items():
+            wanted = np.nan if value is None else value
+            assert columns[name][number] == pytest.approx(wanted, rel=1e-6, abs=1e-9, nan_ok=True), (name, point)
+        assert {name: columns[name][number] for name in point} == point
+
+
+def test_deployments_are_one_after_the_other():
+    swept = rooflight.sweep(llama_3_8b(), ["h100-sxm", "h200-sxm"], {"batch": [1, 8], "tp": [1, 2]}, schedule="served")
+    assert [(one.accelerator, one.tp, one.points) for one in swept.runs()] == [
+        (card, tp, 2) for card in ("h100-sxm", "h200-sxm") for tp in (1, 2)
+    ]
+    assert swept.phase == "decode"
+    assert swept.schedule == "served"
+
+
+def test_workers_apart_are_counted():
+    (block,) = rooflight.sweep(
+        llama_3_8b(), "h100-sxm", {"batch": [1, 8]}, schedule="apart", prefill_workers=2, decode_workers=3
+    ).runs()
+    assert block.devices == 5
+
+
+def test_blocks_are_bounded_and_every_point_is_in_one():
+    swept = rooflight.sweep(llama_3_8b(), "h100-sxm", {"batch": range(1, 90), "isl": range(1, 100)}, schedule="batch")
+    blocks = list(swept.runs())
+    assert max(one.points for one in blocks) <= BLOCK_RUNS
+    assert sum(one.points for one in blocks) == swept.points == 89 * 99
+
+
+def test_what_holds_no_sequence_has_no_run_unless_it_is_asked_for():
+    """Llama-3-70B's weights, 141 GB, on one H100; 8B holds fewer than 4,000 sequences, and the others wait."""
+    out = rooflight.sweep(llama_3_70b(), "h100-sxm", {"batch": [1, 2]}, schedule="served").columns()
+    assert not out["fits"].any()
+    assert np.isnan(out["ttft_s.expected"]).all()
+    anyway = rooflight.sweep(llama_3_70b(), "h100-sxm", {"batch": [1]}, schedule="served", ignore_capacity=True)
+    assert anyway.columns()["ttft_s.expected"][0] > 0
+    some = rooflight.sweep(llama_3_8b(), "h100-sxm", {"batch": [4000]}, schedule="served").columns()
+    assert not some["fits"][0]
+    assert some["waiting"][0] > 1000
+
+
+def test_without_a_schedule_points_are_steps_and_runs_are_served():
+    swept = rooflight.sweep(llama_3_8b(), "h100-sxm", {"batch": [1, 8]})
+    assert "ttft_s.expected" not in swept.columns()
+    assert {one.schedule for one in swept.runs()} == {"served"}
+
+
+def test_axes_that_change_nothing_are_said():
+    alone = rooflight.sweep(llama_3_8b(), "h100-sxm", {"batch": [1, 8]}, schedule="alone")
+    assert "run alone does not depend on batch: its rows repeat" in alone.warnings
+    served = rooflight.sweep(llama_3_8b(), "h100-sxm", {"batch": [1, 8]}, schedule="served")
+    assert not [line for line in served.warnings if "does not depend" in line]
+
+
+def test_what_a_sweep_of_runs_cannot_be_asked():
+    with pytest.raises(BadInput, match="a run is no phase"):
+        rooflight.sweep(llama_3_8b(), "h100-sxm", {"batch": [1]}, schedule="served", phase="decode")
+    with pytest.raises(BadInput, match="numbers of requests in flight"):
+        rooflight.sweep(llama_3_8b(), "h100-sxm", {"batch": [1]}, schedule="served", request_rate=2.0)
