@@ -29,12 +29,13 @@ ENGINES = (None, "vllm", "sglang", "tensorrt-llm", "llama.cpp")
 @st.composite
 def scenarios(draw, least_osl=2):
     model, on, layout = draw(st.sampled_from(MACHINES))
+    drafted = draw(st.sampled_from([0, 0, 0, 4]))
     return make_scenario(
         model, on, **layout, engine=draw(st.sampled_from(ENGINES)), batch=draw(st.integers(1, 3000)),
         isl=draw(st.integers(1, 12_000)), osl=draw(st.integers(least_osl, 3000)),
-        max_num_batched_tokens=draw(st.sampled_from([None, 2, 512, 8192, 65_536])),
+        max_num_batched_tokens=draw(st.sampled_from([None, drafted + 2, 512, 8192, 65_536])),
         max_num_seqs=draw(st.sampled_from([None, 1, 7, 256])),
-        draft_tokens=draw(st.sampled_from([0, 0, 0, 4])),
+        draft_tokens=drafted,
     )  # fmt: skip
 
 
@@ -110,6 +111,24 @@ def test_more_users_are_never_served_more_slowly(model, on, layout, engine, isl,
         rises = rate[1:] >= rate[:-1] * (1 - 1e-6)
         steps = (USERS[1:] / copies > 7) & (USERS[:-1] / copies < 16 * MORE_THAN_A_VECTOR) & (basis == "expected")
         assert (rises | steps).all(), (basis, USERS[1:][~rises], (rate[1:] / rate[:-1])[~rises])
+
+
+@pytest.mark.parametrize(
+    ("model", "on"),
+    [
+        ("openai-community/gpt2-medium", "4xmi350x"), ("HuggingFaceTB/SmolLM2-135M", "gb300"),
+        ("nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-NVFP4", "16xascend-950dt"), ("llama-3.1-8b", "h100-sxm"),
+        ("Qwen/Qwen3-30B-A3B", "rtx-pro-6000-blackwell"), ("Qwen/Qwen3-0.6B", "l40s"),
+    ],
+)
+@pytest.mark.parametrize(("isl", "osl"), [(1024, 256), (4096, 177), (7, 308)])
+def test_no_ceiling_falls_as_users_are_added(model, on, isl, osl):
+    """What fewer users reach, more reach too, some of them at a time: also where caches hold what few users read."""
+    users = np.unique(np.round(np.geomspace(1, 1e5, 200)))
+    one = run.served(make_scenario(model, on, isl=isl, osl=osl), users=users)
+
+    rates = one.requests_per_s.ceiling
+    assert (rates[1:] >= rates[:-1] * (1 - 1e-12)).all()
 
 
 def test_many_runs_at_once_are_each_what_it_is_alone():

@@ -87,14 +87,15 @@ def step_time(one: Pass, rates: Rates, *, stages: int = 1, overlap: Number = 1, 
                 (1 but in a pipelined prefill, whose passes or chunks run on all stages at once)
     fill        how many times the roofline time of a pass the whole step takes (pipeline fill and drain)
     """
-    moved = one.weight_bytes + one.other_bytes * overlap
-    moved = moved - formulas.step_cache_credit(moved, rates.cache_bytes * stages)
+    streamed = one.weight_bytes + one.other_bytes * overlap
+    moved = streamed - formulas.step_cache_credit(streamed, rates.cache_bytes * stages)
     compute, memory = one.compute_s * overlap, formulas.memory_s(moved, rates.memory_bytes_per_s)
     link = 0.0 if rates.link_bytes_per_s is None else one.work.link_bytes * overlap / rates.link_bytes_per_s
     launch = formulas.launch_s(one.work.launches, rates.launch_s)
     ceiling = formulas.largest(compute, memory, link)
     return StepTime(
         work=one.work,
+        streamed_bytes=streamed,
         compute_s=compute,
         memory_s=memory,
         link_s=link,

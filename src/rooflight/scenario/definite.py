@@ -9,7 +9,7 @@ import msgspec
 from rooflight.catalog.calibration import NEWEST, calibration, engine_id, engine_named
 from rooflight.catalog.engines import era_of, limits
 from rooflight.errors import BadInput, Named
-from rooflight.numeric import Number, maximum, tidy
+from rooflight.numeric import Number, is_plain, maximum, tidy
 from rooflight.roofline.rates import Rates, rates
 from rooflight.scenario import assume
 from rooflight.scenario.steps import Plans, Steps
@@ -101,6 +101,8 @@ def scenario(
     fits = calibration(accelerator.family)
     plans = Plans() if plans is None else plans
     own = limits(engine_id(deployment.engine or ""), accelerator)
+    budget = deployment.max_num_batched_tokens or own.budget_tokens
+    _check_budget(budget, workload)
     return Scenario(
         model=model,
         accelerator=accelerator,
@@ -111,7 +113,7 @@ def scenario(
         rates=machine,
         engine=engine,
         fits=fits,
-        budget_tokens=deployment.max_num_batched_tokens or own.budget_tokens,
+        budget_tokens=budget,
         most_sequences=deployment.max_num_seqs or own.sequences,
         steps=plans.steps(model, layout, numbers, machine, fits),
         plans=plans,
@@ -129,13 +131,33 @@ def scenario(
     )
 
 
+def _check_budget(budget: int, workload: Workload) -> None:
+    """Refuse a step that has no room for one sequence's drafted tokens and a prompt's beside. Raises BadInput."""
+    drafted = workload.draft_tokens if is_plain(workload.draft_tokens) else workload.draft_tokens.max()
+    if drafted + 1 >= budget:
+        raise BadInput(
+            "the tokens of a step leave no room beside those that a sequence drafts",
+            where=Named.of("max_num_batched_tokens"), got=f"{budget}, with {drafted} drafted and one verified",
+            want=f"at least {drafted + 2}",
+        )  # fmt: skip
+
+
 def engine_of(deployment: Deployment, accelerator: Accelerator) -> Engine:
     """Whose expected times: the engine's, of its version's era (unknown: the newest), then of the card's family.
 
-    Raises UnknownName for an engine that is not calibrated.
+    Raises UnknownName for an engine that is not calibrated, BadInput for a version that is none, or of no engine.
     """
-    name = deployment.engine
-    when = NEWEST if name is None else era_of(engine_id(name), deployment.engine_version)
+    name, version = deployment.engine, deployment.engine_version
+    if version is not None and not any(map(str.isdigit, version)):
+        raise BadInput(
+            "a version without a number", where=Named.of("engine_version"), got=version,
+            want="a version, or the year it is of", try_this="0.11 or 2025",
+        )  # fmt: skip
+    if version is not None and name is None:
+        raise BadInput(
+            "a version of no engine", where=Named.of("engine_version"), got=version, want=Named("{engine} beside it")
+        )
+    when = NEWEST if name is None else era_of(engine_id(name), version)
     return engine_named(name, accelerator.family, when)
 
 

@@ -6,9 +6,12 @@ import math
 
 import msgspec
 
-from rooflight.errors import Named, NoSteadyState
+from rooflight.errors import BadInput, Named, NoSteadyState
 from rooflight.scenario.definite import Scenario
+from rooflight.serve.apart import apart
+from rooflight.serve.memory import max_batch, room
 from rooflight.serve.replica import replica
+from rooflight.serve.schedule import chosen
 from rooflight.serve.solve import crossing
 from rooflight.serve.steady import steady
 from rooflight.units import round_significant
@@ -43,16 +46,32 @@ def capacity_per_s(sc: Scenario) -> float:
 
 
 def loaded(sc: Scenario) -> tuple[Scenario, float]:
-    """The scenario at a whole number in flight, and that number as it is. Raises NoSteadyState."""
+    """The scenario at a whole number in flight, and that number as it is; at one where not even that fits.
+
+    Raises NoSteadyState, and BadInput where the run that is asked for is of a number, not of arrivals.
+    """
     load = sc.workload
     if load.request_rate is None:
         return sc, load.batch
-    users = in_flight(sc, load.request_rate)
+    if chosen(sc) not in ("served", "apart"):
+        raise BadInput(
+            f"a run {chosen(sc)} is of a number of requests, not of those that arrive",
+            where=Named.of("request_rate"),
+            got=load.request_rate,
+            want=Named("{batch}, or {schedule}", schedule="served"),
+        )
+    users = in_flight(sc, load.request_rate) if _holds_one(sc) else 1.0
     whole = msgspec.structs.replace(load, batch=max(1, math.ceil(round(users, 6))))
     return msgspec.structs.replace(sc, workload=whole), users
 
 
+def _holds_one(sc: Scenario) -> bool:
+    return sc.deployment.ignore_capacity or sc.accelerator.memory_bytes is None or max_batch(room(sc)) >= 1
+
+
 def _per_s(sc: Scenario, users: float) -> float:
+    if chosen(sc) == "apart":
+        return apart(sc, users=users).requests_per_s.expected
     one, engine = replica(sc, users), sc.engine
     found = steady(one, one.expected_s, server_s=engine.server_s, queue=engine.queue)
     return float(found.per_s * one.copies)

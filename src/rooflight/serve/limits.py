@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.numeric import Number, is_plain, where
-from rooflight.roofline.formulas import largest
+from rooflight.numeric import Number, clipped, is_plain, maximum, minimum, where
+from rooflight.roofline.formulas import CACHE_REUSE_LIMIT, largest
 from rooflight.serve.replica import NO_STEPS, Replica
+from rooflight.values.steptime import StepTime
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +45,7 @@ def limits(one: Replica) -> Limits:
 
     request_s = max(t_1 + N s_1, K, Q, L): t_1, s_1 as in Limits; K = FLOP of all users' requests / peak; Q = bytes of N
     reads of the weights (each less the step's cache credit, routing at its narrowest) and of all users' KV cache, over
-    bandwidth; L = link bytes of all / link rate. A pipeline's stages work at once, so their passes share each sum.
+    bandwidth, or of more reads with fewer users where caches then hold more; L = link bytes of all / link rate. A pipeline's stages work at once, so their passes share each sum.
     Leaves out: activations of prompts, which chunks of them keep on chip.
     """
     prompts, steps = prompt_sums(one), decode_sums(one)
@@ -77,7 +78,24 @@ def decode_sums(one: Replica) -> Sums:
     steps = where(one.steps > NO_STEPS, one.steps, 0.0)
     return Sums(
         compute_s=users * steps * alone.compute_s / stages,
-        memory_s=steps * together.memory_s / stages,
+        memory_s=steps * users * _least_memory_s(one, alone, together, users) / stages,
         link_s=users * steps * alone.link_s / stages,
         lone_s=steps * alone.ceiling_s,
     )
+
+
+def _least_memory_s(one: Replica, alone: StepTime, together: StepTime, users: Number) -> Number:
+    """The least memory time of a user's part of a decode step, whether all share a step or fewer do.
+
+    Of k users a step it is (bytes(k) - credit) / k: without credit it falls with k, with it it is least at an end of
+    1 .. k_c, where the step outgrows its caches' credit. bytes(k) lies on or above its chord, so k_c is no larger than
+    where that does.
+    """
+    rates, stages = one.sc.rates, one.sc.layout.pp
+    limit = CACHE_REUSE_LIMIT * rates.cache_bytes * stages
+    slope = (together.streamed_bytes - alone.streamed_bytes) / maximum(users - 1, 1)
+    outgrown = 1 + (limit - alone.streamed_bytes) / maximum(slope, 1)
+    most = clipped(outgrown, 1, users)
+    credited = (limit - rates.cache_bytes * stages) / rates.memory_bytes_per_s
+    at_most = where((outgrown > 1) & (outgrown < users), credited / most, alone.memory_s)
+    return minimum(minimum(alone.memory_s, together.memory_s / users), at_most)

@@ -151,9 +151,10 @@ def make_sweep(
 ) -> SweepPoints:
     """The sweep over `axes`; a deployment that cannot be laid out is an error. Raises BadInput, UnknownName."""
     _check_axes(axes, devices)
+    _check_load(workload)
     schedule = deployment.schedule
     if schedule is not None or wanted is not None:
-        _check_runs(schedule, phase, workload)
+        _check_runs(schedule, phase)
     grid = {name: _points(name, axes[name]) for name in GRID_AXES if name in axes}
     # The largest of each axis stands in for it, so that warnings and checks see the extreme.
     largest: dict[str, Any] = {name: _largest(values) for name, values in grid.items()}
@@ -175,15 +176,19 @@ def make_sweep(
     return SweepPoints(scenarios, grid, chosen, (*several, *axes), schedule=schedule, wanted=wanted)
 
 
-def _check_runs(schedule: str | None, phase: str | None, workload: Workload) -> None:
+def _check_runs(schedule: str | None, phase: str | None) -> None:
     """Refuse what has no meaning in a sweep of runs, or of goals for them. Raises BadInput."""
     if schedule is not None and phase is not None:
         raise BadInput(
             "a run is no phase", where=Named.of("phase"), got=Named("{phase} and {schedule}"), want="one or the other"
         )
+
+
+def _check_load(workload: Workload) -> None:
+    """Refuse requests that arrive at a rate: the points are numbers of them. Raises BadInput."""
     if workload.request_rate is not None:
         raise BadInput(
-            "a sweep of runs goes over numbers of requests in flight", where=Named.of("request_rate"),
+            "a sweep goes over numbers of requests in flight", where=Named.of("request_rate"),
             got=workload.request_rate, want=Named("{batch}, one or several"),
         )  # fmt: skip
 

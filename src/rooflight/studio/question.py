@@ -18,6 +18,7 @@ from rooflight.scenario.definite import Scenario, scenario
 from rooflight.studio.kept import Kept, digest
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import Deployment
+from rooflight.values.field import SMALLEST_RATE
 from rooflight.values.field import Field as TableField
 from rooflight.values.model import Model
 from rooflight.values.note import Note
@@ -58,7 +59,7 @@ def _type(field: TableField, *, auto: bool) -> Any:
     elif field.kind == "chance":
         kind = Annotated[float, Field(ge=0, le=1, description=about)]
     elif field.kind == "rate":
-        kind = Annotated[float, Field(gt=0, le=most, allow_inf_nan=False, description=about)]
+        kind = Annotated[float, Field(ge=SMALLEST_RATE, le=most, allow_inf_nan=False, description=about)]
     elif field.kind in ("format", "name"):
         kind = Annotated[str, Field(min_length=1, max_length=40, description=about)]
     return kind | None if auto or blank else kind
@@ -111,8 +112,10 @@ class Question(_Fields):
     before: Change | None = None
 
     def given(self) -> dict[str, Any]:
-        """The fields by name; a name "auto" is a null."""
+        """The fields by name; a name "auto" is a null, and a rate of requests stands for their number."""
         found = {name: getattr(self, name) for name in FIELDS}
+        if found["request_rate"] is not None:
+            del found["batch"]
         return {name: None if value == AUTO else value for name, value in found.items()}
 
     def asked(self) -> tuple[Workload, Deployment]:

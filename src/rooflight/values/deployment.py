@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 
+from rooflight.errors import BadInput, Named
 from rooflight.values.field import LARGEST_DEGREE, Field, check, describe, fields_of
 
 
@@ -103,6 +104,13 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check(self, DEPLOYMENT)
+        if self.prefill_workers is self.decode_workers is None and self.schedule != "apart":
+            for name in ("prefill_tp", "prefill_ep", "prefill_dp"):
+                if getattr(self, name) is not None:
+                    raise BadInput(
+                        f"{name} is of workers that prefill alone, and there are none", where=Named.of(name),
+                        got=getattr(self, name), want=Named("{prefill_workers} or {decode_workers} beside it"),
+                    )  # fmt: skip
 
 
 DEPLOYMENT = fields_of(Deployment)

@@ -17,6 +17,8 @@ from rooflight.numeric import Number
 LARGEST = 1 << 40
 # More devices than any cluster has is a typing error.
 LARGEST_DEGREE = 1 << 20
+# Fewer a second than one in thirty years is a typing error.
+SMALLEST_RATE = 1e-9
 
 Kind = Literal["count", "degree", "share", "chance", "rate", "format", "choice", "name", "flag"]
 Axis = Literal["", "points", "deployments", "rows"]
@@ -189,10 +191,10 @@ def _chance(field: Field, value: Any) -> float:
 
 def _rate(field: Field, value: Any) -> float:
     number = _float(value)
-    if not 0 < number <= field.most:
+    if not SMALLEST_RATE <= number <= field.most:
         raise BadInput(
-            f"{field.name.replace('_', '-')} must be more than nothing", where=Named.of(field.name), got=value,
-            want=f"a number of {field.unit}, at most {_power(field.most)}",
+            f"{field.name.replace('_', '-')} is out of range", where=Named.of(field.name), got=value,
+            want=f"a number of {field.unit}, from {SMALLEST_RATE:g} to {_power(field.most)}",
         )  # fmt: skip
     return number
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from rooflight.errors import BadInput, Named, UnknownName
-from rooflight.numeric import Number
+from rooflight.numeric import Number, is_plain
 from rooflight.values.deployment import DEPLOYMENT, Deployment
 from rooflight.values.field import Axis, Field
 from rooflight.values.workload import WORKLOAD, Workload
@@ -37,7 +37,10 @@ def split(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 def asked(
     workload: Workload | None, deployment: Deployment | None, given: Mapping[str, Any]
 ) -> tuple[Workload, Deployment]:
-    """Fields given by name, on top of a Workload and a Deployment given whole. Raises BadInput, UnknownName."""
+    """Fields given by name, on top of a Workload and a Deployment given whole. Raises BadInput, UnknownName.
+
+    A rate of requests says how many are in flight, so another number beside it is refused.
+    """
     load, layout = split(given)
     wholes: tuple[tuple[str, object, type], ...] = (
         ("workload", workload, Workload), ("deployment", deployment, Deployment),
@@ -47,10 +50,21 @@ def asked(
             raise BadInput(
                 f"this is no {kind.__name__}", where=Named.of(name), got=whole, want=f"a rooflight.{kind.__name__}"
             )
+    asks = Workload(**{**(_values(workload) if workload else {}), **load})
+    if asks.request_rate is not None and (not is_plain(asks.batch) or asks.batch != WORKLOAD["batch"].default):
+        raise two_loads()
     return (
-        Workload(**{**(_values(workload) if workload else {}), **load}),
+        asks,
         Deployment(**{**(_values(deployment) if deployment else {}), **layout}),
     )
+
+
+def two_loads() -> BadInput:
+    """The error for a rate of requests beside a number of them."""
+    return BadInput(
+        "a rate of requests says how many are in flight", where=Named.of("request_rate"),
+        got=Named("{request_rate} and {batch}"), want="one or the other",
+    )  # fmt: skip
 
 
 def _values(whole: Workload | Deployment) -> dict[str, Any]:

@@ -40,6 +40,7 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     """Times of one step; every number may be an array. `bound` indexes BOUNDS.
 
     work            of one device and one pass
+    streamed_bytes  what a ceiling counts of its bytes, before what may lie in the caches from the step before
     compute_s, memory_s, link_s, launch_s   what each resource alone takes at its ceiling
     ceiling_s       the largest of the first three
     roofline_s      the sum over operators of each one's largest term, launch floors included
@@ -48,6 +49,7 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     work: Work
+    streamed_bytes: Number
     compute_s: Number
     memory_s: Number
     link_s: Number

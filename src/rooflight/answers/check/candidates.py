@@ -88,10 +88,16 @@ def _unlaid(row: Measurement, card: Accelerator, routed: bool, notes: list[Note]
         workers["prefill_ep"] = 1
     return Deployment(
         weights=weights, kv_cache=kv_cache, compute=row.compute, engine=row.engine if known else None,
-        engine_version=row.engine_version[:_LONGEST_VERSION] or None if known else None,
+        engine_version=_version(row) if known else None,
         max_num_batched_tokens=row.max_num_batched_tokens, max_num_seqs=row.max_num_seqs,
         ignore_capacity=card.memory_bytes is None, **workers,
     )  # fmt: skip
+
+
+def _version(row: Measurement) -> str | None:
+    """The row's version, None where it says none: "main" and "nightly" are of no time that is known."""
+    said = row.engine_version[:_LONGEST_VERSION]
+    return said if any(map(str.isdigit, said)) else None
 
 
 def _laid(bare: Deployment, layout: Layout) -> Deployment:

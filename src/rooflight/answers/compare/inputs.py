@@ -10,6 +10,7 @@ from rooflight.answers.compare.contenders import AXES
 from rooflight.errors import BadInput, Named
 from rooflight.ingest.log import read_log
 from rooflight.ingest.requests import Log
+from rooflight.values.question import two_loads
 from rooflight.values.workload import Workload
 
 
@@ -32,10 +33,7 @@ def axes_of(fields: Mapping[str, Any]) -> tuple[dict[str, list[Any]], dict[str, 
 def batch_of(batch: Any, load: Workload) -> int | None:
     """A number of sequences, the workload's where none is said; None for "max". Raises BadInput."""
     if batch is not None and load.request_rate is not None:
-        raise BadInput(
-            "a rate of requests says how many are in flight", where=Named.of("request_rate"),
-            got=Named(f"{Named.of('request_rate', 'batch').template}"), want="one or the other",
-        )  # fmt: skip
+        raise two_loads()
     if batch is None:
         batch = load.batch
     if isinstance(batch, str) and batch.strip().lower() == "max":
