@@ -123,7 +123,7 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
         op = row.operator
         if op.work.flop:
             used = hardware_format(sc.accelerator, op.compute)
-            by_format[used] = by_format.get(used, 0.0) + op.work.flop * op.count * phase.copies(op, sc.layout)
+            by_format[used] = by_format.get(used, 0.0) + op.work.flop * op.count * phase.copies(op)
     span, shares = phase.span, split(time.operators)
     return Phase(
         flop=work.flop,
@@ -136,7 +136,7 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
             total=work.moved_bytes,
         ),
         link_bytes=work.link_bytes,
-        launches=math.ceil(time.work.launches * phase.passes / sc.layout.pp),
+        launches=math.ceil(time.work.launches * phase.passes / phase.layout.pp),
         intensity_flop_per_byte=work.flop / work.moved_bytes,
         ridge_flop_per_byte=phases.ridge(sc, time),
         bound=BOUNDS[time.bound],
@@ -147,7 +147,7 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
         tokens_per_s=span.rate(phase.tokens),
         tokens_per_s_per_user=None if phase.users is None else span.rate(phase.tokens / phase.users),
         waterfall=waterfall(span, phase.expected),
-        operators=tuple(_operator_block(sc, row, phase.copies(row.operator, sc.layout)) for row in time.operators),
+        operators=tuple(_operator_block(sc, row, phase.copies(row.operator)) for row in time.operators),
     )
 
 

@@ -9,7 +9,7 @@ import msgspec
 from rooflight.errors import BadInput, Named, NoSteadyState
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.apart import apart
-from rooflight.serve.memory import max_batch, room
+from rooflight.serve.memory import largest_batch, room
 from rooflight.serve.replica import replica
 from rooflight.serve.schedule import chosen
 from rooflight.serve.solve import crossing
@@ -66,7 +66,7 @@ def loaded(sc: Scenario) -> tuple[Scenario, float]:
 
 
 def _holds_one(sc: Scenario) -> bool:
-    return sc.deployment.ignore_capacity or sc.accelerator.memory_bytes is None or max_batch(room(sc)) >= 1
+    return sc.deployment.ignore_capacity or sc.accelerator.memory_bytes is None or largest_batch(sc, room(sc)) >= 1
 
 
 def _per_s(sc: Scenario, users: float) -> float:

@@ -8,7 +8,7 @@ import msgspec
 
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve import phases
-from rooflight.serve.memory import max_batch, room
+from rooflight.serve.memory import largest_batch, room
 from rooflight.values.steptime import BOUNDS, StepTime
 from rooflight.values.sweep import Landmarks
 
@@ -46,7 +46,7 @@ def landmarks(sc: Scenario) -> Landmarks:
         ridge_batch=_first(past_ridge),
         compute_batch=_first(computes),
         knee_batch=_first(flattens),
-        kv_limit=int(max_batch(one)) * sc.layout.dp,
+        kv_limit=int(largest_batch(sc, one)),
         compute_isl=_first(prefill_computes),
     )
 

@@ -45,7 +45,8 @@ def limits(one: Replica) -> Limits:
 
     request_s = max(t_1 + N s_1, K, Q, L): t_1, s_1 as in Limits; K = FLOP of all users' requests / peak; Q = bytes of N
     reads of the weights (each less the step's cache credit, routing at its narrowest) and of all users' KV cache, over
-    bandwidth, or of more reads with fewer users where caches then hold more; L = link bytes of all / link rate. A pipeline's stages work at once, so their passes share each sum.
+    bandwidth, or of more reads for fewer users each where the caches then hold more; L = link bytes of all / link rate.
+    A pipeline's stages work at once, so their passes share each sum.
     Leaves out: activations of prompts, which chunks of them keep on chip.
     """
     prompts, steps = prompt_sums(one), decode_sums(one)

@@ -178,22 +178,42 @@ def admitted(sc: Scenario) -> Number:
 
 
 def memory(sc: Scenario) -> MemoryBlock:
-    """The memory of the whole deployment, and the largest batch that fits; raises MissingFact."""
+    """The memory of the whole deployment (of workers apart: of those that decode), and the largest batch that fits.
+
+    Raises MissingFact.
+    """
     one, layout = room(sc), sc.layout
-    devices, replica = layout.devices, layout.tp * layout.pp
+    devices, replica = layout.devices * decode_workers(sc), layout.tp * layout.pp
     activations = one.chunk * devices + one.row * sc.workload.batch * replica
     return MemoryBlock(
         weights_bytes=whole(one.weights * devices),
         kv_bytes=whole(one.cache * sc.workload.batch * replica),
         reserve_bytes=whole(activations + (one.engine + one.withheld) * devices),
         usable_bytes=whole(one.usable * devices),
-        fits=bool(one.fits(ceil(sc.workload.batch / layout.dp), ceil(sc.workload.prefill_batch / layout.dp))),
-        max_batch=int(max_batch(one)) * layout.dp,
+        fits=bool(all_fit(sc, one)),
+        max_batch=int(largest_batch(sc, one)),
         activation_bytes=whole(activations),
         engine_bytes=whole(one.engine * devices),
         withheld_bytes=whole(one.withheld * devices),
         kv_bytes_per_sequence=whole(one.cache * replica),
     )
+
+
+def decode_workers(sc: Scenario) -> int:
+    """Workers that decode: one, where they are not apart."""
+    return sc.deployment.decode_workers or 1
+
+
+def all_fit(sc: Scenario, one: Room) -> Number:
+    """Whether all sequences of the workload, and all prompts prefilled together, fit at once; elementwise."""
+    asked, load = sc.deployment, sc.workload
+    prefilling = (asked.prefill_workers or 1) * (asked.prefill_dp or sc.layout.dp)
+    return one.fits(ceil(load.batch / (sc.layout.dp * decode_workers(sc))), ceil(load.prefill_batch / prefilling))
+
+
+def largest_batch(sc: Scenario, one: Room) -> Number:
+    """Sequences that all replicas hold at most, elementwise."""
+    return max_batch(one) * sc.layout.dp * decode_workers(sc)
 
 
 def max_batch(one: Room) -> Number:

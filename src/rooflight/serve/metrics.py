@@ -10,7 +10,7 @@ from rooflight.serve import phases, run
 from rooflight.serve.apart import apart, apart_limits, is_apart, pools
 from rooflight.serve.formulas import tokens_per_verify
 from rooflight.serve.limits import Limits, Sums, decode_sums, limits, prompt_sums
-from rooflight.serve.memory import room
+from rooflight.serve.memory import decode_workers, room
 from rooflight.serve.replica import replica
 from rooflight.span import Span
 from rooflight.units import to_base
@@ -126,7 +126,7 @@ def saturating_batch(sc: Scenario) -> Number:
     one = room(msgspec.structs.replace(sc, workload=half, deployment=deployment))
     left = maximum(one.left + one.chunk + one.engine, 0)
     each = maximum(floor(left / maximum(one.cache, left / MOST_SEQUENCES + 1)), 0)
-    return each * sc.layout.dp * (pools(sc).decode_workers if is_apart(sc) else 1)
+    return each * sc.layout.dp * decode_workers(sc)
 
 
 def bound_of(sc: Scenario, row: Measurement) -> str:

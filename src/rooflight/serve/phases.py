@@ -8,6 +8,7 @@ from rooflight.numeric import Number, is_plain
 from rooflight.roofline.engine import Expected
 from rooflight.roofline.rates import hardware_format, ridges
 from rooflight.scenario.definite import Scenario, context_tokens
+from rooflight.serve.apart import is_apart, pools
 from rooflight.serve.expected import expected, expected_prefill
 from rooflight.serve.formulas import tokens_per_verify
 from rooflight.span import Span
@@ -25,6 +26,7 @@ class PhaseTime(msgspec.Struct, frozen=True, kw_only=True):
     work        of all devices
     passes      micro-batches of one replica
     replicas    that have a pass to run
+    layout      of all devices that take part: of workers apart those of the phase
     tokens      the step yields (prefill: prompt tokens it covers)
     users       sequences that each get a token per step; None in prefill
     """
@@ -34,6 +36,7 @@ class PhaseTime(msgspec.Struct, frozen=True, kw_only=True):
     work: Work
     passes: Number
     replicas: Number
+    layout: Layout
     tokens: Number
     users: Number | None
 
@@ -49,8 +52,9 @@ class PhaseTime(msgspec.Struct, frozen=True, kw_only=True):
             raise TypeError("a phase of bounds alone has nothing to expect")
         return self.fitted
 
-    def copies(self, op: Operator, layout: Layout) -> Number:
+    def copies(self, op: Operator) -> Number:
         """Devices x passes that run an operator; experts that replicas pool run on idle replicas' devices too."""
+        layout = self.layout
         pooled = layout.pooled > 1 and op.name.startswith("expert_")
         return self.passes * (layout.dp if pooled else self.replicas) * layout.tp
 
@@ -66,6 +70,7 @@ def decode(
     sc: Scenario, *, batch: Number | None = None, context: Number | None = None, bounds_only: bool = False
 ) -> PhaseTime:
     """One decode step of all sequences. Micro-batches fill the pipeline, so a step is one pass's time."""
+    sc = _workers(sc)
     batch = sc.workload.batch if batch is None else batch
     context = context_tokens(sc.workload) if context is None else context
     share = share_out(batch, sc.layout)
@@ -77,6 +82,7 @@ def decode(
 
 def verify(sc: Scenario, *, batch: Number | None = None, bounds_only: bool = False) -> PhaseTime:
     """One verify step: draft_tokens + 1 positions a sequence; tokens if all were accepted."""
+    sc = _workers(sc)
     load = sc.workload
     batch = load.batch if batch is None else batch
     share = share_out(batch, sc.layout)
@@ -105,6 +111,7 @@ def token(sc: Scenario, *, batch: Number | None = None) -> tuple[PhaseTime, Span
 
 def mixed(sc: Scenario, *, bounds_only: bool = False) -> PhaseTime:
     """A decode step with a chunk of a newcomer's prompt beside it, half of that prompt cached already."""
+    sc = _workers(sc)
     load = sc.workload
     share = share_out(load.batch, sc.layout)
     step = steps.mixed(
@@ -137,6 +144,7 @@ def prefill(
     bounds_only: bool = False,
 ) -> PhaseTime:
     """The prefill of prefill_batch prompts; in a pipeline the passes (or chunks of one) overlap on the stages."""
+    sc = _workers(sc, prefill=True)
     load = sc.workload
     isl = load.isl if isl is None else isl
     prompts = load.prefill_batch if prompts is None else prompts
@@ -148,6 +156,17 @@ def prefill(
     time, part = _timed(sc, step, share, overlap=overlap, fill=fill, bounds_only=bounds_only)
     found = None if part is None else expected_prefill(sc, part, sequences=share.sequences, fill=fill)
     return _phase(sc, time, found, share, tokens=prompts * isl, users=None)
+
+
+def _workers(sc: Scenario, *, prefill: bool = False) -> Scenario:
+    """The scenario on all workers of the phase's kind, as replicas, where they are apart; else as it is."""
+    if not is_apart(sc):
+        return sc
+    both = pools(sc)
+    one, count = (both.prefill, both.prefill_workers) if prefill else (both.decode, both.decode_workers)
+    layout = msgspec.structs.replace(one.layout, dp=one.layout.dp * count)
+    steps = one.plans.steps(one.model, layout, one.numbers, one.rates, one.fits)
+    return msgspec.structs.replace(one, layout=layout, steps=steps)
 
 
 def main_format(sc: Scenario, time: StepTime) -> str:
@@ -193,6 +212,7 @@ def _phase(
         work=time.work * (share.passes * share.replicas * layout.tp),
         passes=share.passes,
         replicas=share.replicas,
+        layout=layout,
         tokens=tokens,
         users=users,
     )
@@ -200,5 +220,5 @@ def _phase(
         return phase
     work = Work()
     for row in time.operators:
-        work = work + row.operator.work * (row.operator.count * phase.copies(row.operator, layout))
+        work = work + row.operator.work * (row.operator.count * phase.copies(row.operator))
     return msgspec.structs.replace(phase, work=work)

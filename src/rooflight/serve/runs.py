@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from rooflight.numeric import ceil
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.apart import pools
-from rooflight.serve.memory import max_batch, room
+from rooflight.serve.memory import all_fit, largest_batch, room
 from rooflight.serve.schedule import scheduled
 from rooflight.span import Span
 from rooflight.values.placed import Placed
@@ -27,9 +26,8 @@ BASES = Span.__struct_fields__
 def run_block(sc: Scenario, schedule: str, shape: tuple[int, ...]) -> RunBlock:
     """The runs of a scenario whose workload holds arrays that broadcast to `shape`."""
     load, memory = sc.workload, room(sc)
-    sequences, prompts = (ceil(count / sc.layout.dp) for count in (load.batch, load.prefill_batch))
-    most = np.asarray(max_batch(memory), dtype=np.int64) * sc.layout.dp
-    fits = np.broadcast_to(memory.fits(sequences, prompts), shape)
+    most = np.asarray(largest_batch(sc, memory), dtype=np.int64)
+    fits = np.broadcast_to(all_fit(sc, memory), shape)
     return RunBlock(
         **placed(sc, schedule),
         schedule=schedule,

@@ -10,12 +10,11 @@ import msgspec
 import numpy as np
 
 from rooflight.errors import BadInput, Named, UnknownName
-from rooflight.numeric import ceil
 from rooflight.scenario.definite import Scenario, context_tokens, scenario
 from rooflight.serve import phases
 from rooflight.serve.goals import Wanted, goals
 from rooflight.serve.landmarks import landmarks
-from rooflight.serve.memory import max_batch, room
+from rooflight.serve.memory import all_fit, largest_batch, room
 from rooflight.serve.runs import run_block, run_columns
 from rooflight.span import Span
 from rooflight.values.accelerator import Accelerator
@@ -296,7 +295,6 @@ def _block(sc: Scenario, pieces: Mapping[str, np.ndarray[Any, Any]], phase: str)
     sc, shape = _at(sc, pieces), _shape(pieces)
     one = phases.decode(sc) if phase == "decode" else phases.prefill(sc)
     memory = room(sc)
-    sequences, prompts = (ceil(count / sc.layout.dp) for count in (sc.workload.batch, sc.workload.prefill_batch))
     load = sc.workload
     return SweepBlock(
         **sc.placed,
@@ -312,8 +310,8 @@ def _block(sc: Scenario, pieces: Mapping[str, np.ndarray[Any, Any]], phase: str)
         tokens=one.tokens,
         work=one.work,
         ridge_flop_per_byte=phases.ridge(sc, one.time),
-        fits=np.broadcast_to(memory.fits(sequences, prompts), shape),
-        max_batch=np.asarray(max_batch(memory), dtype=np.int64) * sc.layout.dp,
+        fits=np.broadcast_to(all_fit(sc, memory), shape),
+        max_batch=np.asarray(largest_batch(sc, memory), dtype=np.int64),
     )
 
 

@@ -7,10 +7,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rooflight.numeric import ceil
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import phases
-from rooflight.serve.memory import room
+from rooflight.serve.memory import all_fit, room
 from rooflight.values.steptime import BOUNDS
 
 LARGEST_DRAWN = 4096
@@ -43,7 +42,7 @@ def curve(sc: Scenario) -> Curve:
     many = msgspec.structs.replace(sc, workload=load)
     decode = phases.decode(many)
     time, span = decode.time, decode.span
-    fits = room(many).fits(*(ceil(count / sc.layout.dp) for count in (load.batch, load.prefill_batch)))
+    fits = all_fit(many, room(many))
     shown = (fits | sc.deployment.ignore_capacity).tolist()
 
     def listed(values: Any) -> list[float | None]:

@@ -12,7 +12,7 @@ from rooflight.errors import BadInput, MissingFact, Named, NoSteadyState
 from rooflight.scenario.definite import Scenario, scenario
 from rooflight.serve.apart import pools
 from rooflight.serve.arrivals import loaded
-from rooflight.serve.memory import max_batch, memory, room
+from rooflight.serve.memory import largest_batch, memory, room
 from rooflight.serve.mix import mean_load
 from rooflight.serve.schedule import chosen
 from rooflight.serve.sweep import filled
@@ -131,7 +131,7 @@ def _contender(
     try:
         sc = scenario(model, card, count, load, deployment)
         if largest:
-            most = int(max_batch(room(sc))) * sc.layout.dp
+            most = int(largest_batch(sc, room(sc)))
             sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(load, batch=max(most, 1)))
         timed, users, late = _loaded(msgspec.structs.replace(sc, workload=mean_load(sc.workload, mix)))
         sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, batch=timed.workload.batch))

@@ -11,6 +11,7 @@ from rooflight.errors import BadInput, Named
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.memory import memory
+from rooflight.serve.schedule import chosen
 from rooflight.span import Span
 from rooflight.values.moves import OBJECTIVES, Dot, Found, Left, Outcome, Together, Tried, wanted
 from rooflight.values.note import Note
@@ -24,7 +25,7 @@ def moves(sc: Scenario, objective: str = "throughput", asked: Asked | None = Non
             want="one of " + ", ".join(OBJECTIVES),
         )  # fmt: skip
     asked = asked or Asked()
-    sc = changed(sc)  # a definite layout
+    sc = _asked(sc)
     held = memory(sc)
     before = outcome(sc, asked.price(sc)) if held.max_batch >= 1 or sc.deployment.ignore_capacity else None
     tried = judged(sc, before, objective, asked)
@@ -41,9 +42,14 @@ def moves(sc: Scenario, objective: str = "throughput", asked: Asked | None = Non
     )
 
 
+def _asked(sc: Scenario) -> Scenario:
+    """The scenario with a definite layout; alone there is one request, whatever is compared with it."""
+    return changed(sc, batch=1) if chosen(sc) == "alone" else changed(sc)
+
+
 def improved(sc: Scenario, objective: str = "throughput") -> Scenario | None:
     """The scenario with the best settings of the same machine; None where it does not fit or nothing helps."""
-    sc = changed(sc)  # a definite layout
+    sc = _asked(sc)
     if memory(sc).max_batch < 1:
         return None
     after, chosen, _ = best_settings(sc, outcome(sc), objective, Asked())

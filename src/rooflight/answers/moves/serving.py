@@ -24,7 +24,7 @@ _MOST_WORKERS = 3
 def speculative(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """A draft model proposes tokens, one step verifies them all."""
     drafted, load = asked.draft_tokens, sc.workload
-    if not load.draft_tokens:
+    if not load.draft_tokens or "speculative-decoding" in asked.named:
         tokens = tokens_per_verify(draft_tokens=drafted, acceptance=load.acceptance)
         yield option(
             sc, drafted, tokens, pays_up_to(sc, drafted), load.acceptance, load.draft_share, draft_tokens=drafted

@@ -25,7 +25,7 @@ def batch(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Twice, four times, and as many sequences as memory holds; as many as it holds, where it holds fewer."""
     held = memory(sc)
     now, most = sc.workload.batch, held.max_batch
-    if sc.workload.request_rate is not None:  # what arrives is what is in flight
+    if sc.workload.request_rate is not None or sc.deployment.schedule == "alone":  # what arrives, or one
         return
     for size in sorted({now * 2, now * 4, most} if most >= now else {most}):
         if size not in (0, now) and size <= most:
@@ -86,8 +86,8 @@ def layout(sc: Scenario, asked: Asked) -> Iterator[Option]:
 
 @move("prefix-caching", alone=True)
 def prefix_caching(sc: Scenario, asked: Asked) -> Iterator[Option]:
-    """Prompts that begin alike are prefilled once."""
-    isl = sc.workload.isl
-    hit = int(isl * asked.hit_rate)
-    if sc.workload.cached_prefix < hit < isl:
+    """Prompts that begin alike are prefilled once, but for their last token."""
+    isl, cached = sc.workload.isl, sc.workload.cached_prefix
+    hit = max(min(int(isl * asked.hit_rate), isl - 1), cached)
+    if hit > cached or "prefix-caching" in asked.named:
         yield option(sc, hit, isl, asked.hit_rate, cached_prefix=hit)
