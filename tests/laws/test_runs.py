@@ -116,9 +116,12 @@ def test_more_users_are_never_served_more_slowly(model, on, layout, engine, isl,
 @pytest.mark.parametrize(
     ("model", "on"),
     [
-        ("openai-community/gpt2-medium", "4xmi350x"), ("HuggingFaceTB/SmolLM2-135M", "gb300"),
-        ("nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-NVFP4", "16xascend-950dt"), ("llama-3.1-8b", "h100-sxm"),
-        ("Qwen/Qwen3-30B-A3B", "rtx-pro-6000-blackwell"), ("Qwen/Qwen3-0.6B", "l40s"),
+        ("openai-community/gpt2-medium", "4xmi350x"),
+        ("HuggingFaceTB/SmolLM2-135M", "gb300"),
+        ("nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-NVFP4", "16xascend-950dt"),
+        ("llama-3.1-8b", "h100-sxm"),
+        ("Qwen/Qwen3-30B-A3B", "rtx-pro-6000-blackwell"),
+        ("Qwen/Qwen3-0.6B", "l40s"),
     ],
 )
 @pytest.mark.parametrize(("isl", "osl"), [(1024, 256), (4096, 177), (7, 308)])

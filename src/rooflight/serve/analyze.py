@@ -68,7 +68,7 @@ def analyze(sc: Scenario, *, serving: bool = True) -> Analysis:
 
 
 def _runs(sc: Scenario, users: Number, only: str | None) -> dict[str, Run]:
-    apart = ("apart",) if is_apart(sc) or sc.deployment.schedule == "apart" else ()
+    apart = ("apart",) if is_apart(sc) else ()
     wanted = ("alone", "batch", "served", *apart) if only is None else (only,)
     return {schedule: scheduled(sc, schedule, users=users) for schedule in wanted}
 

@@ -42,9 +42,10 @@ class _Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_apart(sc: Scenario) -> bool:
-    """Whether the scenario names workers apart."""
+    """Whether the scenario is of workers apart."""
     asked = sc.deployment
-    return asked.prefill_workers is not None or asked.decode_workers is not None
+    named = asked.prefill_workers is not None or asked.decode_workers is not None
+    return named or asked.schedule == "apart"
 
 
 def pools(sc: Scenario) -> Pools:

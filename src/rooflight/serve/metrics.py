@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.numeric import Number, floor, maximum
+from rooflight.numeric import Number, floor, maximum, minimum
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve import phases, run
 from rooflight.serve.apart import apart, apart_limits, is_apart, pools
 from rooflight.serve.formulas import tokens_per_verify
 from rooflight.serve.limits import Limits, Sums, decode_sums, limits, prompt_sums
 from rooflight.serve.memory import decode_workers, room
+from rooflight.serve.phases import PhaseTime
 from rooflight.serve.replica import replica
 from rooflight.span import Span
 from rooflight.units import to_base
@@ -118,10 +119,12 @@ def counted_tokens(sc: Scenario, row: Measurement) -> Number:
 def saturating_batch(sc: Scenario) -> Number:
     """The most sequences that can run at once, 0 where the weights alone do not fit.
 
-    An upper limit: all device memory beside the weights holds caches, and sequences are half way through on average.
+    An upper limit: all device memory beside the weights holds caches, and sequences are half way through on average, or
+    as far as the engine reckons with.
     """
     load = sc.workload
-    half = msgspec.structs.replace(load, batch=1, context=maximum(load.isl + load.osl // 2 - 1, 0))
+    done = load.osl * minimum(sc.engine.reserved_output, 0.5)
+    half = msgspec.structs.replace(load, batch=1, context=maximum(load.isl + floor(done) - 1, 0))
     deployment = msgspec.structs.replace(sc.deployment, gpu_memory_utilization=1.0)
     one = room(msgspec.structs.replace(sc, workload=half, deployment=deployment))
     left = maximum(one.left + one.chunk + one.engine, 0)
@@ -138,11 +141,17 @@ def bound_of(sc: Scenario, row: Measurement) -> str:
         sums = prompt_sums(one) + decode_sums(one)
         if sums.request_s > sums.lone_s:
             return _largest(sums)
-    step = phases.decode(sc, context=context_tokens(sc.workload), bounds_only=True).time
+    step = lone_step(sc, row).time
     if row.timed.step or row.timed is Timed.SERVED_USER:
         return _largest(step)
     fill = phases.prefill(sc, prompts=1, bounds_only=True).time
     return _largest(fill if step.ceiling_s * sc.workload.osl < fill.ceiling_s else step)
+
+
+def lone_step(sc: Scenario, row: Measurement) -> PhaseTime:
+    """The decode step that bounds a token: of all sequences, in a run of one of them alone."""
+    batch = None if row.timed is Timed.STEP else 1
+    return phases.decode(sc, batch=batch, context=context_tokens(sc.workload), bounds_only=True)
 
 
 def whole_run(row: Measurement) -> bool:

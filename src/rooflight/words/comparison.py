@@ -172,6 +172,11 @@ def _dominant(one: Compared) -> str:
 
 def _why(winner: Compared, other: Compared, objective: str) -> str:
     """The phase in which most of the time is saved, what binds it, and the numbers that differ there."""
+    if other.decode is None and other.run is not None and winner.run is not None:  # not all of them fit at once
+        run = other.run
+        if (run.running or 0) < (winner.run.running or 0):
+            told = _told(_circumstances(winner, other, objective))
+            return f"{numbered(run.waiting)} of {other.batch:,} requests wait for room on {other.label}{told}"
     phases = {"prefill": (winner.prefill, other.prefill), "decode": (winner.decode, other.decode)}
     saved = {
         name: theirs.time_s.expected - ours.time_s.expected

@@ -295,6 +295,8 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "weights_beyond": lambda note: f"the weights alone are more than {note.value} x {note.why} hold",
     # value: sequences
     "filled_batch": lambda note: f"batch not stated: as many sequences as memory holds at most, {note.value:,}",
+    # value: the batch, and what memory holds of it
+    "beyond_memory": lambda note: f"of {note.value[0]:,} sequences memory holds {note.value[1]:,} at once at most",
     "alone": lambda _: "batch not stated: one sequence, the fastest",
     "empty_cache": lambda _: "input_len not stated: an empty cache at the start",
     "decode_alone": lambda _: "input_len and output_len are not both stated: decoding alone, from an empty cache",

@@ -187,7 +187,7 @@ def _filled(one: Judged, open_: Filled) -> str:
         said += f", yet possible: {_percent(one.over)} of the ceiling's speed"
         return f"{said}; {spared(one.found)}" if one.found else said
     if one.verdict == "slow":
-        end, at = (open_.one, "one sequence alone") if together else (open_.all, f"{open_.most:,} at once")
+        end, at = (open_.one, "one sequence alone") if together else (open_.all, f"{open_.tried:,} at once")
         low, high = round_significant(end.low or end.expected), _amount(end.high or end.expected, row)
         return _slow(one, end, f"the {low} to {high} expected even of {at}")
     if open_.usual is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-MOVES, ROW, CLAIM = ("moves",), ("check row",), ("check claim",)
+MOVES = ("moves",)
 
 
 class Apart(NamedTuple):
@@ -20,9 +20,9 @@ class Apart(NamedTuple):
 LINES: tuple[Apart, ...] = (
     Apart(
         r"decode\.(ceilings_s\.(compute|memory)|intensity_flop_per_byte|time_s\.\w+)",
-        MOVES, ("sweep columns", *ROW, *CLAIM),
-        "where memory holds fewer sequences than are in flight, moves shows the step of those that it holds; these say "
-        "what a step of all would take",
+        MOVES, ("sweep columns",),
+        "where memory holds fewer sequences than are in flight, moves shows the step of those that it holds; the "
+        "columns say what a step of all would take",
     ),
     Apart(
         r"decode\.intensity_flop_per_byte",

@@ -138,14 +138,21 @@ def row_of(one: Question, phase: str, metric: str) -> dict[str, Any]:
 def check_rows(one: Question) -> Document:
     """`rooflight.check` of a row for each metric, as columns say it."""
     report = plain(rooflight.check([row_of(one, phase, metric) for phase, metric in ROWS]).to_dict())
-    return {f"{phase}/{metric}": row for (phase, metric), row in zip(ROWS, report["rows"], strict=True)}
+    return {f"{_meant(phase, row)}/{metric}": row for (phase, metric), row in zip(ROWS, report["rows"], strict=True)}
 
 
 def check_claim(one: Question) -> Document:
     """`rooflight check --model ... --json` of a claim in each metric."""
     claims = [word for metric in CLAIMS for word in (f"--{metric.replace('_', '-')}", str(slow(metric)))]
     rows = cli_json("check", "--model", one.model, *words(one), *claims)["rows"]
-    return {f"{CLAIMS[row['metric']]}/{row['metric']}": row for row in rows}
+    phases = {row["metric"]: _meant(CLAIMS[row["metric"]], row) for row in rows}
+    # too few of them are of a served run for a law of their own
+    return {f"{phases[row['metric']]}/{row['metric']}": row for row in rows if phases[row["metric"]] != "e2e_server"}
+
+
+def _meant(phase: str, row: Document) -> str:
+    """What a row is of: of a served run, where memory does not hold a step of all its sequences."""
+    return "e2e_server" if phase == "decode" and "memory holds" in row["reason"] else phase
 
 
 def models_list(one: Question) -> Document:

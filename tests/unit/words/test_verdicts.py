@@ -67,7 +67,7 @@ def test_a_queue_says_how_long_it_is():
 
 
 FILLED = Filled(
-    least=2, most=423, usual=3, one=SPAN, all=msgspec.structs.replace(SPAN, expected=9e3, low=8e3, high=1e4)
+    least=2, most=423, tried=423, usual=3, one=SPAN, all=msgspec.structs.replace(SPAN, expected=9e3, low=8e3, high=1e4)
 )
 
 

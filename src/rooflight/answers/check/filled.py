@@ -13,9 +13,12 @@ from rooflight.errors import MissingFact
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.metrics import MOST_SEQUENCES, metric_span, saturating_batch
 from rooflight.span import Span
+from rooflight.values.measurement import Timed
 
-# Batches tried between one sequence and all that memory holds, each so many times the one before.
+# Batches tried between one sequence and all that memory holds, each so many times the one before; of a run, in which
+# others may wait, so many times as many.
 _POINTS = 41
+_WAITING = 4
 
 
 class Filled(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,12 +26,13 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
 
     least       sequences from which on the ceiling allows it; most: that memory holds at most
     usual       sequences at which it is what a well-run engine gets; None: at no number
-    one, all    spans at one sequence and at `most`
+    tried       the largest batch that was tried; one, all: spans at one sequence and at that
     """
 
     least: int
     most: int
     usual: int | None
+    tried: int
     one: Span
     all: Span
 
@@ -64,17 +68,22 @@ def _group(asked: Sequence[tuple[Any, Question]]) -> list[Filled]:
     held = saturating_batch(msgspec.structs.replace(first, workload=alone))
     most = np.minimum(np.broadcast_to(held, (len(asked), 1)), MOST_SEQUENCES)
     most = np.maximum(most, 1.0)
-    grid = np.round(most ** (np.arange(_POINTS) / (_POINTS - 1)))
+    steps = questions[0].row.timed in (Timed.STEP, Timed.PREFILL)
+    largest = np.minimum(most * (1 if steps else _WAITING), MOST_SEQUENCES)
+    grid = np.round(largest ** (np.arange(_POINTS) / (_POINTS - 1)))
     batch = msgspec.structs.replace(first.workload, **load, batch=grid, prefill_batch=column("prefill_batch"))
     span = metric_span(msgspec.structs.replace(first, workload=batch), questions[0].row)
     parts = [
         np.broadcast_to(np.asarray(getattr(span, name), dtype=float), grid.shape) for name in Span.__struct_fields__
     ]
-    return [_filled(one, grid[place], [part[place] for part in parts]) for place, one in enumerate(questions)]
+    return [
+        _filled(one, int(most[place, 0]), grid[place], [part[place] for part in parts])
+        for place, one in enumerate(questions)
+    ]
 
 
-def _filled(one: Question, grid: Any, parts: Sequence[Any]) -> Filled:
-    """Of one row; grid: batches tried, rising."""
+def _filled(one: Question, most: int, grid: Any, parts: Sequence[Any]) -> Filled:
+    """Of one row; most: that memory holds; grid: batches tried, rising."""
     import numpy as np
 
     ceiling, _, expected, low, high = parts
@@ -83,7 +92,7 @@ def _filled(one: Question, grid: Any, parts: Sequence[Any]) -> Filled:
     ends = [Span(**{name: float(part[place]) for name, part in zip(Span.__struct_fields__, parts, strict=True)})
             for place in (0, -1)]  # fmt: skip
     return Filled(
-        least=int(grid[allowed[0] if allowed.size else -1]), most=int(grid[-1]),
+        least=int(grid[allowed[0] if allowed.size else -1]), most=most, tried=int(grid[-1]),
         usual=_usual(value, grid, expected, (low[0], high[0]), (low[-1], high[-1])), one=ends[0], all=ends[1],
     )  # fmt: skip
 

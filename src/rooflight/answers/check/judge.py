@@ -20,7 +20,7 @@ from rooflight.scenario.definite import Scenario
 from rooflight.serve import phases
 from rooflight.serve.limits import decode_sums, prompt_sums
 from rooflight.serve.memory import holds_weights, memory
-from rooflight.serve.metrics import bound_of, saturating_batch, whole_run
+from rooflight.serve.metrics import bound_of, lone_step, saturating_batch, whole_run
 from rooflight.serve.replica import replica
 from rooflight.span import Span
 from rooflight.values.analysis import MemoryBlock
@@ -44,7 +44,8 @@ class Judge:
         held = _too_little(sc, question)
         if sc is None or span is None:
             return NoCeiling(asked=asked, problem=found.problem, scenario=sc, held=held)
-        if math.isnan(span.expected):  # of a run whose requests generate one token
+        only = question.claimed and question.row.metric == "tpot_ms" and question.row.output_len == 1
+        if only or math.isnan(span.expected):  # of a run whose requests generate one token
             return NoCeiling(asked=asked, problem=ONE_TOKEN)
         notes, layout = list(question.notes), sc.layout
         if question.options.layout_open:
@@ -140,7 +141,7 @@ def _bare(span: Span) -> Span:
 def limit(sc: Scenario, row: Measurement, bound: str) -> Limit:
     """What sets the ceiling, with its numbers, for one device."""
     prompt = row.timed.prompt
-    time = (phases.prefill(sc, bounds_only=True) if prompt else phases.decode(sc, bounds_only=True)).time
+    time = (phases.prefill(sc, bounds_only=True) if prompt else lone_step(sc, row)).time
     rates, form = sc.rates, phases.main_format(sc, time)
     if whole_run(row):
         one = replica(sc)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from rooflight.answers.check.candidates import Candidates, candidates
 from rooflight.answers.check.names import Names
 from rooflight.ingest.rows import BadRow
 from rooflight.scenario.definite import Scenario
+from rooflight.serve.metrics import saturating_batch
 from rooflight.values.measurement import Measurement, Timed
 from rooflight.values.note import Note
 from rooflight.values.workload import Workload
@@ -74,7 +77,8 @@ def question(row: Measurement, names: Names, more: tuple[Note, ...] = ()) -> Que
     timed = row.timed
     make = _decode if timed is Timed.STEP else _prefill if timed.prompt else _request
     found = make(row, options, notes)
-    return msgspec.structs.replace(found, drafts=_drafts(row), lengths=bool(row.input_len and row.output_len))
+    lengths = bool(row.input_len and row.output_len)
+    return _possible(msgspec.structs.replace(found, drafts=_drafts(row), lengths=lengths))
 
 
 def claim(sc: Scenario, row: Measurement, more: tuple[Note, ...] = ()) -> Question:
@@ -82,14 +86,39 @@ def claim(sc: Scenario, row: Measurement, more: tuple[Note, ...] = ()) -> Questi
     load, notes = sc.workload, list(more)
     prompt = row.timed is Timed.PREFILL
     batch = load.batch if prompt else _batch(row, notes)
-    return Question(
+    return _possible(Question(
         row=row, options=Candidates(scenarios=(sc,)), notes=tuple(notes), batch=batch,
         alone=row.batch is None and not prompt and batch is not None,
         isl=load.isl, osl=load.osl, context=load.context if row.timed is Timed.STEP else None,
         cached=load.cached_prefix, prompts=load.prefill_batch,
         drafts=Drafts(**{name: getattr(load, name) for name in Drafts.__struct_fields__}),
         lengths=row.input_len is not None and row.output_len is not None, claimed=True,
-    )  # fmt: skip
+    ))  # fmt: skip
+
+
+def _possible(one: Question) -> Question:
+    """A step of more sequences than memory holds cannot be: of a request that is known a served run is meant, whose
+    others wait; else the step of as many as it holds."""
+    if one.row.timed is not Timed.STEP or one.row.batch is None or one.row.batch == 1:
+        return one
+    most = max((_held(one, sc) for sc in one.options.scenarios), default=math.inf)
+    if not 1 <= most < one.row.batch:
+        return one
+    notes = (*one.notes, Note(key="beyond_memory", value=(one.row.batch, int(most))))
+    if one.context is None and one.osl > 1:
+        row = msgspec.structs.replace(one.row, phase="e2e_server")
+        return msgspec.structs.replace(one, row=row, notes=notes, prompts=1)
+    return msgspec.structs.replace(one, batch=int(most), notes=notes)
+
+
+def _held(one: Question, sc: Scenario) -> float:
+    """Sequences that a scenario's memory holds at most, with nothing kept for the engine."""
+    if sc.accelerator.memory_bytes is None or sc.deployment.ignore_capacity:
+        return math.inf
+    load = msgspec.structs.replace(
+        sc.workload, batch=1, isl=one.isl, osl=one.osl, context=one.context, cached_prefix=one.cached
+    )
+    return float(saturating_batch(msgspec.structs.replace(sc, workload=load)))
 
 
 def _drafts(row: Measurement) -> Drafts:
