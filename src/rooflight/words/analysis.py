@@ -103,7 +103,11 @@ def _run(found: Analysis) -> str:
     then = "" if one.tpot_s is None else f", then one every {scaled(one.tpot_s.expected, 's')}"
     rate = one.output_tokens_per_s.expected
     all_ = "" if name == "alone" else f", {round_significant(rate)} output tok/s in all"
-    waits = f"; {one.waiting:,.0f} of them wait" if one.waiting >= 0.5 * one.running else ""
+    waits = (
+        f"; {one.waiting:,.0f} of them wait for their turn or for the server"
+        if one.waiting >= 0.5 * one.running
+        else ""
+    )
     return f" Expected {RUNS[name].format(batch=found.workload['batch'])}: {first}{then}{all_}{waits}."
 
 
