@@ -141,15 +141,24 @@ def towers() -> str:
 
 
 def formats() -> str:
-    """A table of the storage formats: bits of a 4096 x 4096 matrix, scales included."""
+    """Tables of the storage formats, bits of a 4096 x 4096 matrix with scales, and of files of several formats."""
+    from rooflight.catalog.models import load
     from rooflight.values.formats import FORMATS, SPELLINGS
+    from rooflight.values.ggml import FILES
+    from rooflight.work.count import parameters, weight_bytes
     from rooflight.work.storage import matrix_bytes
+    from rooflight.work.weights import held
 
     lines = ["| name | bits a weight | products run in | what it is |", "|---|---|---|---|"]
-    for form in FORMATS.values():
+    files, llama = {form.id: form for form in FILES}, load("llama-3.1-8b")
+    for form in (form for form in FORMATS.values() if form.id not in files):
         bits = 8 * matrix_bytes(inputs=4096, outputs=4096, groups=1, form=form) / 4096**2
         product = form.compute if form.activations else "the activations' format"
         lines.append(f"| `{form.id}` | {bits:.6g} | {product} | {form.words} |")
+    lines += ["", "| file | bits a weight of Llama-3.1-8B, all parts | what it is |", "|---|---|---|"]
+    for form in files.values():
+        bits = 8 * weight_bytes(held(llama, form.id)) / parameters(llama)
+        lines.append(f"| `{form.id}` | {bits:.3g} | {form.words} |")
     spelled = [f"`{name}` as `{known}`" for name, known in SPELLINGS.items()]
     return "\n".join([*lines, "", f"Other spellings: {', '.join(spelled)}."])
 

@@ -34,8 +34,9 @@ BEYOND = {
     "Qwen__Qwen-VL-Chat-Int4.json": (
         2 * (9_656_935_168 - 7_721_324_544)  # parameters of Qwen-VL less those of Qwen-7B: the vision part
         + 32 * 2 * (2 * 4096 + 2 * 11008)  # GPTQ writes zero biases for matrices that have none
-        + 32 * 4 * 4096,  # and g_idx for gate and up apart, which we keep as one matrix
-        "the vision part, zero biases, one more g_idx",
+        + 32 * 4 * (4 * 4096 + 11008)  # and g_idx of qkv, o, gate, up and down, though rows stand in order
+        + 32 * (4 * 4096 * 4096 + 3 * 4096 * 11008) // 128 * 4 // 8,  # and zero points, though groups are symmetric
+        "the vision part, zero biases, and what kernels drop: g_idx and zero points",
     ),
 }
 # Vision parts we do not count: what is left must be of their size, in parameters.

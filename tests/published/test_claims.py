@@ -24,10 +24,10 @@ import rooflight
 from rooflight.catalog import accelerators
 from rooflight.roofline.formulas import attainable_flop_per_s, memory_s, ridge_flop_per_byte
 from rooflight.values.accelerator import Accelerator
-from rooflight.values.formats import format_named
 from rooflight.work.count import cache_elements, streamed_weight_bytes
 from rooflight.work.formulas import gemm
 from rooflight.work.storage import element_bytes
+from rooflight.work.weights import held
 from unit.models import deepseek_v3, llama_3_8b, llama_3_70b
 
 ROWS = list(csv.DictReader((Path(__file__).parent / "claims.csv").read_text(encoding="utf-8").splitlines()))
@@ -95,7 +95,7 @@ def bandwidth_used() -> float:
 
 def weights_alone(batch: int) -> float:
     """Tokens a second of Llama-3 70B in FP8 on an H100 that read nothing but weights."""
-    moved = streamed_weight_bytes(llama_3_70b(), format_named("fp8"))
+    moved = streamed_weight_bytes(held(llama_3_70b(), "fp8"))
     return batch / memory_s(moved, card("h100-sxm").memory_bytes_per_s)
 
 

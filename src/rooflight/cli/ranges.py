@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rooflight.errors import BadInput
 from rooflight.values.field import LARGEST
@@ -39,7 +39,22 @@ def names(text: str, where: str) -> tuple[str, ...]:
     found = [item.strip() for item in text.split(",")]
     if not all(found):
         raise BadInput("a name is empty", where=where, got=text, want="names with commas between")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(_joined(found)))
+
+
+def _joined(found: Sequence[str]) -> Iterator[str]:
+    """Formats by part are one name: `experts=iq2_xxs,rest=q6_k`; a part that was named begins the next."""
+    told = ""
+    for name in found:
+        part = name.partition("=")[0]
+        if "=" in name and "=" in told and part not in (term.partition("=")[0] for term in told.split(",")):
+            told += f",{name}"
+            continue
+        if told:
+            yield told
+        told = name
+    if told:
+        yield told
 
 
 def check_points(sizes: dict[str, int]) -> int:

@@ -11,13 +11,15 @@ from rooflight.units import to_base
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.calibration import Calibration, Engine
 from rooflight.values.deployment import Deployment
-from rooflight.values.formats import Format
+from rooflight.values.formats import format_named
+from rooflight.values.ggml import MIXES
 from rooflight.values.model import Model, Recurrent
 from rooflight.values.note import Note
 from rooflight.values.workload import Workload
-from rooflight.work.count import layer_matrices, stored_format, table_format, vector_format
+from rooflight.work.count import layer_matrices, part_bits, stored_format, table_format, vector_format
 from rooflight.work.layout import Layout
 from rooflight.work.numbers import Numbers, product_format
+from rooflight.work.weights import has_native_experts
 
 # Prompt tokens an engine runs through the model at once; longer prompts are chunked (vLLM's default on large GPUs).
 PREFILL_CHUNK_TOKENS = 8192
@@ -47,41 +49,51 @@ def workload_notes(workload: Workload) -> Iterator[Note]:
         yield Note(key="mixed", value=workload.chunk_tokens)
 
 
-def format_notes(model: Model, accelerator: Accelerator, deployment: Deployment, numbers: Numbers) -> Iterator[Note]:
-    """Formats nobody stated, and those the hardware has no path for."""
-    if numbers.weights is None:
+def format_notes(
+    model: Model, kept: Model, accelerator: Accelerator, deployment: Deployment, numbers: Numbers
+) -> Iterator[Note]:
+    """Formats nobody stated, what they do to the parts of a model, and those the hardware has no path for."""
+    if kept is model:
         yield Note(key="weights", value=model.quantization or model.dtype, why="config")
-    elif model.quantization:
-        yield Note(key="requantised", value=deployment.weights, why=model.quantization)
-    if numbers.weights is not None:
-        yield from _table_notes(model, numbers.weights)
+    else:
+        yield from _weight_notes(model, kept, deployment)
+    if kept.quantization is not None:
+        yield Note(key="part_bits", value=part_bits(kept), why=kept.quantization)
     if deployment.activations is None:
         yield Note(key="activations", value="bf16", why="default")
-    if deployment.kv_cache in (None, "auto"):
+    if deployment.kv_cache in (None, "auto") and deployment.cache_type_k is None and deployment.cache_type_v is None:
         if numbers.kv == "bf16":
             yield Note(key="kv_cache", value="bf16", why=model.kv_format or "")
         else:
             yield Note(key="checkpoint_cache", value=(numbers.kv, deployment.weights), why=deployment.engine or "")
-    for name in sorted(_multiplied(model, numbers)):
+    for name in sorted(_multiplied(kept, numbers)):
         used = hardware_format(accelerator, name)
         if used != name:
             yield Note(key="no_path", value=(name, used), why=accelerator.id)
 
 
-def _table_notes(model: Model, weights: Format) -> Iterator[Note]:
-    """What a weight format does to what is no linear layer."""
-    if weights.rest:
-        return
-    table, vectors = table_format(model, weights), vector_format(model, weights)
-    head = table if model.head is None else stored_format(model.head, weights).id
-    yield Note(key="tables", value=(head, table, vectors), why=weights.id)
+def _weight_notes(model: Model, kept: Model, deployment: Deployment) -> Iterator[Note]:
+    """What a weight format does to the checkpoint, and to what is no linear layer of it."""
+    named = kept.quantization or ""
+    if deployment.weights is None:
+        yield Note(key="engine_file", value=named, why=deployment.engine or "")
+    elif model.quantization:
+        yield Note(key="requantised", value=deployment.weights, why=model.quantization)
+    mix = MIXES.get(named)
+    if mix is not None and mix.approximate:
+        yield Note(key="lightest", value=mix.rule, why=named)
+    if has_native_experts(model) and mix is not None:
+        yield Note(key="native_experts", value="mxfp4", why=named)
+    if "=" not in named and format_named(named).family != "cast":
+        head = table_format(kept) if kept.head is None else kept.head.format
+        yield Note(key="tables", value=(head, table_format(kept), vector_format(kept)), why=named)
 
 
 def _multiplied(model: Model, numbers: Numbers) -> set[str]:
     """The formats that products of the model run in, before the hardware has its say."""
     matrices = [matrix for layer in model.layers for matrix, _ in layer_matrices(layer)]
     matrices += [model.head] if model.head is not None else []
-    return {numbers.kv_compute, *(product_format(stored_format(m, numbers.weights), numbers) for m in matrices)}
+    return {numbers.kv_compute, *(product_format(stored_format(m), numbers) for m in matrices)}
 
 
 def machine_notes(accelerator: Accelerator, layout: Layout, deployment: Deployment) -> Iterator[Note]:

@@ -23,7 +23,7 @@ def changed(
     load, layout = split(fields)
     held = msgspec.structs.replace(sc.deployment, tp=sc.layout.tp)
     return scenario(
-        model or sc.model,
+        model or sc.checkpoint,
         accelerator or sc.accelerator,
         None,
         msgspec.structs.replace(sc.workload, **load),

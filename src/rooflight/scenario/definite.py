@@ -11,23 +11,26 @@ from rooflight.catalog.engines import era_of, limits
 from rooflight.errors import BadInput, Named
 from rooflight.numeric import Number, is_plain, maximum, tidy
 from rooflight.roofline.rates import Rates, rates
-from rooflight.scenario import assume
+from rooflight.scenario import assume, caches
 from rooflight.scenario.steps import Plans, Steps
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.calibration import Calibration, Engine
 from rooflight.values.deployment import Deployment
+from rooflight.values.format import Format
 from rooflight.values.formats import arithmetic, format_named
 from rooflight.values.model import Model
 from rooflight.values.note import Note
 from rooflight.values.workload import Workload
+from rooflight.work.count import key_share
 from rooflight.work.layout import Layout, check_layout
 from rooflight.work.numbers import Numbers
-from rooflight.work.storage import element_bytes
+from rooflight.work.weights import NATIVE_FILE, has_native_experts, held, names_own_format
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """A model on `layout.devices` of an accelerator, under a workload, in definite formats.
 
+    model       with each matrix in the format it is held in; checkpoint: as its files have it
     engine      whose expected times; fits: of the kernels on the accelerator's family
     budget_tokens, most_sequences   of a step and of a replica at once, at most (None: the engine sets no limit)
     steps       the steps of this plan: model, layout, formats, rates and fits; scenarios of other workloads, engines or
@@ -36,6 +39,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     model: Model
+    checkpoint: Model
     accelerator: Accelerator
     workload: Workload
     deployment: Deployment
@@ -54,9 +58,13 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def weights(self) -> str:
         """The format the weights are kept in."""
-        if self.numbers.weights is not None:
-            return self.numbers.weights.id
         return self.model.quantization or self.model.dtype
+
+    @property
+    def replaced(self) -> Format | None:
+        """The format that takes the place of the checkpoint's; None: none does, or several do, each in its part."""
+        named = self.model.quantization
+        return None if self.model is self.checkpoint or named is None or "=" in named else format_named(named)
 
     @property
     def devices(self) -> str:
@@ -95,7 +103,8 @@ def scenario(
     """
     layout = _layout(accelerator, count, deployment)
     check_layout(model, layout)
-    numbers = _numbers(model, deployment)
+    kept = held(model, weights_of(model, deployment))
+    numbers = _numbers(model, kept, deployment)
     machine = rates(accelerator, layout, graphs=deployment.graphs)
     engine = engine_of(deployment, accelerator)
     fits = calibration(accelerator.family)
@@ -104,7 +113,8 @@ def scenario(
     budget = deployment.max_num_batched_tokens or own.budget_tokens
     _check_budget(budget, workload)
     return Scenario(
-        model=model,
+        model=kept,
+        checkpoint=model,
         accelerator=accelerator,
         workload=workload,
         deployment=deployment,
@@ -115,13 +125,13 @@ def scenario(
         fits=fits,
         budget_tokens=budget,
         most_sequences=deployment.max_num_seqs or own.sequences,
-        steps=plans.steps(model, layout, numbers, machine, fits),
+        steps=plans.steps(kept, layout, numbers, machine, fits),
         plans=plans,
         assumptions=(
             *accelerator.assumptions,
             *assume.file_notes(model.assumptions),
             *assume.workload_notes(workload),
-            *assume.format_notes(model, accelerator, deployment, numbers),
+            *assume.format_notes(model, kept, accelerator, deployment, numbers),
             *assume.machine_notes(accelerator, layout, deployment),
             *assume.expected_notes(model, accelerator, deployment, engine, fits),
             *assume.run_notes(deployment, engine, own),
@@ -188,9 +198,8 @@ def _layout(accelerator: Accelerator, count: int | None, deployment: Deployment)
     return Layout(tp=tp, pp=deployment.pp, ep=deployment.ep, dp=deployment.dp, in_switch=in_switch)
 
 
-def _numbers(model: Model, deployment: Deployment) -> Numbers:
-    named = None if names_own_format(model, deployment.weights) else deployment.weights
-    weights = None if named is None else format_named(named)
+def _numbers(model: Model, kept: Model, deployment: Deployment) -> Numbers:
+    named = None if kept is model else kept.quantization
     for field, name in (("activations", deployment.activations), ("compute", deployment.compute)):
         if name is not None and arithmetic(name, field) is None:
             raise BadInput(
@@ -199,26 +208,29 @@ def _numbers(model: Model, deployment: Deployment) -> Numbers:
                 got=name,
                 want="bf16, fp16, fp32, fp8, int8 or nvfp4",
             )
-    stated = None if deployment.kv_cache in (None, "auto") else _cache_format(str(deployment.kv_cache))
-    kv = stated or checkpoint_cache(deployment.engine, named) or "bf16"
-    kv_compute = format_named(kv).compute
+    cache = caches.cache_of(deployment, checkpoint_cache(deployment.engine, named) or "bf16")
     activations = None if deployment.activations is None else _compute_of(deployment.activations)
     return Numbers(
-        weights=weights,
         activations=activations,
         compute=deployment.compute,
-        kv=kv,
-        kv_bytes=element_bytes(kv),
-        kv_compute=kv_compute if kv_compute in ("fp32", "fp16", "fp8") else "bf16",
+        kv=cache.name,
+        kv_bytes=cache.element_bytes(key_share(kept)),
+        kv_compute=cache.compute,
         act_bytes=4.0 if activations == "fp32" else 2.0,
         flash=deployment.attention == "flash",
     )
 
 
-def names_own_format(model: Model, weights: str | None) -> bool:
-    """Whether a weight format is the checkpoint's own without its blocks: "fp8" of fp8-block128."""
-    own = model.quantization
-    return weights is not None and own is not None and own.startswith(f"{weights}-")
+def weights_of(model: Model, deployment: Deployment) -> str | None:
+    """The weights that are run: as stated, else what the engine's own kind of file has; None: as the config says.
+
+    llama.cpp reads GGUF files alone. Those of a checkpoint with MXFP4 experts keep them, the rest in Q8_0 (the files
+    of ggml-org, called MXFP4 too); of others no format is more usual than the config's.
+    """
+    if deployment.weights is not None and not names_own_format(model, deployment.weights):
+        return deployment.weights
+    native = engine_id(deployment.engine or "") == "llama.cpp" and has_native_experts(model)
+    return NATIVE_FILE if native else None
 
 
 def checkpoint_cache(engine: str | None, weights: str | None) -> str | None:
@@ -229,40 +241,6 @@ def checkpoint_cache(engine: str | None, weights: str | None) -> str | None:
     """
     converted = engine_id(engine or "") == "tensorrt-llm" and weights in ("fp8", "nvfp4")
     return "fp8" if converted else None
-
-
-# Formats that engines keep KV caches in (vLLM, SGLang, TensorRT-LLM, llama.cpp).
-CACHE_FORMATS = (
-    "bf16",
-    "fp16",
-    "fp32",
-    "fp8",
-    "int8",
-    "nvfp4",
-    "mxfp4",
-    "mxfp8",
-    "q8_0",
-    "q5_0",
-    "q5_1",
-    "q4_0",
-    "q4_1",
-    "iq4_nl",
-)
-
-
-def _cache_format(name: str) -> str:
-    """The storage format of a cache; raises BadInput for one that only weights are packed in."""
-    if name.lower() in ("int4", "int4-g32", "int4-g64", "int4-g128"):
-        return format_named(name, "kv_cache").id
-    form = format_named(name, "kv_cache").id
-    if form not in CACHE_FORMATS:
-        raise BadInput(
-            f"no engine keeps its KV cache in {name}",
-            where=Named.of("kv_cache"),
-            got=name,
-            want="one of " + ", ".join((*CACHE_FORMATS, "int4")),
-        )
-    return form
 
 
 def _compute_of(name: str) -> str:

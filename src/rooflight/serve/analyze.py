@@ -91,8 +91,8 @@ def model_block(sc: Scenario) -> ModelBlock:
         parameters=count.parameters(model),
         active_parameters=count.active_parameters(model),
         tower_parameters=sum(tower.parameters or 0 for tower in model.towers),
-        weight_bytes=whole(count.weight_bytes(model, numbers.weights)),
-        streamed_weight_bytes=whole(count.streamed_weight_bytes(model, numbers.weights)),
+        weight_bytes=whole(count.weight_bytes(model)),
+        streamed_weight_bytes=whole(count.streamed_weight_bytes(model)),
         kv_bytes_per_token=whole(count.kv_bytes_per_token(model, numbers.kv_bytes)),
         window_kv_bytes_per_token=whole(count.window_kv_bytes_per_token(model, numbers.kv_bytes)),
         windows=count.windows(model),
@@ -239,7 +239,7 @@ def _workload(sc: Scenario) -> dict[str, int | float | None]:
 def _deployment(sc: Scenario) -> dict[str, object]:
     """The deployment with its blanks filled: degrees, and the formats that are really used."""
     given: dict[str, object] = msgspec.to_builtins(sc.deployment)
-    weights = sc.numbers.weights
+    weights = sc.replaced
     brought = weights.activations if weights is not None else None
     return {
         **given,
@@ -252,5 +252,5 @@ def _deployment(sc: Scenario) -> dict[str, object]:
         "max_num_seqs": sc.most_sequences,
         "weights_given": sc.deployment.weights is not None,
         "kv_element_bytes": sc.numbers.kv_bytes,
-        "table_element_bytes": element_bytes(count.table_format(sc.model, weights)),
+        "table_element_bytes": element_bytes(count.table_format(sc.model)),
     }

@@ -27,20 +27,20 @@ from rooflight.work.reach import held_positions
 from rooflight.work.storage import element_bytes, linear_bytes
 
 
-def device_weight_bytes(model: Model, layout: Layout, numbers: Numbers) -> float:
+def device_weight_bytes(model: Model, layout: Layout) -> float:
     """Stored bytes on one device, stages taken as equal: matrices by their cut, tables and towers by tp."""
-    wide = element_bytes(vector_format(model, numbers.weights))
-    total = table_bytes(model, numbers.weights) / layout.tp + model.vector_parameters * wide
+    wide = element_bytes(vector_format(model))
+    total = table_bytes(model) / layout.tp + model.vector_parameters * wide
     total += tower_bytes(model) / layout.tp
     tables = list(model.outside) if model.head is None or model.tied else [*model.outside, model.head]
     for linear in tables:
-        total += linear_bytes(linear, stored_format(linear, numbers.weights)) * local_sizes(linear, layout.tp)[2]
+        total += linear_bytes(linear, stored_format(linear)) * local_sizes(linear, layout.tp)[2]
     for layer in model.layers:
         held = layer.vector_parameters * wide
         for linear in (*layer.projections, *layer.mlp, *([layer.experts.router] if layer.experts else [])):
-            held += linear_bytes(linear, stored_format(linear, numbers.weights)) * local_sizes(linear, layout.tp)[2]
+            held += linear_bytes(linear, stored_format(linear)) * local_sizes(linear, layout.tp)[2]
         if layer.experts is not None:
-            one = sum(linear_bytes(linear, stored_format(linear, numbers.weights)) for linear in layer.experts.linears)
+            one = sum(linear_bytes(linear, stored_format(linear)) for linear in layer.experts.linears)
             held += layer.experts.count * one / max(layout.ep, layout.tp)
         total += layer.count * held
     return total / layout.pp
@@ -118,7 +118,7 @@ def device_memory_bytes(sc: Scenario) -> float:
 def holds_weights(sc: Scenario) -> bool:
     """Whether the weights alone lie in the devices' memory; True where its size is in no source."""
     usable = sc.accelerator.memory_bytes
-    return usable is None or device_weight_bytes(sc.model, sc.layout, sc.numbers) <= usable
+    return usable is None or device_weight_bytes(sc.model, sc.layout) <= usable
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,7 +148,7 @@ def room(sc: Scenario) -> Room:
     """How the memory of one device is spent; raises MissingFact where its size is in no source."""
     usable = device_memory_bytes(sc)
     withheld = usable - usable * sc.deployment.gpu_memory_utilization
-    weights = device_weight_bytes(sc.model, sc.layout, sc.numbers)
+    weights = device_weight_bytes(sc.model, sc.layout)
     chunk, engine = chunk_bytes(sc), sc.accelerator.assumed.engine_reserve_bytes
     return Room(
         usable=usable,

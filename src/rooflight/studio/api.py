@@ -14,7 +14,7 @@ from fastapi.responses import Response
 
 from rooflight import __version__
 from rooflight.catalog import accelerators, models
-from rooflight.scenario.definite import CACHE_FORMATS
+from rooflight.scenario.caches import CACHE_FORMATS
 from rooflight.show.analysis import rows as csv_rows
 from rooflight.show.data import write_csv
 from rooflight.show.explain import explain

@@ -35,7 +35,8 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
         aliases=("--data-parallel-size",),
     )] = 1
     weights: Annotated[str | None, Field(
-        words="Format of the linear layers: fp8, int4-g128, awq ...", kind="format", axis="deployments",
+        words="Format of the linear layers: fp8, int4-g128, awq ...; of a GGUF file: q4_k_m; by part: "
+        "experts=iq2_xxs,rest=q6_k.", kind="format", axis="deployments",
         blank="as the config says", aliases=("--quantization",),
     )] = None
     activations: Annotated[str | None, Field(
@@ -45,7 +46,14 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
         words="Format whose peak bounds products.", kind="format", blank="",
     )] = None
     kv_cache: Annotated[str | None, Field(
-        words="Format of the KV cache.", kind="format", axis="deployments", blank="bf16", aliases=("--kv-cache-dtype",),
+        words="Format of the KV cache; K/V for keys and values apart: q8_0/q4_0.", kind="format", axis="deployments",
+        blank="bf16", aliases=("--kv-cache-dtype",),
+    )] = None
+    cache_type_k: Annotated[str | None, Field(
+        words="Format of the keys in the KV cache, where they differ.", kind="format", blank="kv_cache",
+    )] = None
+    cache_type_v: Annotated[str | None, Field(
+        words="Format of the values in the KV cache, where they differ.", kind="format", blank="kv_cache",
     )] = None
     gpu_memory_utilization: Annotated[float, Field(
         words="Share of device memory the engine may use.", kind="share", least=0, most=1,

@@ -2,75 +2,22 @@
 
 Bits are definitions, not measurements; sources: OCP Microscaling v1.0 (mxfp*), NVIDIA NVFP4 (16-element
 blocks, an fp8 scale each, an fp32 scale a tensor), AutoAWQ and AutoGPTQ packings, ggml block structures
-(ggml-common.h: bytes of a block over its elements), bitsandbytes (64-element blocks, fp32 absmax).
+(ggml-common.h: bytes of a block over its elements), bitsandbytes (64-element blocks, fp32 absmax), MLX (a 16-bit scale
+and a 16-bit bias a group), ExLlamaV2 and V3 (a mean over the matrices, as their names say).
 """
 
 from __future__ import annotations
 
-import msgspec
+from functools import lru_cache
 
 from rooflight.errors import Named, UnknownName
-
-
-class Format(msgspec.Struct, frozen=True, kw_only=True):
-    """How a weight matrix (or a cache) is stored.
-
-    bits                bits of one element, without what it shares
-    block_inputs        elements along the input dimension that share a scale (0: all of them)
-    block_outputs       the same along the output dimension (0: all of them)
-    scale_bits          of the scale, and zero_bits of the zero point, of such a block
-    input_bits          further bits per input row (GPTQ's g_idx)
-    activations         the format activations take with it (None: weight-only, activations stay wide)
-    compute             the format whose peak multiplies it when activations match it
-    head, table, rest   what a checkpoint in this format keeps its lm_head, its input table, and its router, norms and
-                        the like in; blank: the type that the config names
-    """
-
-    id: str
-    bits: float
-    block_inputs: int = 0
-    block_outputs: int = 0
-    scale_bits: float = 0
-    zero_bits: float = 0
-    input_bits: float = 0
-    activations: str | None = None
-    compute: str | None = None
-    head: str = ""
-    table: str = ""
-    rest: str = ""
-    words: str = ""
-
-    @property
-    def integer_products(self) -> bool:
-        """Whether engines may multiply it in int8 though it is a weight-only format, as llama.cpp does (ggml's mmq)."""
-        return self.words.startswith("GGUF") and self.bits < 16
+from rooflight.values.format import Format
+from rooflight.values.ggml import FILES, TYPES
 
 
 def _plain(id: str, bits: float, words: str) -> Format:
     """A cast of the whole checkpoint."""
-    return Format(id=id, bits=bits, activations=id, compute=id, head=id, table=id, rest=id, words=words)
-
-
-# What llama.cpp keeps the output matrix in, and the input table where it is another matrix (src/llama-quant.cpp,
-# llama_tensor_get_type_impl): Q6_K and the file's own type unless named here.
-_GGML_HEADS = {
-    "f16": "f16", "q8_0": "q8_0",
-    **dict.fromkeys(("iq3_xxs", "iq2_s", "iq2_xs", "iq2_xxs", "iq1_m", "iq1_s"), "q5_k"),
-}  # fmt: skip
-_GGML_TABLES = {
-    "q4_k_m": "q4_k", "q5_k_m": "q5_k", "iq3_xxs": "iq3_s", "iq2_s": "iq3_s", "tq2_0": "q4_k", "tq1_0": "q4_k",
-    **dict.fromkeys(("iq2_xs", "iq2_xxs", "iq1_m", "iq1_s"), "q2_k"),
-}  # fmt: skip
-
-
-def _ggml(id: str, bits: float) -> Format:
-    return Format(
-        id=id,
-        bits=bits,
-        head=_GGML_HEADS.get(id, "q6_k"),
-        table=_GGML_TABLES.get(id, id),
-        words=f"GGUF {id.upper()}: {bits:g} bits an element with its scales",
-    )
+    return Format(id=id, bits=bits, activations=id, compute=id, family="cast", words=words)
 
 
 _ALL = (
@@ -95,6 +42,8 @@ _ALL = (
     Format(id="int8", bits=8, block_outputs=1, scale_bits=16, words="INT8 weight-only, one fp16 scale an output channel"),
     Format(id="bnb-int8", bits=8, block_outputs=1, scale_bits=32, activations="int8", compute="int8",
            words="bitsandbytes LLM.int8(), one fp32 scale an output channel"),
+    Format(id="mxfp8-weight-only", bits=8, block_inputs=32, block_outputs=1, scale_bits=8,
+           words="MXFP8 weights, wide activations (8.25 bits)"),
     Format(id="mxfp8", bits=8, block_inputs=32, block_outputs=1, scale_bits=8, activations="fp8", compute="fp8",
            words="MXFP8: 32-element blocks, an 8-bit scale each"),
     # 6 and 4 bits, floating point
@@ -110,24 +59,21 @@ _ALL = (
     Format(id="nf4", bits=4, block_inputs=64, block_outputs=1, scale_bits=32, words="bitsandbytes NF4 (4.5 bits)"),
     Format(id="nf4-double", bits=4, block_inputs=64, block_outputs=1, scale_bits=8.125,
            words="bitsandbytes NF4 with double quantisation (4.127 bits)"),
+    Format(id="bnb-fp4", bits=4, block_inputs=64, block_outputs=1, scale_bits=32, words="bitsandbytes FP4 (4.5 bits)"),
+    Format(id="bnb-fp4-double", bits=4, block_inputs=64, block_outputs=1, scale_bits=8.125,
+           words="bitsandbytes FP4 with double quantisation (4.127 bits)"),
     # 4-bit integers; 16-bit scale and 16-bit zero point a group unless the packing is named
+    Format(id="w4a8-fp8", bits=4, block_inputs=128, block_outputs=1, scale_bits=16, activations="fp8", compute="fp8",
+           words="INT4 weights in groups of 128, FP8 activations (4.125 bits)"),
+    Format(id="mxfp4-w4a8", bits=4, block_inputs=32, block_outputs=1, scale_bits=8, activations="fp8", compute="fp8",
+           words="MXFP4 weights, FP8 activations (4.25 bits)"),
     Format(id="int4", bits=4, block_inputs=128, block_outputs=1, scale_bits=16, zero_bits=16, words="INT4 weight-only, groups of 128 (4.25 bits)"),
     Format(id="int4-g128", bits=4, block_inputs=128, block_outputs=1, scale_bits=16, zero_bits=16, words="INT4 weight-only, groups of 128 (4.25 bits)"),
     Format(id="int4-g64", bits=4, block_inputs=64, block_outputs=1, scale_bits=16, zero_bits=16, words="INT4 weight-only, groups of 64 (4.5 bits)"),
     Format(id="int4-g32", bits=4, block_inputs=32, block_outputs=1, scale_bits=16, zero_bits=16, words="INT4 weight-only, groups of 32 (5 bits)"),
-    # GGUF, from the ggml block structures
-    _ggml("f16", 16), _ggml("q8_0", 8.5), _ggml("q6_k", 6.5625), _ggml("q5_k", 5.5), _ggml("q5_0", 5.5), _ggml("q5_1", 6.0),
-    _ggml("q4_k", 4.5), _ggml("q4_0", 4.5), _ggml("q4_1", 5.0), _ggml("q3_k", 3.4375), _ggml("q2_k", 2.625),
-    _ggml("iq4_nl", 4.5), _ggml("iq4_xs", 4.25), _ggml("iq3_s", 3.4375), _ggml("iq3_xxs", 3.0625),
-    _ggml("iq2_s", 2.5625), _ggml("iq2_xs", 2.3125), _ggml("iq2_xxs", 2.0625), _ggml("iq1_m", 1.75), _ggml("iq1_s", 1.5625),
-    _ggml("tq2_0", 2.0625), _ggml("tq1_0", 1.6875),
-    # Mixed files: half of the layers keep attn_v and ffn_down in Q6_K (llama.cpp's rule, with use_more_bits), the
-    # rest Q4_K or Q5_K. With Llama-3-8B's shapes those two are 62.9 of 218.1 million weights a layer:
-    # 4.5 + 0.5 x 0.2885 x (6.5625 - 4.5) and 5.5 + 0.5 x 0.2885 x (6.5625 - 5.5). Other shapes differ by 1-2 %.
-    _ggml("q4_k_m", 4.797), _ggml("q5_k_m", 5.653),
 )  # fmt: skip
 
-FORMATS = {form.id: form for form in _ALL}
+FORMATS = {form.id: form for form in (*_ALL, *TYPES, *FILES)}
 
 # vLLM's --quantization names and other spellings, mapped once.
 SPELLINGS = {
@@ -138,29 +84,32 @@ SPELLINGS = {
     "w8a16-fp8": "fp8-weight-only", "fp8-w8a16": "fp8-weight-only",
     "w8a8": "w8a8-int8", "int8-w8a8": "w8a8-int8", "smoothquant": "w8a8-int8", "w8a16": "int8", "int8-weight-only": "int8",
     "modelopt_fp4": "nvfp4", "modelopt_mxfp8": "mxfp8", "fp4": "nvfp4",
-    "w4a16": "int4-g128", "awq": "awq-int4-g128", "awq_marlin": "awq-int4-g128",
+    "w4a8": "w4a8-fp8", "w4afp8": "w4a8-fp8", "w4a8_awq": "w4a8-fp8", "w4a16": "ct-int4-g128", "awq": "awq-int4-g128", "awq_marlin": "awq-int4-g128",
     "gptq": "gptq-int4-g128", "gptq_marlin": "gptq-int4-g128",
     "bitsandbytes": "nf4", "bnb": "nf4", "bnb-nf4": "nf4",
-    "q4_k_s": "q4_k", "q5_k_s": "q5_k", "f16-gguf": "f16",
+    "bnb-4bit": "nf4", "bnb-8bit": "bnb-int8", "llm.int8": "bnb-int8",
+    "f16-gguf": "f16", "mxfp4-moe": "mxfp4_moe",
 }  # fmt: skip
 
 
-def packed_int(method: str, *, bits: int, group: int, zero_point: bool = True) -> Format:
-    """What AWQ, GPTQ and compressed-tensors really store: fp16 scales, packed zero points, GPTQ's g_idx.
+def packed_int(method: str, *, bits: int, group: int, symmetric: bool = False) -> Format:
+    """What AWQ, GPTQ and compressed-tensors store: 16-bit scales, packed zero points, GPTQ's index of rows.
 
-    `group` inputs share a scale (-1: the whole column).
+    `group` inputs share a scale (-1: the whole column). Symmetric groups need no zero points, and rows in order no index:
+    GPTQ files hold them all the same, but kernels drop them when they load (Marlin, ExLlama), so nothing reads them.
     """
+    gptq = method == "gptq"
     return Format(
-        id=f"{method}-int{bits}" + (f"-g{group}" if group > 0 else ""),
+        id=f"{method}-int{bits}" + (f"-g{group}" if group > 0 else "") + ("-sym" if symmetric and gptq else ""),
         bits=bits,
         block_inputs=max(group, 0),
         block_outputs=1,
         scale_bits=16,
-        zero_bits=bits if zero_point else 0,
-        input_bits=32 if method == "gptq" else 0,
-        words=f"{method.upper()} {bits}-bit weights, groups of {group}"
-        if group > 0
-        else f"{method.upper()} {bits}-bit",
+        zero_bits=0 if symmetric else bits,
+        input_bits=32 if gptq and not symmetric else 0,
+        words=f"{method.upper()} {bits}-bit weights"
+        + (f", groups of {group}" if group > 0 else "")
+        + (", symmetric" if symmetric else ""),
     )
 
 
@@ -171,34 +120,96 @@ def format_named(name: str, field: str | None = "weights") -> Format:
     """
     key = name.strip().lower()
     key = SPELLINGS.get(key, key)
-    if key in FORMATS:
-        return FORMATS[key]
+    found = FORMATS.get(key) or (_parametrised(key) if key.isascii() else None)
+    if found is None and field is None:  # only a plan made of modules has them: nobody asks for one
+        found = _blended(key)
+    if found is None:
+        raise unknown_format(name, field)
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _parametrised(key: str) -> Format | None:
+    """Formats whose names say their sizes: awq-int4-g128, int3-g64, mlx-4bit-g64, exl3-3.5bpw."""
     method, _, rest = key.partition("-int")
     if method in ("awq", "gptq", "ct") and rest:
-        bits, _, group = rest.partition("-g")
+        symmetric = method == "ct" or (method == "gptq" and rest.endswith("-sym"))
+        bits, _, group = rest.removesuffix("-sym").partition("-g")
         if bits in ("2", "3", "4", "8") and (not group or group.isdigit()):
-            return packed_int(method, bits=int(bits), group=int(group) if group else -1, zero_point=method != "ct")
+            return packed_int(method, bits=int(bits), group=int(group) if group else -1, symmetric=symmetric)
     if key.startswith("int") and "-g" in key:
-        bits, _, group = key.removeprefix("int").partition("-g")
-        if bits in ("2", "3", "4", "5", "6", "8") and group.isdigit() and int(group) > 0:
-            return Format(
-                id=key, bits=int(bits), block_inputs=int(group), block_outputs=1, scale_bits=16, zero_bits=16,
-                words=f"INT{bits} weight-only, groups of {group}, a 16-bit scale and zero point each",
-            )  # fmt: skip
-    if key.startswith("exl2-") and key.endswith("bpw"):
-        return _bits_per_weight(key, key.removeprefix("exl2-").removesuffix("bpw"), field)
-    raise unknown_format(name, field)
+        return _grouped(key, *key.removeprefix("int").split("-g", 1))
+    if key.startswith("mlx-"):
+        return _mlx(*key.removeprefix("mlx-").partition("-g"))
+    for kind in ("exl2", "exl3"):
+        if key.startswith(f"{kind}-") and key.endswith("bpw"):
+            return _bits_per_weight(kind, key.removeprefix(f"{kind}-").removesuffix("bpw"))
+    return None
 
 
-def _bits_per_weight(key: str, number: str, field: str | None) -> Format:
+def _grouped(key: str, bits: str, group: str) -> Format | None:
+    if bits not in ("2", "3", "4", "5", "6", "8") or not group.isdigit() or int(group) == 0:
+        return None
+    return Format(
+        id=key, bits=int(bits), block_inputs=int(group), block_outputs=1, scale_bits=16, zero_bits=16,
+        words=f"INT{bits} weight-only, groups of {group}, a 16-bit scale and zero point each",
+    )  # fmt: skip
+
+
+def _mlx(width: str, _: str, group: str) -> Format | None:
+    """MLX's affine quantisation: a 16-bit scale and a 16-bit bias a group of inputs (64 unless said)."""
+    bits = width.removesuffix("bit")
+    size = int(group) if group.isdigit() else 0 if group else 64
+    if not width.endswith("bit") or bits not in ("2", "3", "4", "5", "6", "8") or not size:
+        return None
+    return Format(
+        id=f"mlx-{bits}bit-g{size}", bits=int(bits), block_inputs=size, block_outputs=1, scale_bits=16, zero_bits=16,
+        family="mlx", words=f"MLX {bits}-bit, groups of {size}: {int(bits) + 32 / size:g} bits with scale and bias",
+    )  # fmt: skip
+
+
+def _bits_per_weight(kind: str, number: str) -> Format | None:
     try:
         bits = float(number)
     except ValueError:
-        raise unknown_format(key, field) from None
+        return None
     if not 0 < bits <= 16:
-        raise unknown_format(key, field)
-    # as where a config says so: its bits are a mean over the matrices, the head among them
-    return Format(id=key, bits=bits, head=key, words=f"EXL2 at {bits:g} bits a weight")
+        return None
+    return Format(id=f"{kind}-{bits:g}bpw", bits=bits, family=kind, words=f"{kind.upper()} at {bits:g} bits a weight")
+
+
+def blend(shares: list[tuple[str, int]]) -> str:
+    """The name of a matrix whose rows are in several formats: `3 q4_k + 1 q6_k`."""
+    return " + ".join(f"{share} {form}" for form, share in shares)
+
+
+@lru_cache(maxsize=1024)
+def _blended(key: str) -> Format | None:
+    """What a row of a blend takes in the mean, scales included; it multiplies as its widest part does."""
+    shares: list[tuple[Format, int]] = []
+    for term in key.split(" + "):
+        share, _, name = term.partition(" ")
+        form = FORMATS.get(name) or (None if " " in name else _parametrised(name))
+        if not (share.isascii() and share.isdigit() and int(share)) or form is None:
+            return None
+        shares.append((form, int(share)))
+    whole = sum(share for _, share in shares)
+    widest = max((form for form, _ in shares), key=lambda form: form.bits)
+    return Format(
+        id=key,
+        bits=sum(share * element_bits(form) for form, share in shares) / whole,
+        activations=widest.activations,
+        compute=widest.compute,
+        family=widest.family if len({form.family for form, _ in shares}) == 1 else "",
+        words="rows in several formats: " + key,
+    )
+
+
+def element_bits(form: Format) -> float:
+    """Bits of one element with its share of the scales of its block; scales of a whole row or tensor are left out."""
+    if not form.block_inputs:
+        return form.bits
+    return form.bits + (form.scale_bits + form.zero_bits) / form.block_inputs / max(form.block_outputs, 1)
 
 
 def unknown_format(name: str, field: str | None) -> UnknownName:
@@ -210,7 +221,10 @@ def unknown_format(name: str, field: str | None) -> UnknownName:
         f"there is no number format {name!r}",
         where="the config" if field is None else Named.of(field),
         got=name,
-        want="one of " + ", ".join(FORMATS) + ", intB-gN, awq-intB-gN, gptq-intB-gN, exl2-Nbpw",
+        want="one of "
+        + ", ".join(form.id for form in _ALL)
+        + ", intB-gN, awq-intB-gN, gptq-intB-gN, mlx-Bbit-gN, exl2-Nbpw, exl3-Nbpw, or "
+        "what a GGUF file is called: q4_k_m, iq3_xxs, ud-q4_k_xl ...",
         try_this=", ".join(near) if near else None,
     )
 

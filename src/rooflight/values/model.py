@@ -169,6 +169,9 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     outside                 matrices outside the layers that every token passes
     vector_parameters       final norm and the like
     dtype                   what the config says weights and activations are
+    table_format            of the input tables, and vector_format of norms and the like (None: dtype)
+    quantization            what the weights are called: formats of the matrices, or the name of a file's mix
+    runs                    the stack in order: (which of `layers`, how many of them in a row); empty: as they stand
     kv_format               the KV cache format the checkpoint asks for, if any
     """
 
@@ -186,7 +189,10 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     vector_parameters: int = 0
     towers: tuple[Tower, ...] = ()
     dtype: str = "bf16"
+    table_format: str | None = None
+    vector_format: str | None = None
     quantization: str | None = None
+    runs: tuple[tuple[int, int], ...] = ()
     kv_format: str | None = None
     max_context: int | None = None
     origin: str = ""

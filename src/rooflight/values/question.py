@@ -97,6 +97,8 @@ class _Anywhere(TypedDict, total=False):
     prefill_dp: int | None
     activations: str | None
     compute: str | None
+    cache_type_k: str | None
+    cache_type_v: str | None
     gpu_memory_utilization: float
     attention: str
     graphs: bool

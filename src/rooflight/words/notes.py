@@ -192,6 +192,16 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     # value: a format; why: "config", or the format it stands in for
     "weights": lambda note: f"weights as the config says: {note.value}",
     "requantised": lambda note: f"{note.value} weights in place of the config's own {note.why}",
+    # value: a file's name; why: the engine
+    "engine_file": lambda note: f"weights as in the usual file for {note.why}: {note.value}",
+    # value: a format; why: the file's name
+    "native_experts": lambda note: (
+        f"the experts stay {note.value}, as they were trained: {note.why} is what the rest of the file is in"
+    ),
+    # value: (part, bits a weight) of each part; why: the weights' format
+    "part_bits": lambda note: (
+        "bits a weight by part, scales included: " + ", ".join(f"{part} {bits:.3g}" for part, bits in note.value)
+    ),
     # value: formats of (lm_head, input table, vectors); why: the weights' format
     "tables": _tables,
     "activations": lambda note: (

@@ -108,7 +108,7 @@ _CAUSES: dict[str, Callable[[Any], str]] = {
 
 
 def _doubted_weights(sc: Scenario, fit: str) -> str:
-    own = sc.model.quantization or sc.model.dtype
+    own = sc.weights
     return f"above the ceiling of {own} weights, possible for {fit} weights: the row does not say which it ran"
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
-from rooflight.values.formats import Format, format_named
+from rooflight.values.format import Format
+from rooflight.values.formats import format_named
 from rooflight.values.model import Attention, LatentAttention, Layer, Linear, Mixer, Model, Recurrent
 from rooflight.work.storage import element_bytes, linear_bytes
 
@@ -69,35 +71,44 @@ def parts(model: Model) -> dict[str, int]:
     return {**sums, "norms and others": other}
 
 
-def stored_format(linear: Linear, override: Format | None) -> Format:
-    """The format a matrix is kept in: its own, unless the deployment asks for another.
+@lru_cache(maxsize=256)
+def part_bits(model: Model) -> tuple[tuple[str, float], ...]:
+    """Bits a weight of each part with its scales: embedding, attention (any mixer), feed-forwards, router, head."""
+    sums: dict[str, list[float]] = {}
 
-    A pinned matrix (lm_head, router) then takes what checkpoints in that format keep it in (values.formats): its own
-    type, but no more than 16 bits beside quantised weights; another where the whole checkpoint is cast or converted.
-    """
-    if override is None:
-        return format_named(linear.format, None)
-    if not linear.pinned:
-        return override
-    kept = override.head if linear.name == "lm_head" else override.rest
-    return format_named(kept or _narrowed(linear.format), None)
+    def add(part: str, linear: Linear, copies: int) -> None:
+        held = sums.setdefault(part, [0.0, 0.0])
+        held[0] += copies * linear_bytes(linear, stored_format(linear))
+        held[1] += copies * linear_parameters(linear)
+
+    for layer in model.layers:
+        for linear in layer.projections:
+            add("attention", linear, layer.count)
+        for linear in layer.mlp:
+            add("dense" if layer.experts is None else "shared", linear, layer.count)
+        for linear in layer.experts.linears if layer.experts is not None else ():
+            add("experts", linear, layer.count * layer.experts.count if layer.experts is not None else 0)
+        if layer.experts is not None:
+            add("router", layer.experts.router, layer.count)
+    if model.head is not None and not model.tied:
+        add("head", model.head, 1)
+    table = (("embedding", 8 * element_bytes(table_format(model))),)
+    return table + tuple((part, 8 * held[0] / held[1]) for part, held in sums.items() if held[1])
 
 
-def table_format(model: Model, override: Format | None = None) -> str:
-    """The type of the input tables, by the rule of stored_format; a tied one is the head."""
-    if override is None:
-        return model.dtype
-    return (override.head if model.tied else override.table) or _narrowed(model.dtype)
+def stored_format(linear: Linear) -> Format:
+    """The format a matrix is kept in."""
+    return format_named(linear.format, None)
 
 
-def vector_format(model: Model, override: Format | None = None) -> str:
-    """The type of norms and other vectors, by the rule of stored_format."""
-    return model.dtype if override is None else override.rest or _narrowed(model.dtype)
+def table_format(model: Model) -> str:
+    """The type of the input tables."""
+    return model.table_format or model.dtype
 
 
-def _narrowed(form: str) -> str:
-    """No engine keeps tables in fp32 beside quantised weights: they are multiplied with 16-bit activations."""
-    return "bf16" if form == "fp32" else form
+def vector_format(model: Model) -> str:
+    """The type of norms and other vectors."""
+    return model.vector_format or model.dtype
 
 
 def layer_matrices(layer: Layer) -> Iterator[tuple[Linear, int]]:
@@ -110,30 +121,30 @@ def layer_matrices(layer: Layer) -> Iterator[tuple[Linear, int]]:
             yield linear, layer.experts.count
 
 
-def weight_bytes(model: Model, override: Format | None = None) -> float:
+def weight_bytes(model: Model) -> float:
     """Stored bytes of the text model's weights, scales and tables included; a tied head is stored once."""
-    wide = element_bytes(vector_format(model, override))
-    total = table_bytes(model, override) + model.vector_parameters * wide
+    wide = element_bytes(vector_format(model))
+    total = table_bytes(model) + model.vector_parameters * wide
     if model.head is not None and not model.tied:
-        total += linear_bytes(model.head, stored_format(model.head, override))
-    total += sum(linear_bytes(linear, stored_format(linear, override)) for linear in model.outside)
+        total += linear_bytes(model.head, stored_format(model.head))
+    total += sum(linear_bytes(linear, stored_format(linear)) for linear in model.outside)
     for layer in model.layers:
-        matrices = sum(copies * linear_bytes(m, stored_format(m, override)) for m, copies in layer_matrices(layer))
+        matrices = sum(copies * linear_bytes(m, stored_format(m)) for m, copies in layer_matrices(layer))
         total += layer.count * (matrices + layer.vector_parameters * wide)
     return total
 
 
-def streamed_weight_bytes(model: Model, override: Format | None = None) -> float:
+def streamed_weight_bytes(model: Model) -> float:
     """What a step reads at most: every stored weight but the input tables; a tied head is read as the head."""
     head = 0.0
     if model.head is not None and model.tied:
-        head = linear_bytes(model.head, stored_format(model.head, override))
-    return weight_bytes(model, override) - table_bytes(model, override) + head
+        head = linear_bytes(model.head, stored_format(model.head))
+    return weight_bytes(model) - table_bytes(model) + head
 
 
-def table_bytes(model: Model, override: Format | None = None) -> float:
+def table_bytes(model: Model) -> float:
     """Stored bytes of the input tables."""
-    return model.embedding_parameters * element_bytes(table_format(model, override))
+    return model.embedding_parameters * element_bytes(table_format(model))
 
 
 def tower_bytes(model: Model) -> float:
@@ -148,6 +159,20 @@ def cache_elements(mixer: Mixer | None) -> int:
     if isinstance(mixer, Attention) and mixer.stores and mixer.fixed_context is None:
         return mixer.cache_elements + (mixer.indexer.key_dim if mixer.indexer else 0)
     return 0
+
+
+def key_share(model: Model) -> float:
+    """The share of keys in what is cached, over all layers; latents and indexer keys count as keys, as in files."""
+    cached = keys = 0
+    for layer in model.layers:
+        elements = layer.count * cache_elements(layer.mixer)
+        cached += elements
+        if isinstance(layer.mixer, Attention) and elements:
+            values = max(layer.mixer.cache_elements - layer.mixer.kv_heads * layer.mixer.head_dim, 0)
+            keys += elements - layer.count * values
+        else:
+            keys += elements
+    return keys / cached if cached else 1.0
 
 
 def horizon(mixer: Mixer | None) -> int | None:

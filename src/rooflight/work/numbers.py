@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.values.formats import Format, arithmetic
+from rooflight.values.format import Format
+from rooflight.values.formats import arithmetic
 
 # 16-bit types, of which activations may name another than the weights'.
 _HALVES = ("bf16", "fp16")
@@ -13,7 +14,6 @@ _HALVES = ("bf16", "fp16")
 class Numbers(msgspec.Struct, frozen=True, kw_only=True):
     """Formats of a deployment, resolved.
 
-    weights         override for the linear layers; None: as the config stores them
     activations     override for the inputs of products; None: what each weight format brings
     compute         override for the peak that bounds products
     kv              storage format of the cache: kv_bytes an element, and attention multiplies in kv_compute
@@ -21,7 +21,6 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True):
     flash           scores stay on chip
     """
 
-    weights: Format | None = None
     activations: str | None = None
     compute: str | None = None
     kv: str = "bf16"

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import msgspec
 
 from rooflight.numeric import Number, minimum
-from rooflight.values.formats import Format, format_named
+from rooflight.values.format import Format
+from rooflight.values.formats import format_named
 from rooflight.values.model import Attention, Experts, Layer, Linear, Model
 from rooflight.values.work import Exchange, Gemm, Operator, Work
 from rooflight.work import formulas
@@ -125,9 +126,7 @@ def _hop(model: Model, step: Step, layout: Layout, numbers: Numbers) -> Row:
 
 
 def _embedding(model: Model, step: Step, numbers: Numbers) -> Iterator[Row]:
-    rows = step.tokens * (
-        model.embedding_row * element_bytes(table_format(model, numbers.weights)) + model.hidden * numbers.act_bytes
-    )
+    rows = step.tokens * (model.embedding_row * element_bytes(table_format(model)) + model.hidden * numbers.act_bytes)
     work = Work(activation_bytes=rows, launches=1)
     yield "embedding", "", Operator(name="embedding", kind="elementwise", count=1, compute="bf16", work=work)
     _, kind, norm = _norm_row(model, model.vector_parameters, step.tokens, 1, 1, numbers)
@@ -168,7 +167,7 @@ def _norm_row(model: Model, vectors: int, tokens: Number, count: int, norms: int
     rows = formulas.elementwise(
         tokens=tokens, read_elements=2 * model.hidden, written_elements=2 * model.hidden, act_bytes=numbers.act_bytes
     )
-    work = rows * norms + Work(weight_bytes=vectors * element_bytes(vector_format(model, numbers.weights)))
+    work = rows * norms + Work(weight_bytes=vectors * element_bytes(vector_format(model)))
     if norms > 1:
         work, count = work * (1 / norms), count * norms
     key = ("norm", vectors, norms)
@@ -195,7 +194,7 @@ def _linear_row(
     linear: Linear, tokens: Number, kind: str, count: int, cut: int, numbers: Numbers, *,
     matrices: Number = 1, held: Number = 1, chance: float = 1.0,
 ) -> Row:  # fmt: skip
-    form = stored_format(linear, numbers.weights)
+    form = stored_format(linear)
     inputs, outputs, share = local_sizes(linear, cut)
     work = formulas.gemm(
         tokens=tokens,
@@ -311,7 +310,7 @@ def _all_to_all(
     model: Model, experts: Experts, tokens: Number, count: int, layout: Layout, numbers: Numbers
 ) -> Iterator[Row]:
     """Dispatch in the experts' activation format, combine in the wide one; each tensor rank moves its part."""
-    form = stored_format(experts.linears[0], numbers.weights)
+    form = stored_format(experts.linears[0])
     for name, element in (("dispatch", input_bytes(form, numbers)), ("combine", numbers.act_bytes)):
         sent = formulas.all_to_all_bytes(
             tokens=tokens / layout.tp, row_bytes=model.hidden * element, chosen=experts.chosen, devices=layout.ep

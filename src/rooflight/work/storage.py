@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from math import ceil
 
-from rooflight.values.formats import Format, format_named
+from rooflight.values.format import Format
+from rooflight.values.formats import element_bits, format_named
 from rooflight.values.model import Linear
 
 
@@ -28,12 +29,12 @@ def matrix_bytes(*, inputs: int, outputs: int, groups: int, form: Format) -> flo
 
 @lru_cache(maxsize=4096)
 def linear_bytes(linear: Linear, form: Format) -> float:
-    """Stored bytes of a Linear with its bias; biases are kept in 16 bits (32 in an fp32 model).
+    """Stored bytes of a Linear with its bias; biases are kept in 16 bits (32 in an fp32 model and in GGUF files).
 
     Check: linear_bytes(Linear(name="o", inputs=8, outputs=4, bias=4), format_named("bf16")) == 8 * 4 * 2 + 4 * 2.
     """
     weights = matrix_bytes(inputs=linear.inputs, outputs=linear.outputs, groups=linear.groups, form=form)
-    return weights + linear.bias * (4 if form.id == "fp32" else 2)
+    return weights + linear.bias * (4 if form.id == "fp32" or form.family == "gguf" else 2)
 
 
 def element_bytes(name: str) -> float:
@@ -41,6 +42,4 @@ def element_bytes(name: str) -> float:
 
     Raises UnknownName. Check: name bf16 -> 2. Check: name fp8 -> 1. Check: name nvfp4 -> 0.5625.
     """
-    form = format_named(name, "kv_cache")
-    shared = (form.scale_bits + form.zero_bits) / form.block_inputs if form.block_inputs else 0
-    return (form.bits + shared) / 8
+    return element_bits(format_named(name, None)) / 8

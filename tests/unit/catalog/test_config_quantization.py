@@ -70,6 +70,10 @@ def compressed(weights: dict[str, Any], activations: dict[str, Any] | None = Non
         ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "nvfp4"),
         ({"quant_method": "modelopt", "quant_algo": "FP8"}, "fp8"),
         ({"quant_method": "modelopt", "quant_algo": "W4A16_AWQ", "group_size": 64}, "awq-int4-g64"),
+        ({"quant_method": "modelopt", "quant_algo": "W4A8_AWQ"}, "w4a8-fp8"),
+        ({"quant_method": "modelopt", "quant_algo": "W4A8_MXFP4_FP8"}, "mxfp4-w4a8"),
+        ({"quant_method": "gptq", "bits": 4, "group_size": 128, "sym": True}, "gptq-int4-g128-sym"),
+        ({"quant_method": "gptq", "bits": 4, "group_size": 128, "sym": True, "desc_act": True}, "gptq-int4-g128"),
         ({"quant_method": "torchao", "quant_type": {"default": {"_type": "Int8WeightOnlyConfig"}}}, "int8"),
         ({"quant_method": "torchao", "quant_type": "int4_weight_only"}, "int4"),
         ({"quant_method": "exl2", "bits": 4.0}, "exl2-4bpw"),
@@ -93,6 +97,8 @@ def compressed(weights: dict[str, Any], activations: dict[str, Any] | None = Non
         (compressed({"num_bits": 4, "type": "float", "group_size": 16}, {"num_bits": 4}), "nvfp4"),
         (compressed({"num_bits": 4, "type": "float", "group_size": 16}), "nvfp4-weight-only"),
         (compressed({"num_bits": 4, "type": "float", "group_size": 32}), "mxfp4"),
+        (compressed({"num_bits": 4, "type": "float", "group_size": 32}, {"num_bits": 8}), "mxfp4-w4a8"),
+        (compressed({"num_bits": 4, "type": "int", "group_size": 128}, {"num_bits": 8, "type": "float"}), "w4a8-fp8"),
     ],
 )
 def test_methods(quantization, form):

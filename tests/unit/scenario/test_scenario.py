@@ -51,7 +51,7 @@ def test_the_context_of_a_decode_step_is_the_mean_of_the_request():
 def test_formats_are_bf16_unless_said():
     numbers = asked().numbers
 
-    assert (numbers.weights, numbers.activations, numbers.kv_bytes, numbers.act_bytes) == (None, None, 2, 2)
+    assert (numbers.activations, numbers.kv_bytes, numbers.act_bytes) == (None, 2, 2)
     assert numbers.flash
 
 

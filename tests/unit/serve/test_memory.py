@@ -18,12 +18,12 @@ from rooflight.serve.memory import (
 )
 from rooflight.values.accelerator import Link
 from rooflight.values.deployment import Deployment
-from rooflight.values.formats import format_named
 from rooflight.values.model import Reach, Tower
 from rooflight.values.workload import Workload
 from rooflight.work.count import weight_bytes
 from rooflight.work.layout import Layout
 from rooflight.work.numbers import Numbers
+from rooflight.work.weights import held
 from unit.models import card, tiny_dense, tiny_hybrid, tiny_mla, tiny_moe
 
 MATRICES = 8 * 16 + 8 * 8 + 8 * 32 + 16 * 8  # one layer of tiny_dense
@@ -39,45 +39,45 @@ def asked(model=None, *, accelerator=None, count=None, deployment=None, **worklo
 
 @pytest.mark.parametrize("given", [tiny_dense(), tiny_dense(tied=True), tiny_moe(), tiny_mla(), tiny_hybrid()])
 def test_one_device_holds_every_stored_weight(given):
-    assert device_weight_bytes(given, Layout(), Numbers()) == weight_bytes(given)
+    assert device_weight_bytes(given, Layout()) == weight_bytes(given)
 
 
 def test_a_tensor_rank_holds_half_of_what_is_cut_and_all_of_the_norms():
     expected = 2 * (3 * (MATRICES / 2 + 2 * 8) + 8 + 2 * 32 * 8 / 2)
 
-    assert device_weight_bytes(tiny_dense(), Layout(tp=2), Numbers()) == expected
+    assert device_weight_bytes(tiny_dense(), Layout(tp=2)) == expected
 
 
 def test_past_the_kv_heads_their_matrices_are_held_twice():
     """tp 4, 2 KV heads: of qkv's 16 outputs a device has 8/4 of queries and 8/2 of K and V."""
     expected = 2 * (3 * (8 * (2 + 4) + (8 * 8 + 8 * 32 + 16 * 8) / 4 + 2 * 8) + 8 + 2 * 32 * 8 / 4)
 
-    assert device_weight_bytes(tiny_dense(), Layout(tp=4), Numbers()) == expected
+    assert device_weight_bytes(tiny_dense(), Layout(tp=4)) == expected
 
 
 def test_stages_share_the_layers_and_replicas_share_nothing():
-    whole = device_weight_bytes(tiny_dense(), Layout(), Numbers())
+    whole = device_weight_bytes(tiny_dense(), Layout())
 
-    assert device_weight_bytes(tiny_dense(), Layout(pp=3), Numbers()) == whole / 3
-    assert device_weight_bytes(tiny_dense(), Layout(dp=3), Numbers()) == whole
+    assert device_weight_bytes(tiny_dense(), Layout(pp=3)) == whole / 3
+    assert device_weight_bytes(tiny_dense(), Layout(dp=3)) == whole
 
 
 def test_experts_are_spread_over_the_pool():
     """8 experts of 96 weights over 4 devices: 2 each; the rest is copied."""
-    whole = device_weight_bytes(tiny_moe(), Layout(), Numbers())
+    whole = device_weight_bytes(tiny_moe(), Layout())
 
-    assert device_weight_bytes(tiny_moe(), Layout(dp=4, ep=4), Numbers()) == whole - 6 * 96 * 2
+    assert device_weight_bytes(tiny_moe(), Layout(dp=4, ep=4)) == whole - 6 * 96 * 2
 
 
 def test_towers_are_held_too():
     given = msgspec.structs.replace(tiny_dense(), towers=(Tower(name="vision", parameters=100),))
 
-    assert device_weight_bytes(given, Layout(), Numbers()) == weight_bytes(given) + 100 * 2
+    assert device_weight_bytes(given, Layout()) == weight_bytes(given) + 100 * 2
 
 
 def test_narrower_weights_shrink_the_layers():
     """A byte a weight and a 4-byte scale for each of 4 matrices."""
-    narrow = device_weight_bytes(tiny_dense(), Layout(), Numbers(weights=format_named("fp8")))
+    narrow = device_weight_bytes(held(tiny_dense(), "fp8"), Layout())
 
     assert weight_bytes(tiny_dense()) - narrow == 3 * (MATRICES * 1 - 4 * 4)
 

@@ -6,13 +6,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from rooflight.values.formats import format_named
 from rooflight.values.model import Indexer, Linear, Reach
 from rooflight.values.work import Work
 from rooflight.work import step
 from rooflight.work.count import streamed_weight_bytes
 from rooflight.work.layout import Layout
 from rooflight.work.numbers import Numbers
+from rooflight.work.weights import held
 from unit.models import llama_3_8b, tiny_dense, tiny_hybrid, tiny_mla, tiny_moe, with_linears
 
 # tiny_dense: 3 layers, hidden 8, 4 heads of 2 over 2 KV heads, feed-forward 16, vocabulary 32.
@@ -259,8 +259,7 @@ def test_tokens_travel_to_pooled_experts_and_back():
 
 
 def test_fp8_experts_receive_fp8_tokens_and_return_wide_ones():
-    numbers = Numbers(weights=format_named("fp8"))
-    op = rows(tiny_moe(), step.decode(sequences=4, context=0), Layout(dp=4, ep=4), numbers)
+    op = rows(held(tiny_moe(), "fp8"), step.decode(sequences=4, context=0), Layout(dp=4, ep=4))
 
     assert op["all_to_all combine"].work.link_bytes == 2 * op["all_to_all dispatch"].work.link_bytes
 
@@ -405,8 +404,8 @@ def test_a_pipeline_hands_the_hidden_state_on():
 
 def test_w8a8_multiplies_in_fp8_and_weight_only_does_not():
     """And activations go into an FP8 product in one byte; head and attention stay as they are."""
-    fp8 = rows(tiny_dense(), step.decode(sequences=1, context=4), numbers=Numbers(weights=format_named("fp8")))
-    int4 = rows(tiny_dense(), step.decode(sequences=1, context=4), numbers=Numbers(weights=format_named("int4")))
+    fp8 = rows(held(tiny_dense(), "fp8"), step.decode(sequences=1, context=4))
+    int4 = rows(held(tiny_dense(), "int4"), step.decode(sequences=1, context=4))
 
     assert (fp8["qkv"].compute, int4["qkv"].compute) == ("fp8", "bf16")
     assert (fp8["lm_head"].compute, fp8["attention"].compute) == ("bf16", "bf16")
@@ -419,7 +418,7 @@ def test_a_model_stored_in_a_format_is_as_one_asked_for_in_it():
     asked = step.decode(sequences=2, context=4)
     stored = work(with_linears(tiny_dense(), format="int4-g64"), asked)
 
-    assert stored == work(tiny_dense(), asked, numbers=Numbers(weights=format_named("int4-g64")))
+    assert stored == work(held(tiny_dense(), "int4-g64"), asked)
 
 
 def test_a_narrow_cache_shrinks_reads_and_writes():

@@ -22,11 +22,8 @@ from rooflight.work.layout import Layout
 _LAYER_SPLIT = ("llama.cpp", "llamacpp", "exllama", "ollama")
 _MOST_DEVICES = 4096
 _LONGEST_VERSION = 60
-# Files of mixed formats, read as the lightest they can be: a ceiling must stay one.
-_LIGHTEST = {
-    "ud-q8_k_xl": "q8_0", "ud-q6_k_xl": "q6_k", "ud-q5_k_xl": "q5_k", "ud-q4_k_xl": "iq4_xs", "ud-q3_k_xl": "iq3_xxs",
-    "ud-q3_k_s": "iq3_xxs", "ud-q2_k_xl": "iq2_xs", "q3_k_s": "q3_k", "q3_k_m": "q3_k", "q3_k_l": "q3_k",
-}  # fmt: skip
+# What a scenario assumed of formats that a verdict should say too.
+_TOLD = ("checkpoint_cache", "lightest", "engine_file")
 
 
 class Candidates(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +64,7 @@ def candidates(row: Measurement, model: Model, card: Accelerator, count: int, na
         raise BadRow(problem.what if problem else "no layout is legal")
     return Candidates(
         scenarios=tuple(found),
-        notes=(*notes, *(note for note in found[0].assumptions if note.key == "checkpoint_cache")),
+        notes=(*notes, *(note for note in found[0].assumptions if note.key in _TOLD)),
         layout_open=layout_open,
         gpus_open=gpus is None and row.tp is None,
     )
@@ -75,10 +72,6 @@ def candidates(row: Measurement, model: Model, card: Accelerator, count: int, na
 
 def _unlaid(row: Measurement, card: Accelerator, routed: bool, notes: list[Note]) -> Deployment:
     """The row's formats, engine and workers, before any layout; memory that nobody knows sets no limit."""
-    weights, kv_cache = row.weights, row.kv_cache
-    if weights in _LIGHTEST:
-        notes.append(Note(key="lightest", value=_LIGHTEST[weights], why=weights))
-        weights = _LIGHTEST[weights]
     known = bool(row.engine) and calibrated(row.engine)
     if row.engine and not known:
         notes.append(Note(key="uncalibrated_engine", value=row.engine[:40]))
@@ -87,7 +80,7 @@ def _unlaid(row: Measurement, card: Accelerator, routed: bool, notes: list[Note]
     if not routed and workers.get("prefill_ep"):
         workers["prefill_ep"] = 1
     return Deployment(
-        weights=weights, kv_cache=kv_cache, compute=row.compute, engine=row.engine if known else None,
+        weights=row.weights, kv_cache=row.kv_cache, compute=row.compute, engine=row.engine if known else None,
         engine_version=_version(row) if known else None,
         max_num_batched_tokens=row.max_num_batched_tokens, max_num_seqs=row.max_num_seqs,
         ignore_capacity=card.memory_bytes is None, **workers,

@@ -29,7 +29,7 @@ def doubts(one: TooFast, *, gpus_open: bool) -> Iterator[Finding]:
         fit = next(narrower(one, sc.deployment.kv_cache), None)
         if fit is not None:
             yield Finding("weights", fit)
-    stored = sc.numbers.weights
+    stored = sc.replaced
     if sc.deployment.compute is None and stored is not None and stored.integer_products and _runs(one, "int8"):
         yield Finding("int8")
     if row.compute is None and row.weights not in _SAID and _runs(one, "fp16"):

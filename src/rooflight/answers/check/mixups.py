@@ -16,7 +16,8 @@ from rooflight.scenario.definite import Scenario
 from rooflight.serve.metrics import ceiling, metric_span
 from rooflight.units import to_base
 from rooflight.values.accelerator import Accelerator
-from rooflight.values.formats import Format, format_named
+from rooflight.values.format import Format
+from rooflight.values.formats import format_named
 from rooflight.values.measurement import Measurement, Timed
 from rooflight.work.storage import element_bytes
 
@@ -178,7 +179,7 @@ def formats(one: TooFast) -> Iterator[Finding]:
         yield Finding("number format", (name, None))
     if one.scenario.numbers.kv_bytes <= element_bytes("fp8"):
         return
-    sc = one.with_deployment(kv_cache="fp8")
+    sc = one.with_deployment(kv_cache="fp8", cache_type_k=None, cache_type_v=None)
     if sc is not None and one.possible(sc):
         yield Finding("number format", (None, "fp8"))
     for name in narrower(one, "fp8"):
@@ -213,8 +214,8 @@ def has_path(card: Accelerator, form: Format) -> bool:
 
 def _said(sc: Scenario) -> Format:
     """The weights' format; of a checkpoint in several, the widest of a layer's matrices."""
-    if sc.numbers.weights is not None:
-        return sc.numbers.weights
+    if sc.replaced is not None:
+        return sc.replaced
     stored = [format_named(matrix.format) for layer in sc.model.layers for matrix in (*layer.projections, *layer.mlp)]
     return max(stored, key=lambda form: form.bits, default=format_named(sc.model.dtype))
 

@@ -20,21 +20,21 @@ _WINDOW = 4096
 def grouped(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Eight KV heads in place of more."""
     if any(mixer.kv_heads > _KV_HEADS and mixer.heads % _KV_HEADS == 0 for mixer in _attention(sc.model)):
-        yield option(sc, _KV_HEADS, model=_with(sc.model, _grouped))
+        yield option(sc, _KV_HEADS, model=_with(sc.checkpoint, _grouped))
 
 
 @move("attention-latent", "model")
 def latent(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """One latent a token in place of keys and values."""
     if any(mixer.cache_elements > _LATENT_ELEMENTS for mixer in _attention(sc.model)):
-        yield option(sc, _LATENT_ELEMENTS, model=_with(sc.model, _latent))
+        yield option(sc, _LATENT_ELEMENTS, model=_with(sc.checkpoint, _latent))
 
 
 @move("attention-window", "model")
 def window(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Three of four layers looking back no further than a window."""
     if any(mixer.reach == Reach() and mixer.stores for mixer in _attention(sc.model)):
-        yield option(sc, _WINDOW, model=_windowed(sc.model))
+        yield option(sc, _WINDOW, model=_windowed(sc.checkpoint))
 
 
 @move("context", "model")

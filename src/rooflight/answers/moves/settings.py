@@ -36,7 +36,7 @@ def batch(sc: Scenario, asked: Asked) -> Iterator[Option]:
 def weights(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Narrower weights: W8A8 and W4A4 multiply in the narrow format too, weight-only formats do not."""
     matrices = [linear for layer in sc.model.layers for linear, _ in layer_matrices(layer) if not linear.pinned]
-    own = max(stored_format(linear, sc.numbers.weights).bits for linear in matrices)
+    own = max(stored_format(linear).bits for linear in matrices)
     for wanted in _WEIGHTS:
         multiplied = FORMATS[wanted].compute
         slow = multiplied is not None and hardware_format(sc.accelerator, multiplied) != multiplied
@@ -50,7 +50,7 @@ def kv_cache(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """A narrower KV cache."""
     for name in _CACHES:
         if element_bytes(name) < sc.numbers.kv_bytes:
-            yield option(sc, name, kv_cache=name)
+            yield option(sc, name, kv_cache=name, cache_type_k=None, cache_type_v=None)
 
 
 @move("attention")

@@ -53,8 +53,8 @@ def more_flop(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | 
 def narrow_weights(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Bytes that are not weights."""
     one = before.decode
-    wide = sc.numbers.weights is None or sc.numbers.weights.bits == 16
-    if one.bound != "memory" or one.weights > 0.8 or not wide or sc.model.quantization:
+    wide = sc.replaced is None or sc.replaced.bits == 16
+    if one.bound != "memory" or one.weights > 0.8 or not wide or sc.checkpoint.quantization:
         return None
     return one.weights, one.kv, 1 / (1 - one.weights / 2)
 
@@ -63,7 +63,7 @@ def narrow_weights(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ..
 def weight_only(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Weight-only formats above the batch where arithmetic takes over."""
     ridge = ridges(sc.accelerator).get("bf16") or ridges(sc.accelerator).get("fp16")
-    form = sc.numbers.weights
+    form = sc.replaced
     routed = any(layer.experts is not None for layer in sc.model.layers)
     if ridge is None or routed or (form is not None and form.activations is not None):
         return None

@@ -23,13 +23,15 @@ def packed(method: str, section: Config, excluded: tuple[str, ...]) -> Plan:
     group = group_of(section, *_GROUP, default=128 if "awq" in method else None)
     if not section.has(*_GROUP):
         section.assume(f"{section.path}group_size is not given: {group or 'one scale a column'}")
-    packing = section.text("packing_format", "checkpoint_format", "version", default="")
-    name = "awq" if "awq" in method or "awq" in packing else "gptq"
+    stored = section.text("packing_format", "checkpoint_format", "version", default="")
+    name = "awq" if "awq" in method or "awq" in stored else "gptq"
     if method not in METHODS:
         section.warn(f"{section.at('quant_method')} {method!r}: read as {name} of {bits} bits")
-    listed, wide = _exceptions(section, name, bits, group)
+    ordered = name == "gptq" and section.flag("sym") and not section.flag("desc_act")
+    packing = "-sym" if ordered else ""
+    listed, wide = _exceptions(section, name, bits, group, packing)
     return Plan(
-        base=_named(name, bits, group),
+        base=_named(name, bits, group) + packing,
         listed=tuple(listed),
         excluded=(*excluded, *wide),
         head=section.flag("lm_head"),
@@ -52,7 +54,9 @@ def _named(method: str, bits: int, group: int | None) -> str:
     return f"{method}-int{bits}" + (f"-g{group}" if group else "")
 
 
-def _exceptions(section: Config, name: str, bits: int, group: int | None) -> tuple[list[tuple[str, str]], list[str]]:
+def _exceptions(
+    section: Config, name: str, bits: int, group: int | None, packing: str
+) -> tuple[list[tuple[str, str]], list[str]]:
     """Modules of another width, and those that stay wide.
 
     GPTQModel's `dynamic` has expressions, "-:" in front of those that stay wide; AutoRound's `extra_config` has names
@@ -69,7 +73,7 @@ def _exceptions(section: Config, name: str, bits: int, group: int | None) -> tup
             wide.append(pattern)
         else:
             own = inner(section, f"dynamic.{key}", value)
-            listed.append((pattern, _named(name, *_sizes(own, bits, group))))
+            listed.append((pattern, _named(name, *_sizes(own, bits, group)) + packing))
     for key, value in extra.data.items() if extra else ():
         own = inner(section, f"extra_config.{key}", value)
         pattern = f"re:{key}" if any(mark in key for mark in ("*", "\\", "[", "(")) else key
@@ -78,7 +82,7 @@ def _exceptions(section: Config, name: str, bits: int, group: int | None) -> tup
         if own.has(*_BITS) and own.integer(*_BITS) >= 16:
             wide.append(pattern)
         else:
-            listed.append((pattern, _named(name, *_sizes(own, bits, group))))
+            listed.append((pattern, _named(name, *_sizes(own, bits, group)) + packing))
     return listed, wide
 
 
@@ -106,7 +110,7 @@ def compressed_tensors(section: Config, excluded: tuple[str, ...]) -> Plan:
         weights = group.section("weights")
         if weights is None:
             continue
-        form = _scheme(weights, group.section("input_activations") is None)
+        form = _scheme(weights, group.section("input_activations"))
         for target in texts(group, "targets") or ["Linear"]:
             if target in _EVERYTHING:
                 base = form
@@ -117,8 +121,10 @@ def compressed_tensors(section: Config, excluded: tuple[str, ...]) -> Plan:
     return Plan(base=base, listed=tuple(listed), excluded=excluded, head=whole)
 
 
-def _scheme(weights: Config, wide: bool) -> str:
-    """The storage format of a group's weights; `wide`: activations are not quantised."""
+def _scheme(weights: Config, activations: Config | None) -> str:
+    """The storage format of a group's weights; without `activations` those stay wide."""
+    wide = activations is None
+    float8 = activations is not None and activations.text("type", default="int") == "float"
     bits, kind = weights.integer("num_bits"), weights.text("type", default="int")
     strategy, group = weights.text("strategy", default=""), group_of(weights, "group_size")
     if strategy and strategy not in _STRATEGIES:
@@ -131,12 +137,18 @@ def _scheme(weights: Config, wide: bool) -> str:
         return {"channel": "fp8-channel", "block": "fp8-block128"}.get(strategy, "fp8")
     if kind == "float" and bits == 4:
         if group == 32:
-            return "mxfp4" if wide else "mxfp4-w4a4"
+            return "mxfp4" if activations is None else "mxfp4-w4a8" if _bits_of(activations) == 8 else "mxfp4-w4a4"
         if group not in (None, 16):
             weights.warn(f"{weights.at('group_size')} {group} is read as NVFP4's 16")
         return "nvfp4-weight-only" if wide else "nvfp4"
     if kind == "int" and bits == 8 and not wide:
         return "w8a8-int8"
+    if kind == "int" and bits == 4 and float8 and group == 128:
+        return "w4a8-fp8"
     if kind == "int" and bits in (2, 3, 4, 8):
         return _named("ct" if weights.flag("symmetric", default=True) else "awq", bits, group)
     raise unknown(weights, "num_bits", f"{bits} bits of type {kind}")
+
+
+def _bits_of(activations: Config) -> int | None:
+    return activations.optional("num_bits")

@@ -14,7 +14,9 @@ from rooflight.catalog.config.patterns import Patterns
 from rooflight.catalog.config.plan import Plan
 from rooflight.catalog.config.registry import Text
 from rooflight.catalog.config.vocabulary import stacked
+from rooflight.values.formats import format_named
 from rooflight.values.model import Experts, Layer, Linear, Recurrent
+from rooflight.values.parts import mixed, pieces
 
 # Our name of a matrix -> what checkpoints call the modules it stands for.
 _LEAVES = {
@@ -63,32 +65,93 @@ class _Placer:
         return self.listed.by_layer or self.excluded.by_layer
 
     def put(self, linear: Linear, paths: tuple[str, ...], number: int, base: str | None) -> Linear:
+        return msgspec.structs.replace(linear, format=self.form(linear, paths, number, base))
+
+    def form(self, linear: Linear, paths: tuple[str, ...], number: int, base: str | None) -> str:
+        """The format of a module of these paths; dtype where it stays wide."""
         form = None
         if self.excluded.find(paths, number) is None:
             form = self.listed.find(paths, number)
-            if form is None and not linear.pinned:
+            if form is None and (not linear.pinned or self.plan.whole):
                 form = base
-        if form is not None:
-            self.used[form] = None
-        return msgspec.structs.replace(linear, format=form or self.dtype)
+        if form is None or (self.plan.whole and not _divides(form, linear)):
+            return self.dtype
+        self.used[form] = None
+        return form
+
+    def put_pieces(self, linear: Linear, layer: Layer, paths: tuple[str, ...], number: int, base: str | None) -> Linear:
+        """A matrix that stands for several modules: each has the format that its own names say (MLX).
+
+        Engines that multiply them in one product need one format for all: there one name says it for the matrix.
+        """
+        if not self.plan.whole:
+            return self.put(linear, paths, number, base)
+        rows: dict[str, int] = {}
+        for piece, outputs in pieces(linear, layer):
+            others = _OTHER_PIECES.get(piece, ())
+            own = tuple(path for path in paths if path.rpartition(".")[2] not in others)
+            form = self.form(linear, own, number, base)
+            rows[form] = rows.get(form, 0) + outputs
+        return msgspec.structs.replace(linear, format=mixed(tuple(rows.items())))
+
+    def head(self, head: Linear, tied: bool, base: str | None) -> Linear:
+        """The output matrix; a tied one is the table, which only MLX quantises."""
+        plan = self.plan
+        if plan.head_format is not None and not tied:
+            base = plan.head_format
+        elif plan.whole and tied and plan.table is not None:
+            base = None if plan.table == "wide" else plan.table
+        whole = plan.whole or (not tied and (plan.head or plan.head_format is not None))
+        put = self.put(msgspec.structs.replace(head, pinned=not whole), _HEAD, -1, base if whole else None)
+        return msgspec.structs.replace(put, pinned=True)
+
+    def table(self, hidden: int) -> str | None:
+        """The format of the input tables; None: the dtype."""
+        form = self.plan.table or (self.plan.base if self.plan.whole else None)
+        divided = form is not None and form != "wide" and hidden % (format_named(form, None).block_inputs or 1) == 0
+        return form if divided else None
 
     def layer(self, layer: Layer, number: int) -> Layer:
         base = None if self.plan.experts_only else self.plan.base
         own = f"layers.{number}."
         mixer = layer.mixer
         holders = _RECURRENT.get(mixer.kind, ("mixer", "mamba")) if isinstance(mixer, Recurrent) else _ATTENTION
-        projections = tuple(self.put(p, tuple(_paths(own, holders, p.name)), number, base) for p in layer.projections)
-        mlp = tuple(self.put(p, tuple(_mlp_paths(own, p.name)), number, base) for p in layer.mlp)
-        experts = None if layer.experts is None else self.experts(layer.experts, own, number)
+        projections = tuple(
+            self.put_pieces(p, layer, tuple(_paths(own, holders, p.name)), number, base) for p in layer.projections
+        )
+        mlp = tuple(self.put_pieces(p, layer, tuple(_mlp_paths(own, p.name)), number, base) for p in layer.mlp)
+        experts = None if layer.experts is None else self.experts(layer, layer.experts, own, number)
         return msgspec.structs.replace(layer, projections=projections, mlp=mlp, experts=experts)
 
-    def experts(self, experts: Experts, own: str, number: int) -> Experts:
+    def experts(self, layer: Layer, experts: Experts, own: str, number: int) -> Experts:
         base = self.plan.experts or self.plan.base
-        linears = tuple(self.put(p, tuple(_expert_paths(own, p.name)), number, base) for p in experts.linears)
+        linears = tuple(
+            self.put_pieces(p, layer, tuple(_expert_paths(own, p.name)), number, base) for p in experts.linears
+        )
+        whole = base if self.plan.whole else None
         routers = tuple(
             f"{own}{holder}.{leaf}" for holder in _FEED for leaf in ("gate", "router", "gate.wg", "router.gate")
         )
-        return msgspec.structs.replace(experts, linears=linears, router=self.put(experts.router, routers, number, None))
+        return msgspec.structs.replace(
+            experts, linears=linears, router=self.put(experts.router, routers, number, whole)
+        )
+
+
+# What checkpoints call the modules of a fused matrix; a name of one piece says nothing of another.
+_PIECES = {"q": ("q_proj", "wq"), "k": ("k_proj", "wk"), "v": ("v_proj", "wv"), "gate": ("gate_proj", "w1"),
+           "up": ("up_proj", "w3"), "qkv": ("in_proj_qkv",), "z": ("in_proj_z",)}  # fmt: skip
+_FUSED = (("q", "k", "v"), ("gate", "up"), ("qkv", "z"))
+_OTHER_PIECES = {
+    piece: tuple(leaf for other in fused if other != piece for leaf in _PIECES[other])
+    for fused in _FUSED
+    for piece in fused
+}
+
+
+def _divides(form: str, linear: Linear) -> bool:
+    """Whether the groups of a format divide the rows of a matrix: MLX leaves others wide."""
+    group = format_named(form, None).block_inputs
+    return not group or linear.inputs // linear.groups % group == 0
 
 
 def _paths(own: str, holders: Iterable[str], name: str) -> Iterator[str]:
@@ -116,8 +179,21 @@ def _expert_paths(own: str, name: str) -> Iterator[str]:
     return _paths(own, (*holders, "experts", "experts.0"), name)
 
 
-def apply(text: Text, plan: Plan | None, dtype: str) -> tuple[Text, tuple[str, ...], tuple[str, ...]]:
-    """The text plan with a format on every matrix, the formats the quantisation brought in, and what to warn of."""
+class Placed(msgspec.Struct, frozen=True, kw_only=True):
+    """The text plan with a format on every matrix.
+
+    table       of the input tables (None: the dtype)
+    formats     that the quantisation brought in; doubts: what to warn of
+    """
+
+    text: Text
+    table: str | None
+    formats: tuple[str, ...]
+    doubts: tuple[str, ...]
+
+
+def apply(text: Text, plan: Plan | None, dtype: str) -> Placed:
+    """Put the plan's formats on the matrices of a text model."""
     placer = _Placer(plan or Plan(), dtype)
     layers: list[Layer] = []
     number = 0
@@ -132,11 +208,14 @@ def apply(text: Text, plan: Plan | None, dtype: str) -> tuple[Text, tuple[str, .
     outside = tuple(placer.put(linear, (linear.name,), -1, base) for linear in text.outside)
     head = text.head
     if head is not None:
-        whole = placer.plan.head and not text.tied
-        head = placer.put(msgspec.structs.replace(head, pinned=not whole), _HEAD, -1, base if whole else None)
-        head = msgspec.structs.replace(head, pinned=True)
+        head = placer.head(head, text.tied, base)
     placed = msgspec.structs.replace(text, layers=stacked(layers), outside=outside, head=head)
-    return placed, tuple(placer.used), tuple(_doubts(plan, placer))
+    return Placed(
+        text=placed,
+        table=placer.table(text.hidden),
+        formats=tuple(placer.used),
+        doubts=tuple(_doubts(plan, placer)),
+    )
 
 
 def _doubts(plan: Plan | None, placer: _Placer) -> Iterator[str]:

@@ -12,6 +12,7 @@ from rooflight.catalog.config.fields import Config
 from rooflight.errors import Named, UnknownName
 
 SECTIONS = ("quantization_config", "compression_config")
+MLX_SECTION = "quantization"
 EXCLUSION_KEYS = (
     "modules_to_not_convert",
     "ignore",
@@ -32,7 +33,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     excluded        patterns of modules that stay wide
     experts_only    base is for routed experts
     experts         a format of its own for routed experts
-    head            base is for the output head too
+    head            base is for the output head too; head_format: or a format of its own
+    whole           base is for tables, head and router too (MLX), where a group divides the rows;
+                    table: or a format of its own for the input tables, "wide" among them
     """
 
     base: str | None = None
@@ -41,6 +44,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     experts_only: bool = False
     experts: str | None = None
     head: bool = False
+    head_format: str | None = None
+    whole: bool = False
+    table: str | None = None
     kv_format: str | None = None
 
 
@@ -101,6 +107,6 @@ def unknown(section: Config, key: str, value: object) -> UnknownName:
         where=section.at(key),
         got=str(value),
         want="fp8, modelopt, compressed-tensors, gptq, awq, auto-round, hqq, bitsandbytes, mxfp4, quark, torchao, exl2,"
-        " fbgemm_fp8",
+        " exl3, fbgemm_fp8",
         try_this=Named("remove quantization_config and say the stored format with {weights}"),
     )

@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 
 from rooflight.catalog.config.fields import Config
+from rooflight.catalog.config.mlx import is_mlx, mlx
 from rooflight.catalog.config.packed import METHODS, compressed_tensors, hqq, packed
-from rooflight.catalog.config.plan import SECTIONS, Plan, exclusions, group_of, inner, is_readable, unknown
+from rooflight.catalog.config.plan import MLX_SECTION, SECTIONS, Plan, exclusions, group_of, inner, is_readable, unknown
 
 # ModelOpt's quant_algo -> storage format
 _ALGORITHMS = {
@@ -26,14 +27,14 @@ _ALGORITHMS = {
     "W4A16_NVFP4": "nvfp4-weight-only",
     "W4A16_AWQ": "awq-int4-g128",
     "INT4_AWQ": "awq-int4-g128",
-    "W4A8_AWQ": "awq-int4-g128",
+    "W4A8_AWQ": "w4a8-fp8",
     "W8A16": "int8",
     "INT8_SQ": "w8a8-int8",
     "W8A8_SQ_PER_CHANNEL": "w8a8-int8",
     "W8A8_SQ_PER_CHANNEL_PER_TOKEN_PLUGIN": "w8a8-int8",
     "MXFP8": "mxfp8",
     "MXFP4": "mxfp4",
-    "W4A8_MXFP4_FP8": "mxfp4",
+    "W4A8_MXFP4_FP8": "mxfp4-w4a8",
 }
 # Methods that need no more than their name.
 _BY_NAME = {
@@ -61,6 +62,7 @@ def plan_of(outer: Config, cfg: Config, sidecar: Mapping[str, Any] | None) -> Pl
     section = None
     for config in (outer, cfg):
         section = section or config.section(*SECTIONS)
+        section = section if section is not None and section.data else config.section(MLX_SECTION)
     if section is None or not section.data:
         section = beside
     plan = _read(section) if section is not None else None
@@ -95,6 +97,8 @@ def _plan_by_method(method: str, section: Config, excluded: tuple[str, ...]) -> 
         return _modelopt(method, section, excluded)
     if section.has("config_groups") or method == "compressed_tensors":
         return compressed_tensors(section, excluded)
+    if is_mlx(method, section):
+        return mlx(section)
     if method == "fp8":
         return Plan(base=_fp8(section), excluded=excluded)
     if method == "mxfp4":
@@ -103,8 +107,11 @@ def _plan_by_method(method: str, section: Config, excluded: tuple[str, ...]) -> 
         return _quark(section, excluded)
     if method == "torchao":
         return Plan(base=_torchao(section), excluded=excluded)
-    if method in ("exl2", "exl3"):
+    if method == "exl2":
         return Plan(base=f"exl2-{section.number('bits'):g}bpw", excluded=excluded, head=True)
+    if method == "exl3":
+        own = section.number("head_bits", default=section.number("bits"))
+        return Plan(base=f"exl3-{section.number('bits'):g}bpw", excluded=excluded, head_format=f"exl3-{own:g}bpw")
     if method == "bitsandbytes" or section.has("load_in_4bit", "load_in_8bit"):
         return Plan(base=_bitsandbytes(section), excluded=excluded)
     if method in _BY_NAME:

@@ -10,10 +10,10 @@ import msgspec
 
 from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.names import canonical_type, first_architecture, refuse_other_shapes, unknown_type
-from rooflight.catalog.config.placement import apply
-from rooflight.catalog.config.plan import SECTIONS, Plan
+from rooflight.catalog.config.placement import Placed, apply
+from rooflight.catalog.config.plan import MLX_SECTION, SECTIONS, Plan
 from rooflight.catalog.config.registry import Text, default_sizes_of, reader_of, tower_counter_of
-from rooflight.catalog.config.vocabulary import merged
+from rooflight.catalog.config.vocabulary import merged, runs_of
 from rooflight.values.model import Linear, Model, Tower
 
 # Where the text model stands in the config of a multimodal one.
@@ -61,21 +61,19 @@ def model_from_dict(
     dtype = _dtype(outer, cfg)
     _note_drafts(cfg)
     plan = _plan(outer, cfg, sidecar)
-    text, formats, doubts = apply(text, plan, dtype)
-    for doubt in doubts:
-        outer.warn(doubt)
-    if plan is None:
-        _doubt_name(outer, id, dtype)
+    placed = _formatted(outer, text, plan, dtype, id)
+    text = placed.text
     towers = _towers(outer, dtype)
     if not leaves_defaults_out:
         outer.say_left_out()
+    layers = merged(text.layers)
     return Model(
         id=id,
         type=model_type,
         architecture=architecture,
         hidden=text.hidden,
         vocab=text.vocab,
-        layers=merged(text.layers),
+        layers=layers,
         embedding_parameters=text.embedding_parameters,
         embedding_row=text.embedding_row,
         head=text.head,
@@ -84,13 +82,25 @@ def model_from_dict(
         vector_parameters=text.vector_parameters,
         towers=towers,
         dtype=dtype,
-        quantization=" + ".join(formats) or None,
+        table_format=placed.table,
+        quantization=" + ".join(placed.formats) or None,
+        runs=runs_of(text.layers, layers),
         kv_format=plan.kv_format if plan else None,
         max_context=cfg.optional(*_CONTEXTS),
         origin=origin,
         assumptions=tuple(outer.notes),
         warnings=tuple(outer.warnings),
     )
+
+
+def _formatted(outer: Config, text: Text, plan: Plan | None, dtype: str, id: str) -> Placed:
+    """The text model with a format on every matrix; what is odd about it is warned of."""
+    placed = apply(text, plan, dtype)
+    for doubt in placed.doubts:
+        outer.warn(doubt)
+    if plan is None:
+        _doubt_name(outer, id, dtype)
+    return placed
 
 
 def text_section(outer: Config) -> Config:
@@ -129,7 +139,8 @@ def _completed(outer: Config, cfg: Config, model_type: str) -> Config:
 
 def _plan(outer: Config, cfg: Config, sidecar: Mapping[str, Any] | None) -> Plan | None:
     """The plan of the quantisation section; where nothing asks for one, the modules that read it are not imported."""
-    if sidecar is None and not cfg.has(*SECTIONS, "expert_dtype") and not outer.has(*SECTIONS):
+    sections = (*SECTIONS, MLX_SECTION)
+    if sidecar is None and not cfg.has(*sections, "expert_dtype") and not outer.has(*sections):
         return None
     from rooflight.catalog.config.quantization import plan_of
 

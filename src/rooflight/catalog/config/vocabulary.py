@@ -380,3 +380,10 @@ def merged(layers: Iterable[Layer]) -> tuple[Layer, ...]:
         one = msgspec.structs.replace(layer, count=1)
         counts[one] = counts.get(one, 0) + layer.count
     return tuple(msgspec.structs.replace(layer, count=count) for layer, count in counts.items())
+
+
+def runs_of(stack: Iterable[Layer], layers: Iterable[Layer]) -> tuple[tuple[int, int], ...]:
+    """The stack in order, as places in its merged `layers`: (place, how many in a row); nothing where it is theirs."""
+    places = {msgspec.structs.replace(layer, count=1): place for place, layer in enumerate(layers)}
+    found = tuple((places[msgspec.structs.replace(layer, count=1)], layer.count) for layer in stack)
+    return () if len(found) == len(places) else found

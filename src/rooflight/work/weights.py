@@ -1,0 +1,164 @@
+"""A model with its weights in the formats a deployment asks for, part by part.
+
+A format that engines make of linear layers takes the place of what the checkpoint quantises, or of all linear layers
+of a wide one; a cast, a GGUF file and an MLX conversion turn the whole checkpoint.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from rooflight.values.format import Format
+from rooflight.values.formats import format_named
+from rooflight.values.ggml import MIXES, TYPES
+from rooflight.values.model import Linear, Model
+from rooflight.values.parts import Choose, Place, named_parts, refitted
+from rooflight.work.count import layer_matrices, linear_parameters
+from rooflight.work.gguf import table_type, types_of
+
+# Checkpoints whose experts are MXFP4 as trained: what engines of GGUF files run of them, where no file is named.
+NATIVE_FILE = "mxfp4_moe"
+_WIDE_BITS = 16
+# vLLM's names of methods that say nothing of a width: the checkpoint does.
+_METHODS = (
+    "compressed-tensors",
+    "auto-round",
+    "gptqmodel",
+    "quark",
+    "torchao",
+    "hqq",
+    "modelopt-mixed",
+    "exl2",
+    "exl3",
+)
+_TYPES = frozenset(form.id for form in TYPES)
+
+
+def held(model: Model, weights: str | None) -> Model:
+    """The model as a deployment holds it; the model itself where `weights` is blank or names its own format.
+
+    Raises UnknownName for a format nobody knows, BadInput for a part that no model has.
+    """
+    return model if weights is None or names_own_format(model, weights) else _refitted(model, weights)
+
+
+@lru_cache(maxsize=256)
+def _refitted(model: Model, weights: str) -> Model:
+    parts = named_parts(weights)
+    if parts:
+        return _by_part(model, parts)
+    form = format_named(weights)
+    if form.family == "cast":
+        return refitted(model, lambda _: form.id, name=form.id, table=form.id, vectors=form.id)
+    choose, table, vectors = _chooser(model, form.id), _table(model, form), _vectors(model, form)
+    return refitted(model, choose, name=form.id, table=table, vectors=vectors)
+
+
+def names_own_format(model: Model, weights: str | None) -> bool:
+    """Whether a weight format is the checkpoint's own, by its name or by a wider one: "fp8" of fp8-block128.
+
+    Of a checkpoint in several formats, that of most of its weights is the one it is called by.
+    """
+    own = model.quantization
+    if weights is None or own is None:
+        return False
+    said = weights.strip().lower().removesuffix("_marlin")
+    if said == own or said.replace("_", "-") in _METHODS:
+        return True
+    if named_parts(said):
+        return False
+    main, form = _main(model), format_named(said)
+    if main == form.id or main.startswith((f"{said}-", f"{form.id}-")):
+        return True
+    # "int4" of an AWQ, GPTQ or compressed-tensors checkpoint: a width, not a packing
+    width = f"int{form.bits:g}"
+    general = form.activations is None and (form.id == width or form.id.startswith((f"{width}-", f"ct-{width}-")))
+    return general and f"-{width}" in main and not main.startswith("w")
+
+
+@lru_cache(maxsize=256)
+def _main(model: Model) -> str:
+    """The narrow format that holds most weights; nothing where all are wide."""
+    sums: dict[str, int] = {}
+    for layer in model.layers:
+        for linear, copies in layer_matrices(layer):
+            if _is_narrow(linear):
+                size = layer.count * copies * linear_parameters(linear)
+                sums[linear.format] = sums.get(linear.format, 0) + size
+    return max(sums, key=lambda form: sums[form], default="")
+
+
+def has_native_experts(model: Model) -> bool:
+    """Whether its routed experts are MXFP4 as trained, which converters to other files keep."""
+    routed = (layer.experts for layer in model.layers if layer.experts is not None)
+    return any(linear.format == "mxfp4" for experts in routed for linear in experts.linears)
+
+
+def _is_narrow(linear: Linear) -> bool:
+    return format_named(linear.format, None).bits < _WIDE_BITS
+
+
+def _chooser(model: Model, name: str) -> Choose:
+    """What a format makes of each matrix."""
+    form = format_named(name)
+    if form.family == "gguf":
+        return types_of(model, form.id)
+    if form.family in ("mlx", "exl2", "exl3"):
+        return lambda place: _converted(form, place)
+    if model.quantization:
+        return lambda place: form.id if _is_narrow(place.linear) else place.linear.format
+    return lambda place: _narrowed(place.linear.format) if place.linear.pinned else form.id
+
+
+def _converted(form: Format, place: Place) -> str:
+    """Converters of whole files: every matrix that groups divide, the head too; MLX's also the router."""
+    wide = place.part == "router" and form.family != "mlx"
+    if wide or (form.block_inputs and place.linear.inputs % form.block_inputs):
+        return _narrowed(place.linear.format) if not _is_narrow(place.linear) else "bf16"
+    return form.id
+
+
+def _table(model: Model, form: Format) -> str:
+    if form.family == "gguf":
+        return table_type(model, form.id)
+    return form.id if form.family == "mlx" else _narrowed(model.table_format or model.dtype)
+
+
+def _vectors(model: Model, form: Format) -> str:
+    return "fp32" if form.family == "gguf" else _narrowed(model.vector_format or model.dtype)
+
+
+def _narrowed(form: str) -> str:
+    """No engine keeps tables in fp32 beside quantised weights: they are multiplied with 16-bit activations."""
+    return "bf16" if form == "fp32" else form
+
+
+def _by_part(model: Model, parts: tuple[tuple[str, str], ...]) -> Model:
+    """Each part named in its format (a GGUF type as it is, a file's name by its rule), the others as they are."""
+    named = dict(parts)
+    choosers = {part: _plain(model, form) for part, form in parts}
+
+    def choose(place: Place) -> str:
+        chooser = choosers.get(place.part)
+        if chooser is None and place.part == "head" and model.tied:  # the table is the head
+            chooser = choosers.get("embedding")
+        if chooser is None and place.part != "router":
+            chooser = choosers.get("rest")
+        return place.linear.format if chooser is None else chooser(place)
+
+    table = named.get("embedding") or named.get("rest")
+    return refitted(
+        model,
+        choose,
+        name=",".join(f"{part}={form}" for part, form in parts),
+        table=None if table is None else _table_of(model, table),
+    )
+
+
+def _table_of(model: Model, name: str) -> str:
+    return name if name in _TYPES else _table(model, format_named(name))
+
+
+def _plain(model: Model, name: str) -> Choose:
+    form = format_named(name).id
+    return types_of(model, form) if form in MIXES and form not in _TYPES else lambda _: form
