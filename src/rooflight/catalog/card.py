@@ -11,12 +11,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
+from rooflight.catalog.figures import DISPUTED, DTYPES, rate_notes, rates_in_print
 from rooflight.errors import BadConfig
 from rooflight.units import to_base
 from rooflight.values.accelerator import Accelerator, Assumed, Fact, Link
 from rooflight.values.note import Note
-
-DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "fp6", "fp4", "int8", "int4")
 
 _RATE = ("FLOP/s", "OP/s")
 # what a fact may be, and the base units it may be printed in; () is a count
@@ -38,7 +37,7 @@ _QUANTITIES: dict[str, tuple[str, ...]] = {
     "release-year": (),
 }
 _TEXTS = ("link-name",)
-_FLAGS = ("link-reduces",)
+_FLAGS = ("link-reduces", "matrix-units")
 _WHATS = (*_QUANTITIES, *_TEXTS, *_FLAGS)
 # kinds a fact must state, because leaving them out is how factors of two are lost; only dense peaks feed a roof
 _KINDS = {
@@ -74,13 +73,14 @@ def accelerator(raw: dict[str, Any], *, origin: str, assumed_from: dict[str, Any
     devices = _devices(raw, origin)
     facts = tuple(_fact(entry, f"{origin}, [[fact]] number {i}") for i, entry in enumerate(_entries(raw, origin), 1))
     _refuse_repeats(facts, origin)
-    amounts = {fact.what: _amount(fact, devices) for fact in facts if fact.what in _QUANTITIES}
+    amounts = {fact.what: _amount(fact, devices) for fact in facts if fact.what in _QUANTITIES and not fact.doubt}
     _refuse_contradictions(amounts, origin)
-    texts = {fact.what: fact for fact in facts}
+    texts = {fact.what: fact for fact in facts if not fact.doubt}
     name = top["name"] or top["id"]
     family = top["family"] or "default"
     assumed = _assumed(family, name, assumed_from)
-    peaks = _peaks(facts, "peak", devices)
+    matrix_units = "matrix-units" in texts and texts["matrix-units"].value is True
+    rated = rates_in_print([(fact, _amount(fact, devices)) for fact in facts if fact.what in DISPUTED], matrix_units)
     memory_bytes = amounts.get("memory-usable", amounts.get("memory-label"))
     link = _link(texts, amounts)
     accelerator_id = top["id"] or re.sub(r"[\s_-]+", "-", name.lower())
@@ -90,9 +90,11 @@ def accelerator(raw: dict[str, Any], *, origin: str, assumed_from: dict[str, Any
         vendor=top["vendor"],
         family=family,
         kind=top["kind"] or "gpu",
-        peak_flop_per_s=peaks,
-        fast_flop_per_s=_fast(peaks, _peaks(facts, "peak-fp16-accumulate", devices), amounts, assumed.peak_margin),
-        memory_bytes_per_s=amounts.get("memory-bandwidth"),
+        peak_flop_per_s=rated.peaks,
+        fast_flop_per_s=_fast(rated.fastest, rated.fp16_accumulate, amounts, assumed.peak_margin),
+        memory_bytes_per_s=rated.memory_bytes_per_s,
+        fast_memory_bytes_per_s=rated.fast_memory_bytes_per_s,
+        unrated_matrix_units=matrix_units and not rated.peaks,
         memory_bytes=memory_bytes,
         last_level_cache_bytes=amounts.get("last-level-cache"),
         compute_units=amounts.get("compute-units"),
@@ -106,7 +108,10 @@ def accelerator(raw: dict[str, Any], *, origin: str, assumed_from: dict[str, Any
         facts=facts,
         notes=top["notes"],
         origin=origin,
-        assumptions=tuple(_notes(accelerator_id, top["confidence"], devices, texts, memory_bytes)),
+        assumptions=(
+            *_notes(accelerator_id, top["confidence"], devices, texts, memory_bytes),
+            *rate_notes(accelerator_id, facts, rated),
+        ),
     )
 
 
@@ -139,15 +144,6 @@ def _fast(
         for dtype in DTYPES
         if dtype in peaks or dtype in fp16_accumulate
     }
-
-
-def _peaks(facts: tuple[Fact, ...], what: str, devices: int) -> dict[str, float]:
-    """Dense rates by number format. Vector and tensor units both in print: the faster one."""
-    peaks: dict[str, float] = {}
-    for fact in facts:
-        if fact.what == what and fact.kind == "dense" and fact.dtype is not None:
-            peaks[fact.dtype] = max(peaks.get(fact.dtype, 0.0), _amount(fact, devices))
-    return peaks
 
 
 def _link(facts: dict[str, Fact], amounts: dict[str, float]) -> Link | None:
@@ -335,9 +331,13 @@ def _refuse_contradictions(amounts: dict[str, float], origin: str) -> None:
 
 
 def _refuse_repeats(facts: tuple[Fact, ...], origin: str) -> None:
-    """Two figures for one thing need a note that tells them apart, and only peaks may have two."""
+    """Two figures for one thing need a note that tells them apart, and are peaks; or one is a rate in doubt."""
     seen = set()
     for fact in facts:
+        if fact.doubt and fact.what in DISPUTED:
+            continue
+        if fact.doubt:
+            _refuse(f"{fact.what} cannot stand in conflict", origin, fact.value, f"doubt with {', '.join(DISPUTED)}")
         key = (fact.what, fact.dtype, fact.kind, fact.note) if fact.what.startswith("peak") else (fact.what,)
         if key in seen:
             _refuse(f"{' '.join(part for part in key if part)} is given twice", origin, fact.value, "one [[fact]] each")

@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+
 import msgspec
 
 from rooflight.errors import MissingFact, Named
 from rooflight.values.accelerator import Accelerator
+from rooflight.values.formats import WIDER
 from rooflight.work.layout import Layout
 
-# The next wider format a product runs in where the hardware has no path for the first.
-WIDER = {
-    "fp4": ("fp6", "fp8", "bf16", "fp16", "fp32"),
-    "fp6": ("fp8", "bf16", "fp16", "fp32"),
-    "fp8": ("bf16", "fp16", "fp32"),
-    "int4": ("int8", "bf16", "fp16", "fp32"),
-    "int8": ("bf16", "fp16", "fp32"),
-    "bf16": ("fp16", "fp32"),
-    "fp16": ("bf16", "fp32"),
-    "fp32": (),
-}
+# The rate of arithmetic whose peak nobody published: no time at all, which is what a ceiling may say of it. Whoever
+# shows a quantity that arithmetic decides asks `unrated` first, and withholds it.
+_UNKNOWN_FLOP_PER_S = math.inf
 
 
 class Rates(msgspec.Struct, frozen=True, kw_only=True):
-    """One device's rates for a layout. link_bytes_per_s is None where nothing is communicated."""
+    """One device's rates for a layout. link_bytes_per_s is None where nothing is communicated.
+
+    fast_memory_bytes_per_s     the fastest figure in print, for ceilings; memory_bytes_per_s is the slowest
+    """
 
     accelerator: Accelerator
     memory_bytes_per_s: float
+    fast_memory_bytes_per_s: float
     cache_bytes: float
     link_bytes_per_s: float | None
     launch_s: float
 
     def peak(self, form: str) -> float:
-        """Datasheet FLOP/s of the format a product really runs in."""
-        return self.accelerator.peak_flop_per_s[hardware_format(self.accelerator, form)]
+        """Datasheet FLOP/s of the format a product really runs in; infinite where no peak is known."""
+        return self.accelerator.peak_flop_per_s.get(hardware_format(self.accelerator, form), _UNKNOWN_FLOP_PER_S)
 
     def fastest(self, form: str) -> float:
         """FLOP/s nothing real exceeds in that format: any accumulator, maximum clock. For ceilings."""
@@ -45,19 +45,32 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
 def hardware_format(accelerator: Accelerator, form: str) -> str:
     """The format itself if the device has a peak for it, else the next wider one; fp32 where even that is faster.
 
-    Pascal's P40 has 16-bit products at a 64th of fp32's rate, so nobody uses them. Raises MissingFact.
+    Pascal's P40 has 16-bit products at a 64th of fp32's rate, so nobody uses them. Without a peak for any of them it is
+    the format itself: nothing says otherwise.
     """
     peaks = accelerator.peak_flop_per_s
     for name in (form, *WIDER[form]):
         if name in peaks:
             return "fp32" if peaks.get("fp32", 0) > peaks[name] else name
-    have = ", ".join(accelerator.peak_flop_per_s) or "none"
-    raise MissingFact(
-        f"{accelerator.id} has no dense {form} peak, nor a wider one, so no compute roof can be drawn",
+    return form
+
+
+def unrated(accelerator: Accelerator, forms: Iterable[str]) -> tuple[str, ...]:
+    """Those of the formats that the device has no peak for, nor a wider one."""
+    peaks = accelerator.peak_flop_per_s
+    return tuple(sorted(form for form in set(forms) if not any(name in peaks for name in (form, *WIDER[form]))))
+
+
+def no_peak(accelerator: Accelerator, forms: Iterable[str], what: str) -> MissingFact:
+    """The error where nothing but `what` was asked for, and the missing peak decides it."""
+    form = next(iter(forms))
+    have = ", ".join(accelerator.peak_flop_per_s)
+    return MissingFact(
+        f"{accelerator.id} has no dense {form} peak, nor a wider one, so {what} cannot be told",
         where=accelerator.origin or accelerator.id,
-        got=f"peaks for {have}",
+        got=f"peaks for {have}" if have else "no peak",
         want=f'a [[fact]] with what = "peak", dtype = "{form}", kind = "dense"',
-        try_this=Named("a file of your own with that fact: {on}", on="my-card.toml"),
+        try_this=Named("a file of your own with that fact: {on}; decode needs none", on="my-card.toml"),
     )
 
 
@@ -76,6 +89,7 @@ def rates(accelerator: Accelerator, layout: Layout, *, graphs: bool) -> Rates:
     return Rates(
         accelerator=accelerator,
         memory_bytes_per_s=accelerator.memory_bytes_per_s,
+        fast_memory_bytes_per_s=accelerator.fast_memory_bytes_per_s or accelerator.memory_bytes_per_s,
         cache_bytes=assumed.last_level_cache_bytes if cache is None else cache,
         link_bytes_per_s=_link(accelerator) if communicates(layout) else None,
         launch_s=assumed.launch_graph_s if graphs else assumed.launch_eager_s,

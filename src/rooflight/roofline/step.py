@@ -89,7 +89,7 @@ def step_time(one: Pass, rates: Rates, *, stages: int = 1, overlap: Number = 1, 
     """
     streamed = one.weight_bytes + one.other_bytes * overlap
     moved = streamed - formulas.step_cache_credit(streamed, rates.cache_bytes * stages)
-    compute, memory = one.compute_s * overlap, formulas.memory_s(moved, rates.memory_bytes_per_s)
+    compute, memory = one.compute_s * overlap, formulas.memory_s(moved, rates.fast_memory_bytes_per_s)
     link = 0.0 if rates.link_bytes_per_s is None else one.work.link_bytes * overlap / rates.link_bytes_per_s
     launch = formulas.launch_s(one.work.launches, rates.launch_s)
     ceiling = formulas.largest(compute, memory, link)
@@ -142,4 +142,4 @@ def kernel_ceiling_s(op: Operator, rates: Rates) -> Number:
     moved = moved - formulas.kernel_cache_credit(moved, rates.cache_bytes)
     compute = op.work.flop / rates.fastest(op.compute) if _nonzero(op.work.flop) else 0.0
     link = 0.0 if rates.link_bytes_per_s is None else op.work.link_bytes / rates.link_bytes_per_s
-    return formulas.largest(compute, moved / rates.memory_bytes_per_s, link)
+    return formulas.largest(compute, moved / rates.fast_memory_bytes_per_s, link)

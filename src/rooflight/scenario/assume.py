@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from rooflight.catalog.engines import Limits
 from rooflight.numeric import is_plain
-from rooflight.roofline.rates import hardware_format
+from rooflight.roofline.rates import hardware_format, unrated
 from rooflight.units import to_base
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.calibration import Calibration, Engine
@@ -66,7 +66,11 @@ def format_notes(
             yield Note(key="kv_cache", value="bf16", why=model.kv_format or "")
         else:
             yield Note(key="checkpoint_cache", value=(numbers.kv, deployment.weights), why=deployment.engine or "")
-    for name in sorted(_multiplied(kept, numbers)):
+    products = multiplied(kept, numbers)
+    missing = unrated(accelerator, products)
+    if missing:
+        yield Note(key="no_peak", value=missing, why=accelerator.id)
+    for name in sorted(products):
         used = hardware_format(accelerator, name)
         if used != name:
             yield Note(key="no_path", value=(name, used), why=accelerator.id)
@@ -89,7 +93,7 @@ def _weight_notes(model: Model, kept: Model, deployment: Deployment) -> Iterator
         yield Note(key="tables", value=(head, table_format(kept), vector_format(kept)), why=named)
 
 
-def _multiplied(model: Model, numbers: Numbers) -> set[str]:
+def multiplied(model: Model, numbers: Numbers) -> set[str]:
     """The formats that products of the model run in, before the hardware has its say."""
     matrices = [matrix for layer in model.layers for matrix, _ in layer_matrices(layer)]
     matrices += [model.head] if model.head is not None else []
@@ -104,7 +108,8 @@ def machine_notes(accelerator: Accelerator, layout: Layout, deployment: Deployme
     yield Note(key="gpu_memory_utilization", value=(deployment.gpu_memory_utilization, deployment.attention))
     yield Note(key="reserve", value=(assumed.engine_reserve_bytes, PREFILL_CHUNK_TOKENS))
     clocked = any(fact.what == "max-clock" for fact in accelerator.facts)
-    yield Note(key="clock", value=None if clocked else assumed.peak_margin, why=accelerator.id)
+    if accelerator.peak_flop_per_s:
+        yield Note(key="clock", value=None if clocked else assumed.peak_margin, why=accelerator.id)
     if accelerator.last_level_cache_bytes is None:
         yield Note(key="last_level_cache", value=assumed.last_level_cache_bytes, why=assumed.family)
     if (layout.tp * layout.pp > 1 or layout.pooled > 1) and accelerator.link is None:

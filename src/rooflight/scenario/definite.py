@@ -10,7 +10,7 @@ from rooflight.catalog.calibration import NEWEST, calibration, engine_id, engine
 from rooflight.catalog.engines import era_of, limits
 from rooflight.errors import BadInput, Named
 from rooflight.numeric import Number, is_plain, maximum, tidy
-from rooflight.roofline.rates import Rates, rates
+from rooflight.roofline.rates import Rates, rates, unrated
 from rooflight.scenario import assume, caches
 from rooflight.scenario.steps import Plans, Steps
 from rooflight.values.accelerator import Accelerator
@@ -31,6 +31,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """A model on `layout.devices` of an accelerator, under a workload, in definite formats.
 
     model       with each matrix in the format it is held in; checkpoint: as its files have it
+    unrated     formats that its products run in and for which the accelerator has no peak: what arithmetic decides
+                (a prompt, and with it a first token and a whole request) cannot be told; the rest counts it as free
     engine      whose expected times; fits: of the kernels on the accelerator's family
     budget_tokens, most_sequences   of a step and of a replica at once, at most (None: the engine sets no limit)
     steps       the steps of this plan: model, layout, formats, rates and fits; scenarios of other workloads, engines or
@@ -46,6 +48,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     layout: Layout
     numbers: Numbers
     rates: Rates
+    unrated: tuple[str, ...]
     engine: Engine
     fits: Calibration
     budget_tokens: int
@@ -106,6 +109,7 @@ def scenario(
     kept = held(model, weights_of(model, deployment))
     numbers = _numbers(model, kept, deployment)
     machine = rates(accelerator, layout, graphs=deployment.graphs)
+    missing = unrated(accelerator, assume.multiplied(kept, numbers))
     engine = engine_of(deployment, accelerator)
     fits = calibration(accelerator.family)
     plans = Plans() if plans is None else plans
@@ -121,6 +125,7 @@ def scenario(
         layout=layout,
         numbers=numbers,
         rates=machine,
+        unrated=missing,
         engine=engine,
         fits=fits,
         budget_tokens=budget,

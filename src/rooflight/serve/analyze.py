@@ -9,7 +9,7 @@ import msgspec
 
 from rooflight.numeric import Number
 from rooflight.roofline.engine import Expected
-from rooflight.roofline.rates import hardware_format, ridges
+from rooflight.roofline.rates import hardware_format, no_peak, ridges
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve import phases
 from rooflight.serve.apart import is_apart
@@ -30,7 +30,7 @@ from rooflight.values.analysis import (
     ServedBlock,
     Step,
 )
-from rooflight.values.run import Run
+from rooflight.values.run import Run, WholeRun
 from rooflight.values.steptime import BOUNDS, OperatorTime
 from rooflight.work import count
 from rooflight.work.storage import element_bytes
@@ -52,6 +52,8 @@ def analyze(sc: Scenario, *, serving: bool = True) -> Analysis:
     some = whole or held.max_batch > 0
     shown = _phases(sc, whole) if some else None  # first: runs ask for bounds alone of some of these steps
     found = _runs(sc, users, None if serving else chosen(sc)) if some else None
+    if shown and not any(shown.values()) and not any((found or {}).values()):
+        raise no_peak(sc.accelerator, sc.unrated, "what was asked")
     return Analysis(
         model=model_block(sc),
         accelerator=accelerator_block(sc),
@@ -67,20 +69,23 @@ def analyze(sc: Scenario, *, serving: bool = True) -> Analysis:
     )
 
 
-def _runs(sc: Scenario, users: Number, only: str | None) -> dict[str, Run]:
+def _runs(sc: Scenario, users: Number, only: str | None) -> dict[str, Run | None]:
+    """By schedule; None of which nothing is known."""
     apart = ("apart",) if is_apart(sc) else ()
     wanted = ("alone", "batch", "served", *apart) if only is None else (only,)
-    return {schedule: scheduled(sc, schedule, users=users) for schedule in wanted}
+    runs = {schedule: scheduled(sc, schedule, users=users) for schedule in wanted}
+    return {name: one if one.tpot_s or one.request_s else None for name, one in runs.items()}
 
 
 def _phases(sc: Scenario, whole: bool) -> dict[str, Phase | None]:
-    """Prefill always; steps of all sequences where they fit."""
+    """Prefill always; steps of all sequences where they fit. Prompts' steps need a compute peak."""
     load = sc.workload
     others: dict[str, Callable[[Scenario], phases.PhaseTime]] = {"decode": phases.decode}
     others |= {"verify": phases.verify} if load.draft_tokens else {}
     others |= {"mixed": phases.mixed} if load.chunk_tokens else {}
-    shown: dict[str, Phase | None] = {"prefill": phase_block(sc, phases.prefill(sc))}
-    return shown | {name: phase_block(sc, of(sc)) if whole else None for name, of in others.items()}
+    shown: dict[str, Phase | None] = {"prefill": None if sc.unrated else phase_block(sc, phases.prefill(sc))}
+    told = {name: whole and not (sc.unrated and name == "mixed") for name in others}
+    return shown | {name: phase_block(sc, of(sc)) if told[name] else None for name, of in others.items()}
 
 
 def model_block(sc: Scenario) -> ModelBlock:
@@ -142,7 +147,12 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
         bound=BOUNDS[time.bound],
         expected_bound=expected_bound(shares, phase.expected),
         split=shares,
-        ceilings_s=Ceilings(compute=time.compute_s, memory=time.memory_s, link=time.link_s, launch=time.launch_s),
+        ceilings_s=Ceilings(
+            compute=None if sc.unrated else time.compute_s,
+            memory=time.memory_s,
+            link=time.link_s,
+            launch=time.launch_s,
+        ),
         time_s=span,
         tokens_per_s=span.rate(phase.tokens),
         tokens_per_s_per_user=None if phase.users is None else span.rate(phase.tokens / phase.users),
@@ -195,8 +205,10 @@ def expected_bound(shares: dict[str, float], expected: Expected) -> str:
     return max(parts, key=lambda name: parts[name])
 
 
-def served_block(one: Run) -> ServedBlock:
-    """The run in short."""
+def served_block(one: Run | None) -> ServedBlock | None:
+    """The run in short; None where what prompts take is withheld of it."""
+    if not isinstance(one, WholeRun):
+        return None
     return ServedBlock(
         engine=one.engine,
         running=one.decoding,
@@ -225,8 +237,10 @@ def _operator_block(sc: Scenario, row: OperatorTime, copies: float) -> OperatorB
     )
 
 
-def _request(one: Run) -> Request:
-    """The batch's: its end, and the prompts' share of it."""
+def _request(one: Run | None) -> Request | None:
+    """The batch's: its end, and the prompts' share of it; None where what prompts take is withheld."""
+    if not isinstance(one, WholeRun):
+        return None
     share = one.ttft_s.over(one.request_s)
     return Request(time_s=one.request_s, prefill_share=msgspec.structs.replace(share, expected=one.prefill_share))
 

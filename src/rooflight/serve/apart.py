@@ -15,7 +15,7 @@ from rooflight.serve.memory import device_sequence_bytes
 from rooflight.serve.replica import Clock, Replica, replica, room, step_interval
 from rooflight.serve.run import Course, Times, first_interval, made, whole_interval
 from rooflight.serve.solve import solved
-from rooflight.values.run import Pool, Run
+from rooflight.values.run import Pool, WholeRun
 
 
 class Pools(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ def pools(sc: Scenario) -> Pools:
     )
 
 
-def apart(sc: Scenario, *, users: Number | None = None) -> Run:
+def apart(sc: Scenario, *, users: Number | None = None) -> WholeRun:
     """The run of prefill and decode workers. Raises BadInput as pools does."""
     both = pools(sc)
     users = sc.workload.batch if users is None else users

@@ -7,6 +7,7 @@ import math
 import msgspec
 
 from rooflight.errors import BadInput, Named, NoSteadyState
+from rooflight.roofline.rates import no_peak
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.apart import apart
 from rooflight.serve.memory import largest_batch, room
@@ -48,7 +49,7 @@ def capacity_per_s(sc: Scenario) -> float:
 def loaded(sc: Scenario) -> tuple[Scenario, float]:
     """The scenario at a whole number in flight, and that number as it is; at one where not even that fits.
 
-    Raises NoSteadyState, and BadInput where the run that is asked for is of a number, not of arrivals.
+    Raises NoSteadyState, MissingFact, and BadInput where the run that is asked for is of a number, not of arrivals.
     """
     load = sc.workload
     if load.request_rate is None:
@@ -60,6 +61,8 @@ def loaded(sc: Scenario) -> tuple[Scenario, float]:
             got=load.request_rate,
             want=Named("{batch}, or {schedule}", schedule="served"),
         )
+    if sc.unrated:
+        raise no_peak(sc.accelerator, sc.unrated, "how many requests are in flight at that rate")
     users = in_flight(sc, load.request_rate) if _holds_one(sc) else 1.0
     whole = msgspec.structs.replace(load, batch=max(1, math.ceil(round(users, 6))))
     return msgspec.structs.replace(sc, workload=whole), users

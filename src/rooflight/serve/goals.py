@@ -13,7 +13,7 @@ from rooflight.scenario.definite import Scenario
 from rooflight.serve.landmarks import LARGEST_BATCH
 from rooflight.serve.memory import max_batch, room
 from rooflight.serve.runs import placed
-from rooflight.serve.schedule import scheduled
+from rooflight.serve.schedule import whole
 from rooflight.span import Span
 from rooflight.units import to_base
 from rooflight.values.run import Run
@@ -68,7 +68,7 @@ def goals(sc: Scenario, wanted: Wanted, schedule: str, lengths: Mapping[str, Arr
     fields: dict[str, Any] = {"isl": isl, "osl": osl, "batch": np.ones(isl.size)}
     sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(load, **fields))
     holds = np.broadcast_to(max_batch(room(sc)) > 0, isl.shape) | sc.deployment.ignore_capacity
-    run = scheduled(sc, schedule)
+    run = whole(sc, schedule)
     first, token = wanted.misses(run.ttft_s.expected, None if run.tpot_s is None else run.tpot_s.expected)
     missed = {"capacity": ~holds, "ttft": holds & first, "tpot": holds & token}
     expected, slow = _kept(sc, wanted, schedule, holds)
@@ -93,7 +93,7 @@ def _kept(sc: Scenario, wanted: Wanted, schedule: str, holds: Array) -> tuple[li
 
     def at(batch: Array) -> Run:
         load: dict[str, Any] = {"batch": np.maximum(batch, 1)}
-        return scheduled(msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, **load)), schedule)
+        return whole(msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, **load)), schedule)
 
     def rows(span: Span | None, names: Iterable[str]) -> Array | None:
         return None if span is None else np.stack(
@@ -161,7 +161,7 @@ def _hit_rates(sc: Scenario, wanted: Wanted, schedule: str, holds: Array, batch:
 
     def misses(cached: Array) -> Array:
         load: dict[str, Any] = {"cached_prefix": cached, "batch": batch}
-        run = scheduled(msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, **load)), schedule)
+        run = whole(msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, **load)), schedule)
         above: Array = np.broadcast_to(run.ttft_s.expected > most_s, holds.shape)
         return above
 

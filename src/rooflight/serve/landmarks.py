@@ -26,7 +26,7 @@ def landmarks(sc: Scenario) -> Landmarks:
 
     def past_ridge(batch: int) -> bool:
         time = step(batch)
-        return bool(time.work.flop / time.work.moved_bytes >= phases.ridge(sc, time))
+        return bool(time.work.flop / time.work.moved_bytes >= (phases.ridge(sc, time) or 0.0))
 
     def computes(batch: int) -> bool:
         return BOUNDS[step(batch).bound] == "compute"
@@ -43,11 +43,12 @@ def landmarks(sc: Scenario) -> Landmarks:
         isl=int(sc.workload.isl),
         osl=int(sc.workload.osl),
         context=context_tokens(sc.workload),
-        ridge_batch=_first(past_ridge),
-        compute_batch=_first(computes),
-        knee_batch=_first(flattens),
+        ridge_batch=None if sc.unrated else _first(past_ridge),
+        compute_batch=None if sc.unrated else _first(computes),
+        knee_batch=None if sc.unrated else _first(flattens),
         kv_limit=int(largest_batch(sc, one)),
-        compute_isl=_first(prefill_computes),
+        compute_isl=None if sc.unrated else _first(prefill_computes),
+        rated=not sc.unrated,
     )
 
 

@@ -64,7 +64,7 @@ def prompt_sums(one: Replica) -> Sums:
     cache_bytes = step.work.kv_read_bytes + step.work.kv_write_bytes
     return Sums(
         compute_s=users * step.compute_s,
-        memory_s=users * cache_bytes / (one.sc.rates.memory_bytes_per_s * stages),
+        memory_s=users * cache_bytes / (one.sc.rates.fast_memory_bytes_per_s * stages),
         link_s=users * step.link_s,
         lone_s=step.ceiling_s,
     )
@@ -97,6 +97,6 @@ def _least_memory_s(one: Replica, alone: StepTime, together: StepTime, users: Nu
     slope = (together.streamed_bytes - alone.streamed_bytes) / maximum(users - 1, 1)
     outgrown = 1 + (limit - alone.streamed_bytes) / maximum(slope, 1)
     most = clipped(outgrown, 1, users)
-    credited = (limit - rates.cache_bytes * stages) / rates.memory_bytes_per_s
+    credited = (limit - rates.cache_bytes * stages) / rates.fast_memory_bytes_per_s
     at_most = where((outgrown > 1) & (outgrown < users), credited / most, alone.memory_s)
     return minimum(minimum(alone.memory_s, together.memory_s / users), at_most)

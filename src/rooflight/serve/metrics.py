@@ -16,7 +16,7 @@ from rooflight.serve.replica import replica
 from rooflight.span import Span
 from rooflight.units import to_base
 from rooflight.values.measurement import Measurement, Timed
-from rooflight.values.run import Run
+from rooflight.values.run import WholeRun
 from rooflight.values.steptime import StepTime
 
 _MS = to_base(1, "ms")
@@ -30,8 +30,13 @@ def metric_span(sc: Scenario, row: Measurement) -> Span:
     Only what is timed is taken from the row, all numbers from the scenario; they may be arrays. Steps are those of
     serve.phases (with drafts: the verify step's share of a token), everything else is of a run: served requests of the
     steady state (or of workers apart), a batch started together of the run `batch`.
+
+    Without a compute peak a prompt's metric is not a number; of a whole run nothing is expected, and its ceiling, which
+    has the arithmetic for free, stands.
     """
     if row.timed in (Timed.STEP, Timed.PREFILL):
+        if sc.unrated and row.timed is Timed.PREFILL:
+            return Span.same(float("nan"))
         span: Span = phases.prefill(sc).span if row.timed is Timed.PREFILL else phases.token(sc)[1]
         return span / _MS if row.measures.time else span.rate(counted_tokens(sc, row))
     return of_run(run_of(sc, row), sc, row)
@@ -42,15 +47,22 @@ def _each(sc: Scenario) -> Number:
     return tokens_per_verify(draft_tokens=sc.workload.draft_tokens, acceptance=sc.workload.acceptance)
 
 
-def run_of(sc: Scenario, row: Measurement) -> Run:
+def run_of(sc: Scenario, row: Measurement) -> WholeRun:
     """The run that the row is of."""
     if not row.served:
         return run.batch(sc)
     return apart(sc) if is_apart(sc) else run.served(sc)
 
 
-def of_run(one: Run, sc: Scenario, row: Measurement) -> Span:
+def of_run(one: WholeRun, sc: Scenario, row: Measurement) -> Span:
     """What the row's metric is in a run; not a number where its requests generate one token and the row times more."""
+    found = _of_run(one, sc, row)
+    if not sc.unrated:
+        return found
+    return Span.same(float("nan")) if row.timed.prompt else msgspec.structs.replace(found, low=None, high=None)
+
+
+def _of_run(one: WholeRun, sc: Scenario, row: Measurement) -> Span:
     metric = row.measures
     if row.timed.prompt:
         return one.ttft_s / _MS if metric.time else one.requests_per_s * counted_tokens(sc, row)

@@ -182,9 +182,9 @@ def main_format(sc: Scenario, time: StepTime) -> str:
     return max(sums, key=lambda name: sums[name], default="bf16")
 
 
-def ridge(sc: Scenario, time: StepTime) -> float:
-    """The ridge point in FLOP/byte of the format that most of a step's FLOP run in."""
-    return ridges(sc.accelerator)[main_format(sc, time)]
+def ridge(sc: Scenario, time: StepTime) -> float | None:
+    """The ridge point in FLOP/byte of the format that most of a step's FLOP run in; None where it has no peak."""
+    return ridges(sc.accelerator).get(main_format(sc, time))
 
 
 def _busy(step: steps.Step, share: Share, layout: Layout) -> steps.Step:

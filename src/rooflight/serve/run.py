@@ -14,7 +14,7 @@ from rooflight.serve.replica import NO_STEPS, Clock, Replica, replica, step_inte
 from rooflight.serve.steady import Steady, steady
 from rooflight.serve.usage import Used, used
 from rooflight.span import Span
-from rooflight.values.run import Pool, Run
+from rooflight.values.run import Pool, WholeRun
 
 Factors = tuple[float, float]
 # Of a full room: what a quotient's last bits may say.
@@ -59,7 +59,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     decode: Pool | None = None
 
 
-def served(sc: Scenario, *, users: Number | None = None) -> Run:
+def served(sc: Scenario, *, users: Number | None = None) -> WholeRun:
     """Continuous batching in its steady state. Numbers of the scenario, or users, may be arrays, and so the run's."""
     one = replica(sc, users)
     found = steady(one, one.expected_s, server_s=sc.engine.server_s, queue=sc.engine.queue)
@@ -81,7 +81,7 @@ def _steady_times(one: Replica, found: Steady) -> Times:
     return Times(token_s=found.step_s / one.each, request_s=whole, cycle_s=whole)
 
 
-def alone(sc: Scenario) -> Run:
+def alone(sc: Scenario) -> WholeRun:
     """One user alone: the server's own time, a prefill, and quiet steps."""
     one = replica(sc, 1)
     server_s = sc.engine.server_s
@@ -100,7 +100,7 @@ def alone(sc: Scenario) -> Run:
     ))  # fmt: skip
 
 
-def batch(sc: Scenario) -> Run:
+def batch(sc: Scenario) -> WholeRun:
     """A batch started together: all prompts first, then lock-step decode; in equal waves where room is too small."""
     one = replica(sc)
     waves = maximum(ceil(one.users / one.room * (1 - _ROUNDING)), 1)
@@ -151,7 +151,7 @@ def whole_interval(sc: Scenario) -> Factors:
     return low / wider, high * wider
 
 
-def made(one: Course) -> Run:
+def made(one: Course) -> WholeRun:
     """The run of a course: every quantity in its order, ceiling <= roofline <= expected, and Little's law kept."""
     most, tokens = one.limits, one.tokens
     whole_s = maximum(one.roofline.request_s, most.request_s)
@@ -170,7 +170,7 @@ def made(one: Course) -> Run:
     per_s = cycle.rate(one.users)
     output = per_s * one.sc.workload.osl
     kept = _without(token, none)
-    return Run(
+    return WholeRun(
         schedule=one.schedule, engine=one.sc.engine.id, running=one.running, decoding=one.decoding,
         waiting=maximum(one.users - one.running, 0.0), ttft_s=first, tpot_s=kept, request_s=request,
         requests_per_s=per_s, output_tokens_per_s=output,

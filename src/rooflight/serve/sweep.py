@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from rooflight.errors import BadInput, Named, UnknownName
+from rooflight.roofline.rates import no_peak
 from rooflight.scenario.definite import Scenario, context_tokens, scenario
 from rooflight.serve import phases
 from rooflight.serve.goals import Wanted, goals
@@ -127,6 +128,7 @@ class SweepPoints(Shown):
     def columns(self) -> dict[str, np.ndarray[Any, Any]]:
         """Every point as flat arrays by name: bound is an index into values.steptime.BOUNDS; times are seconds.
 
+        What hangs on a compute peak that is not known is no number (and bound then says nothing in prefill).
         Under a schedule the runs, named as their JSON is (`ttft_s.expected`); no number where there is none.
         """
         parts: dict[str, list[np.ndarray[Any, Any]]] = {}
@@ -148,7 +150,10 @@ def make_sweep(
     deployment: Deployment,
     wanted: Wanted | None = None,
 ) -> SweepPoints:
-    """The sweep over `axes`; a deployment that cannot be laid out is an error. Raises BadInput, UnknownName."""
+    """The sweep over `axes`; a deployment that cannot be laid out is an error.
+
+    Raises BadInput, UnknownName, and MissingFact where every deployment lacks what the phase needs.
+    """
     _check_axes(axes, devices)
     _check_load(workload)
     schedule = deployment.schedule
@@ -167,6 +172,8 @@ def make_sweep(
         for deployment_with in _deployments(deployment, axes)
     )
     chosen = phase or ("decode" if schedule else _phase_of(axes))
+    if chosen == "prefill" and all(sc.unrated for sc in scenarios):
+        raise no_peak(scenarios[0].accelerator, scenarios[0].unrated, "prefill")
     if chosen not in ("decode", "prefill"):
         raise BadInput(
             "a sweep's phase is decode or prefill", where=Named.of("phase"), got=chosen, want="decode or prefill"
@@ -310,6 +317,7 @@ def _block(sc: Scenario, pieces: Mapping[str, np.ndarray[Any, Any]], phase: str)
         tokens=one.tokens,
         work=one.work,
         ridge_flop_per_byte=phases.ridge(sc, one.time),
+        unrated=bool(sc.unrated),
         fits=np.broadcast_to(all_fit(sc, memory), shape),
         max_batch=np.asarray(largest_batch(sc, memory), dtype=np.int64),
     )
@@ -317,7 +325,7 @@ def _block(sc: Scenario, pieces: Mapping[str, np.ndarray[Any, Any]], phase: str)
 
 def _block_columns(block: SweepBlock) -> dict[str, Any]:
     """A block's numbers by column name."""
-    time, work = block.time, block.work
+    time, work, nothing = block.time, block.work, float("nan")
     moved = work.moved_bytes
     named = {
         "accelerator": block.accelerator,
@@ -327,12 +335,12 @@ def _block_columns(block: SweepBlock) -> dict[str, Any]:
         "fits": block.fits,
         "max_batch": block.max_batch,
         "bound": time.bound,
-        "compute_s": time.compute_s,
-        "memory_s": time.memory_s,
-        "link_s": time.link_s,
-        "launch_s": time.launch_s,
-        **{f"{name}_s": getattr(block.span, name) for name in Span.__struct_fields__},
-        "tokens_per_s": block.tokens / time.ceiling_s,
+        "compute_s": nothing if block.unrated else time.compute_s,
+        **{
+            f"{name}_s": getattr(time, f"{name}_s") if block.known else nothing for name in ("memory", "link", "launch")
+        },
+        **{f"{name}_s": getattr(block.span, name) if block.known else nothing for name in Span.__struct_fields__},
+        "tokens_per_s": block.tokens / time.ceiling_s if block.known else nothing,
         "flop": work.flop,
         "weight_bytes": work.weight_bytes,
         "kv_read_bytes": work.kv_read_bytes,

@@ -57,6 +57,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     answer: str
     accelerator: Entry
     ceiling_flop_per_s: dict[str, float]
+    ceiling_memory_bytes_per_s: float | None
     facts: tuple[Fact, ...]
     assumed: Assumed
     assumptions: tuple[str, ...]
@@ -101,6 +102,7 @@ def page(card: Accelerator) -> Page:
         answer=_sentence(card),
         accelerator=entry(card),
         ceiling_flop_per_s=card.fast_flop_per_s,
+        ceiling_memory_bytes_per_s=card.fast_memory_bytes_per_s or card.memory_bytes_per_s,
         facts=card.facts,
         assumed=card.assumed,
         assumptions=worded(card.assumptions),
@@ -208,7 +210,7 @@ def _fact_row(fact: Fact) -> tuple[str, ...]:
     if isinstance(fact.value, bool):
         value = "yes" if fact.value else "no"
     what = f"{fact.what} {fact.dtype}" if fact.dtype else fact.what
-    details = ", ".join(part for part in (fact.kind, fact.note) if part)
+    details = ", ".join(part for part in (fact.kind, fact.note, "in doubt" if fact.doubt else "") if part)
     return what, f"{value} {fact.unit}".rstrip(), details, fact.read, fact.confidence, fact.source
 
 

@@ -86,7 +86,7 @@ def _phase_table(phases: dict[str, Phase]) -> Table:
                 numbers.seconds(phase.time_s.roofline),
                 told(phase.time_s),
                 numbers.plain(phase.tokens_per_s.expected),
-                f"{numbers.plain(phase.intensity_flop_per_byte)}\n({numbers.plain(phase.ridge_flop_per_byte)})",
+                f"{numbers.plain(phase.intensity_flop_per_byte)}\n({numbers.plain(phase.ridge_flop_per_byte) or '?'})",
                 spent(phase.split),
             )
             for name, phase in phases.items()
@@ -217,9 +217,9 @@ def run_table(runs: dict[str, Run | None], load: dict[str, Any]) -> Table:
             (
                 name,
                 numbers.plain(one.running),
-                numbers.plain(one.waiting) if one.waiting >= 0.05 else "",
+                numbers.plain(one.waiting) if one.waiting and one.waiting >= 0.05 else "",
                 told(one.ttft_s),
-                "" if one.tpot_s is None else told(one.tpot_s),
+                told(one.tpot_s),
                 told(one.request_s),
                 told(one.output_tokens_per_s, numbers.plain),
                 "" if one.prefill_share is None else numbers.percent(one.prefill_share),
@@ -230,8 +230,10 @@ def run_table(runs: dict[str, Run | None], load: dict[str, Any]) -> Table:
     )  # fmt: skip
 
 
-def told(span: Span, show: Callable[[float], str] = numbers.seconds) -> str:
-    """The expected value over its interval, in its unit."""
+def told(span: Span | None, show: Callable[[float], str] = numbers.seconds) -> str:
+    """The expected value over its interval, in its unit; blank where there is none."""
+    if span is None:
+        return ""
     if span.low is None or span.high is None:
         return show(span.expected)
     unit = show(span.expected).rpartition(" ")[2] if show is numbers.seconds else ""
@@ -246,17 +248,19 @@ def _roofline(analysis: Analysis, phases: dict[str, Phase], ascii_only: bool) ->
     used = {
         form for phase in phases.values() for form, flop in phase.flop_by_format.items() if flop >= 0.01 * phase.flop
     }
-    flats = [Flat(form, card.peak_flop_per_s[form] * card.count) for form in sorted(used)]
+    known = sorted(used & card.peak_flop_per_s.keys())
+    flats = [Flat(form, card.peak_flop_per_s[form] * card.count) for form in known]
     dots = [
         Dot(_MARKS[name], phase.intensity_flop_per_byte, phase.flop / phase.time_s.roofline)
         for name, phase in phases.items()
         if phase.flop
     ]
-    if not flats or not dots:
+    if not dots:
         return []
     bandwidth = card.memory_bytes_per_s * card.count
     where = card.id if card.count == 1 else f"{card.count} x {card.id}"
     peaks = ", ".join(f"{flat.name} {numbers.amount(flat.flop_per_s, 'FLOP/s')}" for flat in flats)
+    peaks = peaks or "no compute roof, for no peak is published"
     marks = ", ".join(f"{_MARKS[name]} {name}" for name in phases)
     title = f"Roofline of {where}: {numbers.amount(bandwidth, 'B/s')}, {peaks}. {marks}, at roofline time."
     return [Prose(title), Drawing(tuple(draw(flats, bandwidth, dots, ascii_only=ascii_only)))]

@@ -44,6 +44,7 @@ def blocks(comparison: Comparison) -> list[Block]:
         shown += [_time_table(comparison, timed), _yield_table(timed)]
         if len(timed) > 1:
             shown.append(_speed_up_table(comparison, timed))
+    shown += _decode_table(comparison)
     shown.append(_memory_table(comparison.compared))
     shown += _wins(comparison)
     for title, there in (("Waiting for room in memory:", True), ("Without times:", False)):
@@ -62,7 +63,7 @@ def _time_table(comparison: Comparison, timed: Sequence[Compared]) -> Table:
     lines = []
     for one in timed:
         whole, prefill, run = one.request, one.prefill, one.run
-        if whole is None or prefill is None or run is None:
+        if whole is None or prefill is None or prefill.share is None or run is None or run.ttft_s is None:
             continue
         lines.append(
             (
@@ -83,6 +84,20 @@ def _time_table(comparison: Comparison, timed: Sequence[Compared]) -> Table:
         left=("on",),
         rows=tuple(lines),
     )
+
+
+def _decode_table(comparison: Comparison) -> list[Block]:
+    """Decode steps of all, where prompts of some cannot be told."""
+    parts = [(one, one.decode) for one in comparison.compared if one.decode is not None]
+    if all(one.request is not None for one, _ in parts):
+        return []
+    lines = [
+        (one.label, numbers.count(one.batch), numbers.seconds(part.step_s.ceiling), interval(part.step_s),
+         numbers.plain(part.tokens_per_s.expected), part.bound)
+        for one, part in parts
+    ]  # fmt: skip
+    heads = ("on", "batch", "ceiling", "expected", "tok/s\nexpected", "bound")
+    return [Table(title="Decode steps alone:", heads=heads, left=("on", "bound"), rows=tuple(lines))]
 
 
 def interval(span: Span) -> str:

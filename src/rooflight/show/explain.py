@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from rooflight.errors import UnknownName
-from rooflight.roofline.rates import hardware_format
+from rooflight.roofline.rates import hardware_format, no_peak, unrated
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve import phases
 from rooflight.show import numbers
@@ -69,8 +69,10 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 def explain(sc: Scenario, phase: str, name: str) -> Explanation:
     """The arithmetic of one operator; "norm#2" is the second row called norm.
 
-    Raises UnknownName for one the phase does not have.
+    Raises UnknownName for one the phase does not have, MissingFact for a prefill whose peak is not known.
     """
+    if phase == "prefill" and sc.unrated:
+        raise no_peak(sc.accelerator, sc.unrated, "prefill")
     time = phases.prefill(sc, bounds_only=True).time if phase == "prefill" else phases.decode(sc, bounds_only=True).time
     rows = _by_name(time.operators)
     if name not in rows:
@@ -194,7 +196,7 @@ def _ceilings(sc: Scenario, row: OperatorTime) -> Iterator[Line]:
                    terms=(Term(work.flop, scaled(work.flop, "FLOP")), Term(moved, scaled(moved, "B"))),
                    text=f"{round_significant(intensity)} FLOP/byte")  # fmt: skip
     found = []
-    if work.flop:
+    if work.flop and not unrated(sc.accelerator, (op.compute,)):
         peak, used = rates.peak(op.compute), hardware_format(sc.accelerator, op.compute)
         if moved:
             ridge = peak / rates.memory_bytes_per_s

@@ -63,7 +63,8 @@ def _stands(before: Outcome, found: Moves) -> Block:
         nearest = "" if more.next is None or more.to_next is None else f"{_times(more.to_next)} ({more.next})"
         return (
             name, dot.bound, scaled(dot.time_s.ceiling, "s"), scaled(dot.time_s.expected, "s"),
-            round_significant(dot.intensity_flop_per_byte), round_significant(dot.ridge_flop_per_byte),
+            round_significant(dot.intensity_flop_per_byte),
+            "" if dot.ridge_flop_per_byte is None else round_significant(dot.ridge_flop_per_byte),
             _times(more.to_ceiling), nearest,
         )  # fmt: skip
 
@@ -71,17 +72,20 @@ def _stands(before: Outcome, found: Moves) -> Block:
         title=f"Now, at batch {before.batch:,}: {_rate(before)}",
         heads=("phase", "bound", "ceiling", "expected", "FLOP/\nbyte", "ridge", "left to\nceiling", "then to the next"),
         left=("phase", "bound", "then to the next"),
-        rows=(row("prefill", before.prefill), row("decode", before.decode)),
+        rows=tuple(row(name, getattr(before, name)) for name in left),
     )
 
 
 def _rate(one: Outcome) -> str:
-    each = one.tokens_per_s_per_accelerator
-    said = f"{round_significant(one.tokens_per_s.expected)} output tok/s expected"
+    each = one.rate
+    all_ = each.expected * one.devices if one.tokens_per_s is None else one.tokens_per_s.expected
+    said = f"{round_significant(all_)} output tok/s expected"
     if one.devices > 1:
         said += f", {round_significant(each.expected)} an accelerator"
     if one.usd_per_million_tokens is not None:
         said += f", ${round_significant(one.usd_per_million_tokens.expected)} a million tokens"
+    if one.request_s is None:
+        return said + " in decode alone"
     return said + f"; a request takes {scaled(one.request_s.expected, 's')} ({one.run.schedule})"
 
 

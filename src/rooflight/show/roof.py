@@ -10,6 +10,7 @@ import msgspec
 from rooflight.units import round_significant, scaled
 
 _LABEL = 15  # columns left of the axis: "10,000 PFLOP/s "
+_ABOVE = 10  # times its highest dot that a slope without a roof is drawn
 _BRAILLE = 0x2800
 _BRAILLE_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # by row, then column
 _ASCII_LEVELS = "'-._"  # by row within a character
@@ -58,7 +59,7 @@ def draw(
     width: int = 78,
     rows: int = 14,
 ) -> list[str]:
-    """The lines of the drawing: y in FLOP/s, x in FLOP/byte."""
+    """The lines of the drawing: y in FLOP/s, x in FLOP/byte. Without flats the memory slope alone."""
     frame = _frame(flats, bytes_per_s, dots, width - _LABEL - 1, rows)
     cells = _roof(frame, flats, bytes_per_s, ascii_only)
     _ridges(cells, frame, flats, bytes_per_s, ascii_only)
@@ -76,7 +77,8 @@ def _frame(flats: Sequence[Flat], bytes_per_s: float, dots: Sequence[Dot], colum
     """Room for the ridges and the dots, at most ten decades high."""
     ridges = [flat.flop_per_s / bytes_per_s for flat in flats]
     seen = [dot.flop_per_byte for dot in dots] + ridges
-    top = math.log10(max(flat.flop_per_s for flat in flats)) + 0.25
+    tops = [flat.flop_per_s for flat in flats] or [max(seen) * bytes_per_s * _ABOVE]
+    top = math.log10(max(tops)) + 0.25
     low = min([dot.flop_per_s for dot in dots] + [min(seen) * bytes_per_s])
     bottom = max(math.log10(low) - 0.3, top - 10)
     return Frame(
@@ -92,7 +94,7 @@ def _frame(flats: Sequence[Flat], bytes_per_s: float, dots: Sequence[Dot], colum
 def _roof(frame: Frame, flats: Sequence[Flat], bytes_per_s: float, ascii_only: bool) -> list[list[str]]:
     """The memory slope up to the highest ridge, and a flat for each format from its own ridge on."""
     dots: dict[tuple[int, int], set[tuple[int, int]]] = {}
-    highest = max(flat.flop_per_s for flat in flats)
+    highest = max((flat.flop_per_s for flat in flats), default=math.inf)
     for step in range(frame.columns * 2):
         x = 10 ** (frame.left + (step + 0.5) / (frame.columns * 2) * (frame.right - frame.left))
         slope = x * bytes_per_s
@@ -160,5 +162,5 @@ def _axis(frame: Frame, flats: Sequence[Flat], bytes_per_s: float, corner: str, 
             text[start : start + len(label)] = list(label)
             end = start + len(label)
     ridges = ", ".join(f"{flat.name} {round_significant(flat.flop_per_s / bytes_per_s)}" for flat in flats)
-    unit = f"FLOP per byte; ridge point: {ridges}"
+    unit = f"FLOP per byte; ridge point: {ridges or 'not known'}"
     return [" " * _LABEL + corner + "".join(line), "".join(text).rstrip(), " " * (_LABEL + 1) + unit]

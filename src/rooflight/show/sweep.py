@@ -17,6 +17,7 @@ The JSON document:
     rows            one a point: the fields of Row, nested ones as in analyze
 
 A row that does not fit has bound "capacity", and its times and rates are null, unless --ignore-capacity asked for them.
+Without a compute peak ceilings_s.compute and the ridge are null; in prefill the bound, times and rates too.
 CSV holds the rows alone, nested fields joined by a dot (`time_s.ceiling`).
 """
 
@@ -86,13 +87,13 @@ class Row(msgspec.Struct, frozen=True):
     context: float | None
     fits: bool
     max_batch: int
-    bound: str
+    bound: str | None
     ceilings_s: OpenCeilings
     time_s: OpenSpan
     tokens_per_s: OpenSpan
     tokens_per_s_per_user: OpenSpan
     intensity_flop_per_byte: float
-    ridge_flop_per_byte: float
+    ridge_flop_per_byte: float | None
     bytes: Bytes
     flop: float
     link_bytes: float
@@ -140,6 +141,12 @@ def answer(model: str, landmarks: Sequence[Landmarks], phase: str = "decode") ->
     others = f" ({more} more line{'s' * (more > 1)} below.)" if more else ""
     if first.kv_limit < 1:
         return f"{model} does not fit on {where} with {first.context:,} tokens of context.{others}"
+    if not first.rated:
+        return (
+            f"{model} on {where} ({first.weights} weights, {first.context:,} tokens of context): the KV cache holds at "
+            f"most {first.kv_limit:,} sequences; where decode turns to arithmetic, and what prompts take, cannot be "
+            f"told: no compute peak of it is published.{others}"
+        )
     if phase == "prefill":
         turn = first.compute_isl
         told = "at no length below 2^20 tokens" if turn is None else f"from {turn:,} tokens on"
@@ -198,14 +205,15 @@ def _block_rows(block: SweepBlock, chosen: slice, ignore_capacity: bool) -> Iter
     ) in zip(*columns, strict=True):  # fmt: skip
         total = weights + kv_read + kv_write + activations
         shown = fits or ignore_capacity
+        told = shown and block.known
         yield Row(
             *same, int(batch), int(prefill_batch), int(isl), int(osl),
             None if context is None else tidy(float(context)), fits, int(max_batch),
-            BOUNDS[bound] if shown else "capacity",
-            OpenCeilings(compute, memory, link, launch) if shown else _NO_CEILINGS,
-            OpenSpan(*spans[:5]) if shown else _NOTHING,
-            OpenSpan(*spans[5:10]) if shown else _NOTHING,
-            OpenSpan(*spans[10:]) if shown else _NOTHING,
+            (BOUNDS[bound] if block.known else None) if shown else "capacity",
+            OpenCeilings(None if block.unrated else compute, memory, link, launch) if told else _NO_CEILINGS,
+            OpenSpan(*spans[:5]) if told else _NOTHING,
+            OpenSpan(*spans[5:10]) if told else _NOTHING,
+            OpenSpan(*spans[10:]) if told else _NOTHING,
             flop / total,
             ridge,
             Bytes(weights=weights, kv_read=kv_read, kv_write=kv_write, activations=activations, total=total),
@@ -288,9 +296,9 @@ _IN_HEADING = ("accelerator", "weights", "kv_cache")
 def _heading(row: Row) -> str:
     """What the rows of a table have in common."""
     where = row.accelerator if row.devices == 1 else f"{row.devices} x {row.accelerator}"
-    ridge = numbers.plain(row.ridge_flop_per_byte)
-    step = row.phase.capitalize()
-    return f"{step} on {where}, {row.weights} weights, {row.kv_cache} KV cache, ridge point {ridge} FLOP/byte:"
+    ridge = row.ridge_flop_per_byte
+    said = "no compute peak known" if ridge is None else f"ridge point {numbers.plain(ridge)} FLOP/byte"
+    return f"{row.phase.capitalize()} on {where}, {row.weights} weights, {row.kv_cache} KV cache, {said}:"
 
 
 def _row_table(title: str, few: Sequence[Row], axes: Sequence[str]) -> Table:
@@ -306,7 +314,7 @@ def _row_table(title: str, few: Sequence[Row], axes: Sequence[str]) -> Table:
 def _cells(row: Row, axes: Sequence[str]) -> tuple[str, ...]:
     return (
         *(numbers.count(getattr(row, axis)) for axis in axes),
-        row.bound,
+        row.bound or "not known",
         numbers.seconds(row.time_s.ceiling),
         numbers.seconds(row.time_s.roofline),
         numbers.seconds(row.time_s.expected),

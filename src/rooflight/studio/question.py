@@ -188,6 +188,9 @@ def what_if(card: Accelerator, bandwidth_times: float, peak_times: float) -> Acc
         card,
         id=f"{card.id} (what if)",
         memory_bytes_per_s=None if card.memory_bytes_per_s is None else card.memory_bytes_per_s * bandwidth_times,
+        fast_memory_bytes_per_s=(
+            None if card.fast_memory_bytes_per_s is None else card.fast_memory_bytes_per_s * bandwidth_times
+        ),
         peak_flop_per_s={name: peak * peak_times for name, peak in card.peak_flop_per_s.items()},
         fast_flop_per_s={name: peak * peak_times for name, peak in card.fast_flop_per_s.items()},
         assumptions=(said, *card.assumptions),

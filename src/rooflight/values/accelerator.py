@@ -41,7 +41,10 @@ class Assumed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True):
-    """One published number as printed, with where it was read. `where`, `note`, `dtype` as needed."""
+    """One published number as printed, with where it was read. `where`, `note`, `dtype` as needed.
+
+    doubt   why this figure is doubted, where another one for the same thing stands beside it
+    """
 
     what: str
     value: float | str | bool
@@ -53,13 +56,18 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     where: str = ""
     read: str = ""
     note: str = ""
+    doubt: str = ""
 
 
 class Accelerator(msgspec.Struct, frozen=True, kw_only=True):
     """A device and what it can do per second. Rates are dense, per device, in base units.
 
-    peak_flop_per_s         by number format, datasheet, fp32 accumulation
-    fast_flop_per_s         by number format: the highest dense rate of any accumulator or clock that is known
+    peak_flop_per_s         by number format, datasheet, fp32 accumulation; of figures in conflict the slowest. A vector
+                            unit's where no matrix unit's is known, nor one hidden by unrated_matrix_units
+    fast_flop_per_s         by number format: the highest dense rate of any accumulator, clock or source that is known
+    fast_memory_bytes_per_s the fastest of figures in conflict; None where there is no conflict
+    unrated_matrix_units    it multiplies on units of their own whose rate no source gives; the vector units' is no
+                            stand-in for it
     memory_bytes            what a program can allocate: stated GiB where known, else the vendor's label in decimal
     unrated_link            a link that exists or can be fitted, but whose rate no source gives; PCIe is no
                             stand-in for it
@@ -73,6 +81,8 @@ class Accelerator(msgspec.Struct, frozen=True, kw_only=True):
     peak_flop_per_s: dict[str, float]
     fast_flop_per_s: dict[str, float] = {}
     memory_bytes_per_s: float | None = None
+    fast_memory_bytes_per_s: float | None = None
+    unrated_matrix_units: bool = False
     memory_bytes: float | None = None
     last_level_cache_bytes: float | None = None
     compute_units: float | None = None

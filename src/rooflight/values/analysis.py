@@ -52,9 +52,9 @@ class Bytes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ceilings(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds each resource alone would take."""
+    """Seconds each resource alone would take; compute None where a format of the step has no peak."""
 
-    compute: float
+    compute: float | None
     memory: float
     link: float
     launch: float
@@ -106,7 +106,7 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     link_bytes: float
     launches: int
     intensity_flop_per_byte: float
-    ridge_flop_per_byte: float
+    ridge_flop_per_byte: float | None
     bound: str
     expected_bound: str
     split: dict[str, float]
@@ -146,7 +146,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """What `rooflight.analyze` returns. `to_dict()` is the documented JSON, `chart()` its picture.
 
-    phases      None where not one sequence fits; decode, verify, mixed None where fewer than the batch do
+    phases      None where not one sequence fits; decode, verify, mixed None where fewer than the batch do; prefill and
+                mixed None where the accelerator has no compute peak
     most_requests_per_s     where more arrive than this, which is what is finished; the answer is that of one in flight
     runs        by schedule; run: the one that the answer speaks of. None where not one sequence fits
     """

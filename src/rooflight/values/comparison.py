@@ -55,7 +55,8 @@ class PhasePart(msgspec.Struct, frozen=True, kw_only=True):
     step_s          seconds of the step itself: a prefill of prefill-batch prompts, a decode step of the batch
     tokens_per_s    prompt tokens, or output tokens of the batch
     bound           what sets the ceiling: compute, memory, link or launch
-    share           of the request's machine time: as expected the run's own, at the other two of the sum of both time_s
+    share           of the request's machine time: as expected the run's own, at the other two of the sum of both
+                    time_s; None where the compute peak that prompts need is not known
     speed_up        over the baseline in this phase
     """
 
@@ -63,7 +64,7 @@ class PhasePart(msgspec.Struct, frozen=True, kw_only=True):
     step_s: Span
     tokens_per_s: Span
     bound: str
-    share: Span
+    share: Span | None
     speed_up: Span | None
 
 
@@ -188,8 +189,11 @@ class Comparison(Shown, msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def answered(self) -> bool:
-        """True where at least one deployment holds a sequence (or was computed all the same) and keeps up."""
-        return any(one.request is not None for one in self.compared)
+        """True where at least one deployment holds a sequence (or was computed all the same) and keeps up.
+
+        Where no compute peak is known, its decode is an answer.
+        """
+        return any(one.request is not None or one.decode is not None for one in self.compared)
 
     def to_dict(self) -> dict[str, Any]:
         """The documented JSON as Python values."""

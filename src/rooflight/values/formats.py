@@ -233,3 +233,16 @@ def arithmetic(name: str, field: str) -> str | None:
     """The number format that `name` asks products to run in; None where nothing multiplies in it. Raises UnknownName."""
     form = format_named(name, field)
     return "int8" if form.id == "int8" else form.compute
+
+
+# The next wider formats a product runs in where the hardware has no path for the first.
+WIDER = {
+    "fp4": ("fp6", "fp8", "bf16", "fp16", "fp32"),
+    "fp6": ("fp8", "bf16", "fp16", "fp32"),
+    "fp8": ("bf16", "fp16", "fp32"),
+    "int4": ("int8", "bf16", "fp16", "fp32"),
+    "int8": ("bf16", "fp16", "fp32"),
+    "bf16": ("fp16", "fp32"),
+    "fp16": ("bf16", "fp32"),
+    "fp32": (),
+}

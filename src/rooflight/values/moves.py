@@ -19,13 +19,14 @@ OBJECTIVES = tuple(GAIN_OF)
 
 
 def wanted(gains: dict[str, Span], objective: str) -> Span:
-    """The gain an objective looks at."""
-    return gains.get(GAIN_OF[objective]) or gains["throughput"]
+    """The gain an objective looks at; of decode alone where a whole request cannot be told."""
+    return gains.get(GAIN_OF[objective]) or gains["decode" if objective == "latency" else "throughput"]
 
 
 class Dot(msgspec.Struct, frozen=True, kw_only=True):
     """A phase on the roofline: its time, what binds it, each resource's own seconds, and where it stands.
 
+    terms_s         without compute, and ridge_flop_per_byte None, where the accelerator has no compute peak
     weights, kv     shares of the bytes through memory that are weights, and KV cache
     """
 
@@ -33,7 +34,7 @@ class Dot(msgspec.Struct, frozen=True, kw_only=True):
     bound: str
     terms_s: dict[str, float]
     intensity_flop_per_byte: float
-    ridge_flop_per_byte: float
+    ridge_flop_per_byte: float | None
     weights: float
     kv: float
 
@@ -48,20 +49,31 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     run                 of the question's schedule: alone, served, ... (values.run.Run)
     token_s, request_s, tokens_per_s, tokens_per_s_per_accelerator     of the run; token_s null for one output token
     usd_per_million_tokens          by the accelerator's price; null without one
+
+    decode_tokens_per_s_per_accelerator    of decode steps alone
+
+    Without a compute peak everything that a prompt decides is null: prefill, and of the run all but a token's time.
+    Money is then of decode steps alone.
     """
 
     devices: int
     batch: int
     max_batch: int
     fits: bool
-    prefill: Dot
+    prefill: Dot | None
     decode: Dot
     run: Run
     token_s: Span | None
-    request_s: Span
-    tokens_per_s: Span
-    tokens_per_s_per_accelerator: Span
+    request_s: Span | None
+    tokens_per_s: Span | None
+    tokens_per_s_per_accelerator: Span | None
+    decode_tokens_per_s_per_accelerator: Span
     usd_per_million_tokens: Span | None = None
+
+    @property
+    def rate(self) -> Span:
+        """Output tokens a second and accelerator, of decode steps alone where the run's are not known."""
+        return self.tokens_per_s_per_accelerator or self.decode_tokens_per_s_per_accelerator
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +85,8 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     because     why, with numbers
     cost        what it takes: memory, quality, accelerators, money
     gains       how many times as good (above 1 is better): "prefill" and "decode" of the phases, "ttft", "request" and
-                "throughput" (by accelerator) of the run and, with prices, "cost"; null where nothing runs
+                "throughput" (by accelerator) of the run and, with prices, "cost"; null where nothing runs. Without a
+                compute peak "decode" and "throughput" (and "cost"), of decode steps alone
     asked       whether the question named it (how many tokens to draft, which hit rate)
     assumed     what was taken for granted to evaluate it
     """

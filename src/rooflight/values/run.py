@@ -36,21 +36,37 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     ttft_s, tpot_s, request_s   of a request, waiting included; tpot_s None where one token is generated
     prefill_share   of expected machine time; utilization: work over the expected time at datasheet rates
     prefill, decode the pools of workers of a run `apart`, None elsewhere
+
+    What a prompt's arithmetic decides is None where the accelerator has no compute peak: everything but the time of a
+    token, and that too where prompts are prefilled beside others' tokens.
     """
 
     schedule: str
     engine: str
-    running: float
-    decoding: float
-    waiting: float
-    ttft_s: Span
+    running: float | None
+    decoding: float | None
+    waiting: float | None
+    ttft_s: Span | None
     tpot_s: Span | None
-    request_s: Span
-    requests_per_s: Span
-    output_tokens_per_s: Span
+    request_s: Span | None
+    requests_per_s: Span | None
+    output_tokens_per_s: Span | None
     output_tokens_per_s_per_user: Span | None
-    output_tokens_per_s_per_accelerator: Span
+    output_tokens_per_s_per_accelerator: Span | None
     prefill_share: float | None
     utilization: Utilization | None
     prefill: Pool | None = None
     decode: Pool | None = None
+
+
+class WholeRun(Run, frozen=True, kw_only=True):
+    """A run on an accelerator whose peaks are known: nothing of it is withheld."""
+
+    running: float
+    decoding: float
+    waiting: float
+    ttft_s: Span
+    request_s: Span
+    requests_per_s: Span
+    output_tokens_per_s: Span
+    output_tokens_per_s_per_accelerator: Span

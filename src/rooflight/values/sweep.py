@@ -22,6 +22,7 @@ class SweepBlock(Placed, frozen=True, kw_only=True):
     span            wall seconds of the step
     tokens          the step yields, all sequences
     work            of the step, all devices
+    unrated         no compute peak is known: compute counts for nothing, prompts cannot be told
     fits            bool array; max_batch int array: sequences that fit at that length
     """
 
@@ -36,9 +37,15 @@ class SweepBlock(Placed, frozen=True, kw_only=True):
     span: Span
     tokens: Any
     work: Work
-    ridge_flop_per_byte: float
+    ridge_flop_per_byte: float | None
+    unrated: bool
     fits: Any
     max_batch: Any
+
+    @property
+    def known(self) -> bool:
+        """Whether the times of its points are: prompts need a compute peak."""
+        return not (self.unrated and self.phase == "prefill")
 
     @property
     def points(self) -> int:
@@ -123,6 +130,7 @@ class Landmarks(Placed, frozen=True, kw_only=True):
     knee_batch      from here doubling the batch gains less than half of it (roofline throughput)
     kv_limit        the largest batch whose KV cache fits
     compute_isl     the shortest single prompt whose prefill is compute-bound; None if none below 2^20 is
+    rated           whether the compute peak is known; without it all but kv_limit are None
     """
 
     isl: int
@@ -133,3 +141,4 @@ class Landmarks(Placed, frozen=True, kw_only=True):
     knee_batch: int | None
     kv_limit: int
     compute_isl: int | None
+    rated: bool = True

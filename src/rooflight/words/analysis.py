@@ -12,6 +12,7 @@ from rooflight.serve.analyze import analyze
 from rooflight.serve.remedy import remedy
 from rooflight.units import round_significant, scaled
 from rooflight.values.analysis import Analysis, MemoryBlock, Phase
+from rooflight.values.run import WholeRun
 from rooflight.values.workload import Workload
 from rooflight.words.notes import worded
 from rooflight.work.layout import Layout
@@ -59,15 +60,27 @@ def _in_flight(sc: Scenario, found: Analysis) -> Workload:
 def answer(sc: Scenario, found: Analysis) -> str:
     """Which ceiling binds each phase and the fastest it can go, and the run; or that it does not fit, because."""
     steps, held = found.steps, found.memory
-    if not steps:
+    if found.phases is None:
         return does_not_fit(sc, held)
     fit = "" if held.fits or "decode" not in steps else f"{does_not_fit(sc, held)} Ignoring that: "
-    prefill = steps["prefill"]
     said = _decode(sc, steps["decode"]) if "decode" in steps else _too_many(sc, held)
     return (
-        f"{fit}{sc.model.id} ({sc.weights} weights) on {sc.devices}: {said}; prefill of {_prompts(sc.workload)} is "
-        f"{_WORDS[prefill.bound]}, at best {scaled(prefill.time_s.ceiling, 's')}{_launches(prefill)}"
-        f"{_expected(prefill)}{_others(sc, steps)}.{_run(found)}"
+        f"{fit}{sc.model.id} ({sc.weights} weights) on {sc.devices}: {said}; {_prefill(sc, steps.get('prefill'))}"
+        f"{_others(sc, steps)}.{_run(found)}"
+    )
+
+
+def _prefill(sc: Scenario, prefill: Phase | None) -> str:
+    """What a prompt takes; or which fact is missing for it."""
+    if prefill is None:
+        forms = " or ".join(sc.unrated)
+        return (
+            f"prefill, first token and whole requests are withheld, for {sc.accelerator.id} has no published {forms} "
+            f'peak (a [[fact]] with what = "peak", dtype = "{sc.unrated[0]}")'
+        )
+    return (
+        f"prefill of {_prompts(sc.workload)} is {_WORDS[prefill.bound]}, at best "
+        f"{scaled(prefill.time_s.ceiling, 's')}{_launches(prefill)}{_expected(prefill)}"
     )
 
 
@@ -99,6 +112,9 @@ def _run(found: Analysis) -> str:
     one = (found.runs or {}).get(name)
     if one is None:
         return ""
+    if not isinstance(one, WholeRun):
+        token = "" if one.tpot_s is None else scaled(one.tpot_s.expected, "s")
+        return f" Expected {RUNS[name].format(batch=found.workload['batch'])}: after the first a token every {token}."
     first = f"a first token after {scaled(one.ttft_s.expected, 's')}"
     then = "" if one.tpot_s is None else f", then one every {scaled(one.tpot_s.expected, 's')}"
     rate = one.output_tokens_per_s.expected

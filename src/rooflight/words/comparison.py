@@ -63,6 +63,17 @@ def _reason(row: Contender) -> str | None:
     return None if row.held.fits else too_big(row.scenario, row.held)
 
 
+def _decodes(found: Found) -> list[str]:
+    """What decode steps alone say of deployments whose prompts cannot be told, the fastest first."""
+    told = [(one.decode, one) for one in found.compared if one.decode is not None and one.request is None]
+    ranked = sorted(told, key=lambda pair: -pair[0].tokens_per_s.expected)
+    return [
+        f"{one.label} takes {scaled(part.step_s.ceiling, 's')} a step at best and {scaled(part.step_s.expected, 's')} "
+        f"as expected for {one.batch:,} sequence{'s' * (one.batch != 1)}"
+        for part, one in ranked
+    ]
+
+
 def _sentence(found: Found) -> str:
     """Who wins by how much and why, if it can be told; or that nothing fits."""
     ranked, compared, objective = found.ranked, found.compared, found.objective
@@ -132,7 +143,11 @@ def _alone(compared: Sequence[Compared], objective: str) -> str:
         return "nothing else is compared"
     if sum(one.request is not None for one in compared) > 1:
         return f"nothing else that fits has a {_UNKNOWN[objective]}"
-    late = any(one.fits and one.request is None for one in compared)
+    others = [one for one in compared if one.request is None]
+    unrated = sum(one.decode is not None for one in others)
+    if unrated:
+        return f"of {unrated} other{'s' * (unrated > 1)} no compute peak is published, so that decode alone is told"
+    late = any(one.fits for one in others)
     return f"nothing else of the {len(compared)} {'keeps up' if late else 'fits'}"
 
 
@@ -146,6 +161,10 @@ def _inferred(winner: Compared, rows: Sequence[Contender]) -> str:
 def _none(found: Found) -> str:
     """Why nothing has times, or an amount of what decides."""
     rows, objective = found.rows, found.objective
+    decodes = _decodes(found)
+    if decodes and found.per_s is None and all(one.request is None for one in found.compared):
+        lacking = next(one.error.what for one in rows if one.decodes and one.error)
+        return f"{lacking}. Decode of {found.model.id} alone: {'; '.join(decodes)}."
     if any(one.request is not None for one in found.compared):
         return f"Nothing that fits has a {_UNKNOWN[objective]}, so nothing can be said of {OBJECTIVES[objective]}."
     held = ((one.scenario, one.held) for one in rows if not one.answers and not one.late)
@@ -160,12 +179,11 @@ def _none(found: Found) -> str:
 
 def _dominant(one: Compared) -> str:
     """The phase that takes most of its machine time, and what binds that; or how many wait for memory."""
-    name, part = max(
-        (("prefill", one.prefill), ("decode", one.decode)), key=lambda pair: pair[1].share.expected if pair[1] else 0
-    )
-    if one.decode is None and one.run is not None:
+    parts = (("prefill", one.prefill), ("decode", one.decode))
+    name, part = max(parts, key=lambda pair: pair[1].share.expected if pair[1] and pair[1].share else 0)
+    if one.decode is None and one.run is not None and one.run.waiting is not None:
         return f"{numbered(one.run.waiting)} of {one.batch:,} requests wait for room in its memory"
-    if part is None:
+    if part is None or part.share is None:
         return ""
     return f"{name} is {percent(part.share.expected)} of its machine time and is {part.bound}-bound"
 
@@ -174,7 +192,7 @@ def _why(winner: Compared, other: Compared, objective: str) -> str:
     """The phase in which most of the time is saved, what binds it, and the numbers that differ there."""
     if other.decode is None and other.run is not None and winner.run is not None:  # not all of them fit at once
         run = other.run
-        if (run.running or 0) < (winner.run.running or 0):
+        if run.waiting is not None and (run.running or 0) < (winner.run.running or 0):
             told = _told(_circumstances(winner, other, objective))
             return f"{numbered(run.waiting)} of {other.batch:,} requests wait for room on {other.label}{told}"
     phases = {"prefill": (winner.prefill, other.prefill), "decode": (winner.decode, other.decode)}
@@ -186,7 +204,7 @@ def _why(winner: Compared, other: Compared, objective: str) -> str:
     name = max(saved, key=lambda name: saved[name], default="")
     ours, theirs = phases.get(name, (None, None))
     numbers = _circumstances(winner, other, objective)
-    if ours is None or theirs is None or saved[name] <= 0:
+    if ours is None or theirs is None or theirs.share is None or saved[name] <= 0:
         return f"{_dominant(winner)}{_told(numbers)}"
     told = _told([*_rates(winner, other, ours.bound), *numbers])
     share = percent(theirs.share.expected)

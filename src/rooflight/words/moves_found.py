@@ -46,6 +46,14 @@ _OBJECTIVES = {
 }
 
 
+# Where prompts cannot be told.
+_OF_DECODE = {
+    "throughput": "decode's output tokens per second per accelerator",
+    "latency": "the time of a token",
+    "cost": "the cost of a token in decode",
+}
+
+
 def _answer(sc: Scenario, found: Found) -> str:
     """The sentence; values of `answer` by key:
 
@@ -59,6 +67,9 @@ def _answer(sc: Scenario, found: Found) -> str:
         would = f"It would with {', or '.join(_titles(value))}." if value else "No move tried makes it fit."
         return f"{does_not_fit(sc, found.memory)} {would}"
     where, what = f"{sc.model.id} on {sc.devices}", _OBJECTIVES[found.objective]
+    if found.before is not None and found.before.prefill is None:
+        what = _OF_DECODE[found.objective]
+        where += f" (no published {' or '.join(sc.unrated)} peak, so decode alone is compared)"
     if key == "nothing-helps":
         return f"{where}: no setting of the same machine improves {what}."
     best, gain, *more, slower = value
@@ -108,6 +119,9 @@ _WHY: dict[str, Callable[..., str]] = {
     "refused": lambda _, what: what,
     "does-not-fit": lambda _, sc, held: does_not_fit(sc, held),
     "fits": lambda acts, most: f"it {acts}: then it fits, up to batch {most:,}",
+    "no-peak": lambda acts, card, forms: (
+        f"it {acts}: what that takes hangs on the {' or '.join(forms)} peak of {card}, which nobody published"
+    ),
     "unpriced": lambda _, own, card: f"no price was given for both cards: --price {own}=USD --price {card}=USD",
     "binding-moves": _moves_it,
     "binding-turns": lambda acts, phase, then, seconds: f"it {acts}: {then} binds {phase} then, {scaled(seconds, 's')}",

@@ -50,6 +50,26 @@ def _no_path(note: Note) -> str:
     return f"{note.why} has no {name} path: those products run at its {used} peak"
 
 
+def _no_peak(note: Note) -> str:
+    forms = " or ".join(note.value)
+    return (
+        f"{note.why} has no published {forms} peak: decode counts memory and links alone, of which arithmetic may take "
+        "longer at large batches; prefill, first tokens and whole requests are withheld"
+    )
+
+
+def _in_conflict(note: Note) -> str:
+    things, doubt = note.value
+    named = "; ".join(
+        f"{thing} {' or '.join(f'{value:,g} {unit} ({source})' for value, unit, source in figures)}"
+        for thing, figures in things
+    )
+    return (
+        f"sources disagree on {note.why}: {named}; {doubt}. Ceilings take the faster, so that nothing true is called "
+        "impossible; roofline, expected times and ridge points take the slower, which may be relied on"
+    )
+
+
 def _launch(note: Note) -> str:
     mode, floor = note.value
     if not floor:
@@ -168,6 +188,14 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     ),
     # value: (number, unit, devices it is divided by, bytes taken)
     "memory_label": _memory_label,
+    # value: formats that products run in
+    "no_peak": _no_peak,
+    # value: formats
+    "vector_peak": lambda note: (
+        f"peaks of {note.why} in {', '.join(note.value)} are its vector units': no faster dense one is published"
+    ),
+    # value: ((what it is, figures as (number, unit, source)) ..., why one is doubted)
+    "in_conflict": _in_conflict,
     "confidence": lambda note: (
         f"figures of {note.why} are uncertain: one source, derived or only announced (confidence {note.value})"
     ),

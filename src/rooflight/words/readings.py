@@ -164,4 +164,9 @@ _DOUBTS: dict[str, Callable[[Scenario, Any], str]] = {
     # value: devices it would be possible on
     "devices": _doubted_devices,
     "too big": _too_big,
+    # value: formats
+    "no peak": lambda sc, forms: (
+        f"slower than memory alone explains, but {sc.accelerator.id} has no published {' or '.join(forms)} peak: the "
+        f"arithmetic of {sc.workload.batch:,} sequences may take the difference"
+    ),
 }

@@ -159,6 +159,12 @@ def _reason(one: Judged) -> str:
     if one.filled is not None:
         return _filled(one, one.filled)
     if span.low is None or span.high is None:
+        if one.scenario.unrated:
+            forms = " or ".join(one.scenario.unrated)
+            return (
+                "at or under its ceiling, which has the arithmetic of prompts for free: what is expected hangs on the "
+                f"{forms} peak of {one.scenario.accelerator.id}, which nobody published"
+            )
         return "at or under its ceiling; no expectation is calibrated for it"
     if one.verdict == "ok":
         wide = span.high > _WIDE * span.low

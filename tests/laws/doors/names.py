@@ -61,13 +61,14 @@ _LANDMARKS: Lines = (
     (r"kv_limit", "memory.max_batch"),
     (_LAYOUT, r"deployment.\1"),
     (_LOAD, r"workload.\1"),
+    (r"rated", None),
 )
 _COLUMNS = {"weight_bytes": "weights", "kv_read_bytes": "kv_read", "kv_write_bytes": "kv_write",
             "activation_bytes": "activations"}  # fmt: skip
 _MODEL: Lines = ((r"(parts)\..*|max_context", None), (r"(.+)", r"model.\1"))
 _CARD: Lines = (
     (r"(memory_bytes\w*|(peak|ridge)_flop_per_\w+\.\w+)", r"accelerator.\1"),
-    (r"(link\..*|pcie_bytes_per_s|last_level_cache_bytes|tdp_w|release_year|uncertain)", None),
+    (r"(link\..*|pcie_bytes_per_s|last_level_cache_bytes|tdp_w|release_year|uncertain|ceiling_\w+)", None),
 )
 # Quantities of check's phases and metrics. A served rate counts what a saturated engine puts out.
 _METRICS = {
@@ -141,6 +142,7 @@ NAMES: dict[str, Lines] = {
         (rf"before\.request_s\.{_SPAN}", r"runs.{run}.request_s.\1"),
         (rf"before\.tokens_per_s\.{_SPAN}", r"runs.{run}.output_tokens_per_s.\1"),
         (rf"before\.tokens_per_s_per_accelerator\.{_SPAN}", r"runs.{run}.output_tokens_per_s_per_accelerator.\1"),
+        (rf"before\.decode_tokens_per_s_per_accelerator\.{_SPAN}", None),
         (r"before\.(fits|max_batch)", r"memory.\1"),
         (r"before\.batch", "workload.batch"),
         (r"before\.devices", "deployment.devices"),

@@ -99,13 +99,80 @@ def test_a_package_of_two_is_one_of_its_devices() -> None:
     assert next(f.value for f in mi250x.facts if f.what == "memory-label") == 128  # the fact stays as printed
 
 
-def test_rates_that_are_not_dense_feed_no_roof() -> None:
+@pytest.mark.parametrize("name", ["apple-m5", "apple-m5-max-40", "apple-m5-ultra"])
+def test_no_vector_unit_stands_in_for_matrix_units(name: str) -> None:
     """M5 prints a shader rate only; its matrix units are several times faster."""
-    m5 = one("apple-m5-max-40")
+    m5 = one(name)
 
     assert m5.peak_flop_per_s == {}
     assert m5.fast_flop_per_s == {}
+    assert m5.unrated_matrix_units
     assert {f.kind for f in m5.facts if f.what == "peak"} == {"vector"}
+
+
+def peak(dtype: str, value: float, kind: str, **more: str) -> str:
+    facts = {"what": '"peak"', "dtype": f'"{dtype}"', "value": value, "unit": '"TFLOP/s"', "kind": f'"{kind}"', **more}
+    return "[[fact]]\n" + "".join(f"{key} = {told}\n" for key, told in facts.items())
+
+
+@pytest.mark.parametrize(
+    ("facts", "peaks", "vectors"),
+    [
+        # RX 6900 XT: no matrix unit, packed fp16 at twice fp32
+        (peak("fp16", 46.1, "vector") + peak("fp32", 23.0, "vector"), {"fp16": 46.1, "fp32": 23.0}, ("fp32", "fp16")),
+        # a matrix unit in the format, or in a wider one, is what products run on
+        (peak("fp16", 46.1, "vector") + peak("fp16", 165, "dense"), {"fp16": 165}, ()),
+        (peak("fp16", 46.1, "vector") + peak("bf16", 165, "dense"), {"bf16": 165}, ()),
+        # none of it multiplies in fp32: the vector unit does
+        (peak("fp32", 67, "vector") + peak("bf16", 989, "dense"), {"fp32": 67, "bf16": 989}, ("fp32",)),
+        # sparse figures are no rate of either
+        (peak("fp16", 46.1, "vector") + peak("fp16", 330, "sparse"), {"fp16": 46.1}, ("fp16",)),
+    ],
+)
+def test_a_vector_peak_counts_where_nothing_multiplies_as_fast(
+    tmp_path: Path, facts: str, peaks: dict[str, float], vectors: tuple[str, ...]
+) -> None:
+    mine = one(written(tmp_path, f'id = "mine"\n{facts}'))
+
+    assert mine.peak_flop_per_s == {dtype: pytest.approx(1e12 * value) for dtype, value in peaks.items()}
+    assert [note.value for note in mine.assumptions if note.key == "vector_peak"] == [vectors] * bool(vectors)
+
+
+def test_figures_in_conflict_stand_both(tmp_path: Path) -> None:
+    """Whichever is doubted, ceilings have the faster and everything else the slower; the doubt is said."""
+    doubt = {"doubt": '"one may be sparse"'}
+    bandwidths = "".join(
+        f'[[fact]]\nwhat = "memory-bandwidth"\nvalue = {value}\nunit = "GB/s"\n{more}'
+        for value, more in ((500, ""), (400, 'doubt = "older"\n'))
+    )
+    mine = one(
+        written(tmp_path, 'id = "mine"\n' + peak("fp8", 100, "dense") + peak("fp8", 200, "dense", **doubt) + bandwidths)
+    )
+    margin = mine.assumed.peak_margin
+
+    assert mine.peak_flop_per_s["fp8"] == 100e12
+    assert mine.fast_flop_per_s["fp8"] == pytest.approx(200e12 * margin)
+    assert (mine.memory_bytes_per_s, mine.fast_memory_bytes_per_s) == (400e9, 500e9)
+    said = " ".join(worded(mine.assumptions))
+    for words in ("one may be sparse", "older", "100 TFLOP/s", "200 TFLOP/s", "400 GB/s", "500 GB/s"):
+        assert words in said
+
+
+def test_the_announced_mi455x_stands_with_both_of_its_figures() -> None:
+    """AMD's 10, 20 and 40 PFLOP/s, or half of them; 19.6 or 23.3 TB/s."""
+    card_ = one("mi455x")
+
+    assert [card_.peak_flop_per_s[form] for form in ("fp16", "fp8", "fp4")] == [5e15, 10e15, 20e15]
+    assert [card_.fast_flop_per_s[form] / card_.assumed.peak_margin for form in ("fp16", "fp8", "fp4")] == [
+        pytest.approx(rate) for rate in (10e15, 20e15, 40e15)
+    ]
+    assert (card_.memory_bytes_per_s, card_.fast_memory_bytes_per_s) == (19.6e12, 23.3e12)
+
+
+def test_a_doubt_is_of_a_rate_and_no_other_fact(tmp_path: Path) -> None:
+    label = '[[fact]]\nwhat = "memory-label"\nvalue = 80\nunit = "GB"\n'
+    with pytest.raises(BadConfig, match="cannot stand in conflict"):
+        one(written(tmp_path, f'id = "mine"\n{label}{label}doubt = "another size"\n'))
 
 
 def test_a_link_without_a_published_rate_is_named() -> None:

@@ -245,7 +245,11 @@ def test_wrong_use_exits_2(ask, words, said):
 
 
 def test_a_missing_fact_exits_3(ask):
-    assert ask("check", "--model", "8b", "--on", "cerebras-wse3", "--tpot-ms", "3").exit_code == 3
+    """A prompt needs a compute peak, a token does not."""
+    of = ("check", "--model", "8b", "--on", "cerebras-wse3", "--batch", "1")
+    assert ask(*of, "--ttft-ms", "300").exit_code == 3
+    assert ask(*of, "--tpot-ms", "3").exit_code == 0
+    assert ask(*of, "--ttft-ms", "300", "--tpot-ms", "3").exit_code == 0
 
 
 def test_every_field_of_the_document_is_explained():

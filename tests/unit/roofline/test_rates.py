@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import pytest
 
 from rooflight.catalog import accelerators
 from rooflight.errors import MissingFact
-from rooflight.roofline.rates import WIDER, communicates, hardware_format, rates, ridges
+from rooflight.roofline.rates import communicates, hardware_format, no_peak, rates, ridges, unrated
 from rooflight.values.accelerator import Link
-from rooflight.values.formats import FORMATS
+from rooflight.values.formats import FORMATS, WIDER
 from rooflight.work.layout import Layout
 from unit.models import card
 
@@ -51,13 +53,24 @@ def test_every_format_that_products_run_in_has_a_chain():
 
 @pytest.mark.parametrize(("wanted", "peaks"), [("fp32", ["bf16"]), ("bf16", ["fp8", "int8"]), ("fp8", [])])
 def test_a_narrower_peak_never_stands_in(wanted, peaks):
-    """The error names the file and the fact to add."""
-    with pytest.raises(MissingFact) as caught:
-        hardware_format(card(peak_flop_per_s=dict.fromkeys(peaks, 1.0)), wanted)
+    """Arithmetic is then free, as a ceiling may have it; what hangs on it names the file and the fact to add."""
+    bare = card(peak_flop_per_s=dict.fromkeys(peaks, 1.0))
+    machine = rates(bare, Layout(), graphs=True)
 
-    assert caught.value.where == "tests/hand-card.toml"
-    assert f'dtype = "{wanted}"' in caught.value.want
-    assert caught.value.exit_status == 3
+    assert hardware_format(bare, wanted) == wanted
+    assert unrated(bare, {wanted, *peaks}) == (wanted,)
+    assert machine.peak(wanted) == machine.fastest(wanted) == math.inf
+    error = no_peak(bare, (wanted,), "prefill")
+    assert error.where == "tests/hand-card.toml"
+    assert f'dtype = "{wanted}"' in error.want
+    assert error.exit_status == 3
+
+
+def test_of_two_bandwidths_the_ceiling_takes_the_faster():
+    machine = rates(card(memory_bytes_per_s=2.0, fast_memory_bytes_per_s=3.0), Layout(), graphs=True)
+
+    assert (machine.memory_bytes_per_s, machine.fast_memory_bytes_per_s) == (2, 3)
+    assert rates(card(memory_bytes_per_s=2.0), Layout(), graphs=True).fast_memory_bytes_per_s == 2
 
 
 def test_a_missing_bandwidth_names_file_and_fact():

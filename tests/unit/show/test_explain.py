@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 import rooflight
-from rooflight.errors import UnknownName
+from rooflight.errors import MissingFact, UnknownName
 from rooflight.library import make_scenario
 from rooflight.serve import phases
 from rooflight.show.explain import Line, explain
@@ -90,3 +90,15 @@ def test_operators_of_an_analysis_can_all_be_explained():
     for phase, block in answer.phases.items():
         for op in block.operators:
             assert op.count >= explain(sc, phase, op.name).count > 0
+
+
+def test_without_a_compute_peak_an_operator_is_explained_by_its_bytes():
+    """Of arithmetic nothing is known but its amount; a prompt's operators have no times to explain."""
+    sc = make_scenario("llama-3.1-8b", "epyc-9654")
+    found = explain(sc, "decode", "qkv")
+
+    assert found.bound == "memory"
+    assert line(found, "FLOP").value == 2 * 4096 * 6144
+    assert not [one for one in found.lines if one.what.startswith(("ridge point", "compute"))]
+    with pytest.raises(MissingFact):
+        explain(sc, "prefill", "qkv")

@@ -58,3 +58,14 @@ def test_any_machine_can_be_drawn(peak, bandwidth, intensity, speed):
     assert len(lines) == 14 + 3
     assert all(len(line) <= 78 or "ridge point" in line for line in lines)
     assert any("P" in line[16:] for line in lines[:14])
+
+
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_without_a_roof_the_slope_alone_is_drawn(ascii_only):
+    """No peak is published: the dot lies at or under the slope, and no ridge is named."""
+    lines = draw([], BANDWIDTH, DOTS[1:], ascii_only=ascii_only)
+
+    place(lines, "D")
+    assert lines[-1].endswith("ridge point: not known")
+    assert not any(mark in line for line in lines[:-1] for mark in "┊:")
+    assert all(len(line) <= 78 for line in lines)

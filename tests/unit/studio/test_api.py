@@ -183,6 +183,23 @@ def test_a_refusal_names_its_field(studio, path, question, field, said):
     assert said in problem["what"]
 
 
+@pytest.mark.parametrize("cards", [["tt-p150"], ["h100-sxm", "tt-p150"], ["tt-p150", "h100-sxm"]])
+def test_a_card_without_a_compute_peak_has_its_decode(studio, cards):
+    """Its slope is drawn without a roof; prompts are null, beside another card's too."""
+    model = "meta-llama/Llama-2-7b-hf"
+    picture = studio.post("/api/picture", {"model": model, "cards": cards, "batch": 4}).json()
+    mine = picture["cards"][cards.index("tt-p150")]
+    own = rooflight.analyze(model, on="tt-p150", batch=4)
+
+    assert mine["analysis"]["phases"]["prefill"] is None
+    assert mine["analysis"]["phases"]["decode"]["time_s"] == plain(own.to_dict())["phases"]["decode"]["time_s"]
+    assert mine["curve"]["ceiling_s"][0] > 0
+    assert studio.post("/api/landmarks", {"model": model, "cards": cards[:1]}).status_code == 200
+    assert studio.post("/api/analyze", {"model": model, "cards": ["tt-p150"]}).status_code == 200
+    slopes = [row for row in picture["datasets"]["roofline"]["roofs"] if row["roof"] == "tt-p150 memory"]
+    assert len(slopes) == 2
+
+
 def test_a_fact_that_nobody_published_is_said(studio):
     answer = studio.post("/api/analyze", {"cards": [a_card_without_a_link()], "tp": 2})
 

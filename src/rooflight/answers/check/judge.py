@@ -15,6 +15,7 @@ from rooflight.answers.check.questions import ONE_TOKEN, Question
 from rooflight.answers.check.spans import Answered
 from rooflight.errors import RooflightError
 from rooflight.ingest.rows import GivenRow
+from rooflight.roofline.rates import no_peak
 from rooflight.scenario import assume
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import phases
@@ -44,6 +45,8 @@ class Judge:
         held = _too_little(sc, question)
         if sc is None or span is None:
             return NoCeiling(asked=asked, problem=found.problem, scenario=sc, held=held)
+        if math.isnan(span.expected) and sc.unrated:
+            return NoCeiling(asked=asked, problem=no_peak(sc.accelerator, sc.unrated, "what a prompt takes").what)
         only = question.claimed and question.row.metric == "tpot_ms" and question.row.output_len == 1
         if only or math.isnan(span.expected):  # of a run whose requests generate one token
             return NoCeiling(asked=asked, problem=ONE_TOKEN)
@@ -93,6 +96,9 @@ class Judge:
             self._spared += 1
             found = spared(sc, row, briefly=self._spared > _SPARED)
             return replace(known, verdict="fast", bound=bound_of(sc, row), found=found)
+        if sc.unrated and sc.workload.batch > 1:  # arithmetic that several share may take the difference
+            found = (Finding("no peak", sc.unrated),)
+            return replace(known, verdict="cannot-judge", span=_bare(known.span), found=found, filled=None)
         # the causes first: they ask for the whole step, of which the bound is a part
         found = causes(sc, row, row.measures.speed_over(span.expected, row.value))
         return replace(known, verdict="slow", bound=bound_of(sc, row), found=found)
@@ -147,14 +153,14 @@ def limit(sc: Scenario, row: Measurement, bound: str) -> Limit:
         one = replica(sc)
         both = prompt_sums(one) + decode_sums(one)
         if both.request_s > both.lone_s:
-            rate = {"memory": rates.memory_bytes_per_s, "link": rates.link_bytes_per_s or 0.0}
+            rate = {"memory": rates.fast_memory_bytes_per_s, "link": rates.link_bytes_per_s or 0.0}
             of = rate.get(bound) or rates.fastest(form)
             seconds: float = getattr(both, f"{bound}_s")
             return Limit(
                 amount=seconds * of, rate=of, prompt=False, form=form if bound == "compute" else None, whole=True
             )
     if bound == "memory":
-        return Limit(amount=time.work.moved_bytes, rate=rates.memory_bytes_per_s, prompt=prompt)
+        return Limit(amount=time.work.moved_bytes, rate=rates.fast_memory_bytes_per_s, prompt=prompt)
     if bound == "link":
         return Limit(amount=time.work.link_bytes, rate=rates.link_bytes_per_s or 0.0, prompt=prompt)
     return Limit(amount=time.work.flop, rate=rates.fastest(form), prompt=prompt, form=form)

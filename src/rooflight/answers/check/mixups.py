@@ -10,7 +10,7 @@ import msgspec
 
 from rooflight.answers.check.outcome import Finding
 from rooflight.errors import RooflightError
-from rooflight.roofline.rates import hardware_format
+from rooflight.roofline.rates import hardware_format, unrated
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.metrics import ceiling, metric_span
@@ -206,10 +206,7 @@ def has_path(card: Accelerator, form: Format) -> bool:
     """Whether the card multiplies in the format; weights that are only kept in it need no such products."""
     if form.activations is None or form.compute is None:
         return True
-    try:
-        return hardware_format(card, form.compute) == form.compute
-    except RooflightError:
-        return False
+    return hardware_format(card, form.compute) == form.compute and not unrated(card, (form.compute,))
 
 
 def _said(sc: Scenario) -> Format:

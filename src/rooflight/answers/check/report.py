@@ -14,11 +14,12 @@ from rooflight.answers.check.outcome import Judged, Load, NoCeiling
 from rooflight.answers.check.questions import Question, claim, question
 from rooflight.answers.check.spans import answered
 from rooflight.ingest.rows import BadRow, GivenRow
+from rooflight.roofline.rates import no_peak
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.apart import is_apart
 from rooflight.serve.arrivals import loaded
 from rooflight.serve.metrics import all_devices
-from rooflight.values.measurement import METRICS, Measurement
+from rooflight.values.measurement import METRICS, Measurement, Timed
 from rooflight.values.question import FIELDS
 
 # Rows judged together: enough to share evaluations, few enough for flat memory.
@@ -95,11 +96,14 @@ def judged_claims(
 
     tpot and output tokens are those of a decode step, as analyze's decode phase; ttft and prefill tokens those of its
     prefill phase; the others those of a batch. Of a schedule or of workers apart, all are of that run.
+    Raises MissingFact where all are of a prompt and the compute peak that it needs is not known.
     """
     stated = set(FIELDS) if given is None else set(given)
     if sc.workload.request_rate is not None:
         sc, stated = loaded(sc)[0], stated | {"batch"}
     rows = [_claimed(sc, metric, value, stated) for metric, value in values.items()]
+    if sc.unrated and all(row.timed.prompt or row.timed is Timed.PREFILL for row in rows):
+        raise no_peak(sc.accelerator, sc.unrated, "what a prompt takes")
     load = load_of(rows, int(sc.workload.osl) if "osl" in stated else None)
     questions = []
     for row in rows:

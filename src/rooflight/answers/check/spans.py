@@ -16,7 +16,7 @@ from rooflight.serve.memory import holds_weights
 from rooflight.serve.metrics import MOST_SEQUENCES, ceiling, metric_span, of_run, run_of, saturating_batch
 from rooflight.span import Span
 from rooflight.values.measurement import Measurement, Timed
-from rooflight.values.run import Run
+from rooflight.values.run import WholeRun
 
 # Fewer than this are cheaper one by one.
 _FEW = 3
@@ -106,7 +106,7 @@ def _group(sc: Scenario, members: Sequence[Question]) -> list[Answered]:
     """Questions of one scenario and shape."""
     try:
         if len({_numbers(one) for one in members}) < _FEW:
-            runs: dict[object, Run] = {}
+            runs: dict[object, WholeRun] = {}
             return [_one(sc, one, runs) for one in members]
         return _many(sc, members)
     except RooflightError as error:
@@ -125,7 +125,7 @@ def _numbers(one: Question) -> tuple[int | None, ...]:
     return one.batch, one.isl, one.osl, one.context, one.cached, one.prompts
 
 
-def _one(sc: Scenario, one: Question, runs: dict[object, Run]) -> Answered:
+def _one(sc: Scenario, one: Question, runs: dict[object, WholeRun]) -> Answered:
     """A question by itself; runs: those that others of its scenario and shape came to."""
     numbers: dict[str, Any] = {
         "isl": one.isl, "osl": one.osl, "cached_prefix": one.cached, "context": one.context,

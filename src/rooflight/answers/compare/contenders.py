@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from rooflight.errors import BadInput, MissingFact, Named, NoSteadyState
+from rooflight.roofline.rates import no_peak
 from rooflight.scenario.definite import Scenario, scenario
 from rooflight.serve.apart import pools
 from rooflight.serve.arrivals import loaded
@@ -37,7 +38,8 @@ class Contender(msgspec.Struct, frozen=True, kw_only=True):
     """A deployment of the comparison.
 
     scenario        with its own batch and the lengths of the mean request in a batch, which memory is counted for;
-                    None: a fact is missing, which `error` names
+                    None: a fact is missing, which `error` names. Where that is the compute peak there is a scenario:
+                    its decode steps can be told, requests cannot
     run             the scenario at the mix's mean lengths: what is timed
     users           requests in flight, real where a rate of arrivals makes them
     count           of all devices, those of every worker where prefill and decode are apart
@@ -65,6 +67,11 @@ class Contender(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it has times: at least one sequence fits, and no more requests arrive than it finishes."""
         held = self.whole or (self.held is not None and self.held.max_batch > 0)
         return held and self.error is None
+
+    @property
+    def decodes(self) -> bool:
+        """Whether its decode steps are all that can be told of it."""
+        return self.whole and isinstance(self.error, MissingFact) and self.run is not None
 
     @property
     def late(self) -> bool:
@@ -111,7 +118,7 @@ def contenders(
                 notes.append(Note(key="named_twice", value=_counted(one)))
             found.setdefault(one.key(), one)
     rows = _labelled(list(found.values()), [name for name in AXES if name in axes])
-    if isinstance(rows[0].error, MissingFact) and all(isinstance(one.error, MissingFact) for one in rows):
+    if isinstance(rows[0].error, MissingFact) and all(one.scenario is None for one in rows):
         raise rows[0].error
     return rows, notes
 
@@ -151,7 +158,7 @@ def _contender(
         price_usd_per_hour=_price(prices, card, devices),
         run=timed,
         users=users,
-        error=late,
+        error=late or (no_peak(card, sc.unrated, "requests") if sc.unrated else None),
     )
 
 

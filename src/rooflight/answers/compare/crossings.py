@@ -12,7 +12,7 @@ from rooflight.answers.compare.contenders import Contender
 from rooflight.answers.compare.outcome import Timed, machine_s, per_user
 from rooflight.serve import formulas
 from rooflight.serve import mix as mixes
-from rooflight.serve.schedule import scheduled
+from rooflight.serve.schedule import whole
 from rooflight.span import Span
 from rooflight.values.comparison import BASES, OBJECTIVES, Crossing, Curve, Curves, Equal, Stretch
 from rooflight.values.mix import Mix
@@ -104,9 +104,9 @@ def _along_logs(row: Timed, mix: Mix, logs: Array) -> _Runs:
     """The runs at each ratio, with the schedule and the users that the deployment has at the mix's own."""
     load = mixes.at_ratios(row.sc.workload, mix, np.exp(logs))
     sc = msgspec.structs.replace(row.sc, workload=load)
-    run = scheduled(sc, row.run.schedule, users=row.one.users)
-    whole = np.zeros(len(logs))
-    return _Runs(*(span.each(lambda value: value + whole) for span in (machine_s(run), per_user(run))))
+    run = whole(sc, row.run.schedule, users=row.one.users)
+    zeros = np.zeros(len(logs))
+    return _Runs(*(span.each(lambda value: value + zeros) for span in (machine_s(run), per_user(run))))
 
 
 def _along(

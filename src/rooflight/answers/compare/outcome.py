@@ -12,11 +12,11 @@ from rooflight.roofline.rates import ridges
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import formulas, phases
 from rooflight.serve.phases import PhaseTime, main_format
-from rooflight.serve.schedule import scheduled
+from rooflight.serve.schedule import scheduled, whole
 from rooflight.span import Span
 from rooflight.values.comparison import Compared, Equal, Fit, Hardware, PhasePart, Whole
 from rooflight.values.mix import Mix
-from rooflight.values.run import Run
+from rooflight.values.run import WholeRun
 from rooflight.values.steptime import BOUNDS
 
 
@@ -31,7 +31,7 @@ class Timed(msgspec.Struct, frozen=True, kw_only=True):
     one: Contender
     sc: Scenario
     mix: Mix
-    run: Run
+    run: WholeRun
     prefill: PhaseTime
     decode: PhaseTime | None
     inside: float
@@ -61,7 +61,7 @@ class Timed(msgspec.Struct, frozen=True, kw_only=True):
 
 def timed_of(one: Contender, sc: Scenario, mix: Mix) -> Timed:
     """The contender's times on its scenario at the mix's mean lengths."""
-    run = scheduled(sc, users=one.users)
+    run = whole(sc, users=one.users)
     batch = float(sc.workload.batch)
     inside = batch if one.whole else maximum(batch - run.waiting, 1.0)
     prompts = maximum(float(sc.workload.prefill_batch), float(sc.layout.dp))
@@ -76,12 +76,12 @@ def decode_step(sc: Scenario, mix: Mix, sequences: float) -> PhaseTime:
     return phases.decode(sc, batch=sequences, context=None if mix.source is None else mix.context)
 
 
-def machine_s(run: Run) -> Span:
+def machine_s(run: WholeRun) -> Span:
     """Seconds for which a request keeps the deployment busy."""
     return run.requests_per_s.rate(1)
 
 
-def per_user(run: Run) -> Span:
+def per_user(run: WholeRun) -> Span:
     """Seconds a user waits for a token, of a request without decode steps for its end."""
     return run.request_s if run.tpot_s is None else run.tpot_s
 
@@ -91,8 +91,8 @@ def _ratio(before: Span, after: Span) -> Span | None:
     return before.over(after) if after.ceiling else None
 
 
-def compared_of(one: Contender, timed: Timed | None, baseline: Timed | None, equal: Equal | None) -> Compared:
-    """A row of the answer."""
+def compared_of(one: Contender, mix: Mix, timed: Timed | None, baseline: Timed | None, equal: Equal | None) -> Compared:
+    """A row of the answer; of one without a compute peak its decode steps alone."""
     sc, held = one.scenario, one.held
     layout = sc.layout if sc else one.deployment
     memory = None
@@ -106,6 +106,11 @@ def compared_of(one: Contender, timed: Timed | None, baseline: Timed | None, equ
         parts = {
             "batch": int(timed.sc.workload.batch), "run": timed.run, "hardware": _hardware(timed, baseline),
             "prefill": _prefill(timed, baseline), "decode": _decode(timed, baseline),
+        }  # fmt: skip
+    elif one.decodes and one.run is not None:
+        parts |= {
+            "batch": int(one.run.workload.batch), "run": scheduled(one.run, users=one.users),
+            "decode": _decode_alone(one.run, mix, baseline),
         }  # fmt: skip
     return Compared(
         label=one.label,
@@ -179,6 +184,19 @@ def _decode(timed: Timed, baseline: Timed) -> PhasePart | None:
         share=_prompts_share(timed).each(lambda share: 1 - share),
         speed_up=_ratio(baseline.decode_s, timed.decode_s),
     )
+
+
+def _decode_alone(sc: Scenario, mix: Mix, baseline: Timed | None) -> PhasePart:
+    """Decode steps of a deployment whose prompts cannot be told."""
+    sequences = float(sc.workload.batch)
+    step = decode_step(sc, mix, sequences).span.plain()
+    steps = float(formulas.decode_steps(mix.osl))
+    time = step.each(lambda step_s: formulas.machine_s(step_s, steps, sequences))
+    return PhasePart(
+        time_s=time, step_s=step, tokens_per_s=step.rate(sequences),
+        bound=BOUNDS[int(phases.decode(sc, bounds_only=True).time.bound)], share=None,
+        speed_up=None if baseline is None else _ratio(baseline.decode_s, time),
+    )  # fmt: skip
 
 
 def _prompts_share(timed: Timed) -> Span:

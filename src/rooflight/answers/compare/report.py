@@ -76,6 +76,7 @@ def compare(
     compared = tuple(
         compared_of(
             one,
+            mix,
             timed.get(one.label),
             baseline,
             equal_at(crossed.curves, one.label, baseline.one.label) if baseline else None,

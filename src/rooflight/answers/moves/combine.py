@@ -52,7 +52,7 @@ def _filled(sc: Scenario, done: Set, objective: str, asked: Asked) -> Set:
     if not best.max_batch > best.batch > batch:
         return done
     full = changed(now, batch=best.max_batch)
-    found = outcome(full, asked.price(sc))
+    found = outcome(full, asked.price(sc), decode_alone=asked.decode_alone)
     if wanted(gains(best, found), objective).expected < 1 + NOTHING:
         return done
     cache_bytes = memory(full).kv_bytes_per_sequence * (found.batch - batch)
@@ -63,7 +63,7 @@ def _filled(sc: Scenario, done: Set, objective: str, asked: Asked) -> Set:
 def _settings(sc: Scenario, used: set[str], asked: Asked) -> Iterator[tuple[Scenario, Note, Outcome]]:
     """What may be set on this machine beside what is set already: that fits, and is a scenario of its own."""
     for kind in KINDS:
-        if kind.of != "settings" or kind.alone or kind.name in used:
+        if kind.of != "settings" or kind.alone or kind.name in used or (asked.decode_alone and kind.needs_peak):
             continue
         for option in kind.options(sc, asked):
             try:

@@ -8,7 +8,7 @@ from rooflight.errors import RooflightError
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.memory import memory
 from rooflight.span import Span
-from rooflight.values.moves import Outcome, Tried, wanted
+from rooflight.values.moves import Dot, Outcome, Tried, wanted
 from rooflight.values.note import Note
 
 # Gains within this of 1 are nothing: less than what any fit is off by.
@@ -19,14 +19,21 @@ _ORDER = ("helps", "nothing", "hurts", "does-not-fit", "not-possible")
 
 
 def gains(before: Outcome, after: Outcome) -> dict[str, Span]:
-    """How many times as good each part is; throughput and cost are per accelerator."""
-    found = {
-        "prefill": before.prefill.time_s.over(after.prefill.time_s),
-        "decode": before.decode.time_s.over(after.decode.time_s),
-        "ttft": before.run.ttft_s.over(after.run.ttft_s),
-        "request": before.request_s.over(after.request_s),
-        "throughput": after.tokens_per_s_per_accelerator.over(before.tokens_per_s_per_accelerator),
+    """How many times as good each part is that both have; throughput and cost are per accelerator."""
+
+    def dot_s(one: Dot | None) -> Span | None:
+        return None if one is None else one.time_s
+
+    times = {
+        "prefill": (dot_s(before.prefill), dot_s(after.prefill)),
+        "decode": (before.decode.time_s, after.decode.time_s),
+        "ttft": (before.run.ttft_s, after.run.ttft_s),
+        "request": (before.request_s, after.request_s),
     }
+    found = {name: one.over(other) for name, (one, other) in times.items() if one is not None and other is not None}
+    whole = before.tokens_per_s_per_accelerator is not None and after.tokens_per_s_per_accelerator is not None
+    was, now = (one.rate if whole else one.decode_tokens_per_s_per_accelerator for one in (before, after))
+    found["throughput"] = now.over(was)
     if before.usd_per_million_tokens is not None and after.usd_per_million_tokens is not None:
         found["cost"] = before.usd_per_million_tokens.over(after.usd_per_million_tokens)
     return found
@@ -49,6 +56,8 @@ def _tried(kind: Kind, option: Option, before: Outcome | None, objective: str, a
         named = kind.name in asked.named
         return Tried(move=move, of=kind.of, verdict=name, why=why, gains=found, after=after, asked=named)
 
+    if asked.decode_alone and kind.needs_peak:
+        return verdict("not-possible", Note(key="no-peak", value=(sc.accelerator.id, sc.unrated)))
     try:
         changed = option.made()
         after = option.outcome(changed, asked)
@@ -66,7 +75,7 @@ def _tried(kind: Kind, option: Option, before: Outcome | None, objective: str, a
     named = "helps" if gain > 1 + NOTHING else "hurts" if gain < 1 - NOTHING else "nothing"
     why = [effect(before, after, objective)]
     if kind.name in _BOTH_VIEWS:
-        speeds = (_user(before), _user(after), before.tokens_per_s.expected, after.tokens_per_s.expected)
+        speeds = (_user(before), _user(after), *(one.rate.expected * one.devices for one in (before, after)))
         why.append(Note(key="both-views", value=(*speeds, after.batch)))
     if before.devices != after.devices:  # throughput and cost are by one
         why.append(Note(key="devices", value=(before.devices, after.devices)))
@@ -75,12 +84,14 @@ def _tried(kind: Kind, option: Option, before: Outcome | None, objective: str, a
 
 def _user(one: Outcome) -> float:
     """Tokens a second of a user: at the rate of the tokens after the first, of one token from end to end."""
-    return 1 / (one.token_s or one.request_s).expected
+    span = one.token_s or one.request_s or one.decode.time_s
+    return 1 / span.expected
 
 
 def effect(before: Outcome, after: Outcome, objective: str) -> Note:
     """What happens to the phase that matters, and whether that is what binds it."""
-    phase = "prefill" if objective == "ttft" or _prefill_rules(before, objective) else "decode"
+    prompts = before.prefill is not None and after.prefill is not None
+    phase = "prefill" if prompts and (objective == "ttft" or _prefill_rules(before, objective)) else "decode"
     one, other = (getattr(result, phase) for result in (before, after))
     moved = tuple(
         (name, was, other.terms_s[name]) for name, was in one.terms_s.items() if _differ(was, other.terms_s[name])
@@ -98,8 +109,9 @@ def effect(before: Outcome, after: Outcome, objective: str) -> Note:
 
 def _prefill_rules(before: Outcome, objective: str) -> bool:
     """Whether prefill takes most of what the objective counts: of a request's time, or of the machine's."""
-    if objective == "latency":
-        return before.run.ttft_s.expected > 0.5 * before.request_s.expected
+    first, request = before.run.ttft_s, before.request_s
+    if objective == "latency" and first is not None and request is not None:
+        return first.expected > 0.5 * request.expected
     return (before.run.prefill_share or 0.0) > 0.5
 
 

@@ -26,4 +26,5 @@ def fusion(sc: Scenario, asked: Asked) -> Iterator[Option]:
 
 
 def _fused(sc: Scenario, asked: Asked) -> Outcome:
-    return outcome(msgspec.structs.replace(sc, steps=sc.steps.fused()), asked.price(sc))
+    fused = msgspec.structs.replace(sc, steps=sc.steps.fused())
+    return outcome(fused, asked.price(sc), decode_alone=asked.decode_alone)

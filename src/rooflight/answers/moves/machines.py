@@ -84,11 +84,14 @@ def _ratio(one: float | None, other: float | None) -> float | None:
 @move("card-bandwidth", "machine")
 def bandwidth(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """What memory bandwidth alone would do."""
-    rate = sc.accelerator.memory_bytes_per_s or 0.0
-    yield option(sc, accelerator=msgspec.structs.replace(sc.accelerator, memory_bytes_per_s=2 * rate))
+    rate, fast = 2 * (sc.accelerator.memory_bytes_per_s or 0.0), sc.accelerator.fast_memory_bytes_per_s
+    faster = msgspec.structs.replace(
+        sc.accelerator, memory_bytes_per_s=rate, fast_memory_bytes_per_s=None if fast is None else 2 * fast
+    )
+    yield option(sc, accelerator=faster)
 
 
-@move("card-compute", "machine")
+@move("card-compute", "machine", needs_peak=True)
 def compute(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """What arithmetic alone would do."""
     card = sc.accelerator
@@ -100,7 +103,7 @@ def compute(sc: Scenario, asked: Asked) -> Iterator[Option]:
     yield option(sc, accelerator=faster)
 
 
-@move("card-capacity", "machine")
+@move("card-capacity", "machine", needs_peak=True)
 def capacity(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """What capacity alone would do: more sequences."""
     card = sc.accelerator

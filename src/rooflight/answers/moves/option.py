@@ -29,6 +29,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     named           kinds of moves that the question itself names
     cards           accelerators to consider, beside the next ones up
     usd_per_hour    prices by accelerator id
+    decode_alone    the accelerator has no compute peak: decode steps alone are compared
     """
 
     draft_tokens: int = 4
@@ -36,6 +37,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     named: tuple[str, ...] = ()
     cards: tuple[Accelerator, ...] = ()
     usd_per_hour: Mapping[str, float] = {}
+    decode_alone: bool = False
 
     def __post_init__(self) -> None:
         _within("speculative_tokens", self.draft_tokens, 1, _MOST_DRAFTED, "a whole number of tokens")
@@ -71,7 +73,9 @@ class Option(msgspec.Struct, frozen=True):
 
     def outcome(self, sc: Scenario, asked: Asked) -> Outcome:
         """What the changed scenario gets. Raises as the evaluation does."""
-        return self.judged(sc, asked) if self.judged is not None else outcome(sc, asked.price(sc))
+        if self.judged is not None:
+            return self.judged(sc, asked)
+        return outcome(sc, asked.price(sc), decode_alone=asked.decode_alone)
 
 
 def option(sc: Scenario, *numbers: Any, judged: Judge | None = None, **changes: Any) -> Option:
@@ -83,22 +87,27 @@ Maker = Callable[[Scenario, Asked], Iterator[Option]]
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """A family of moves; one of a family at a time. alone: no setting that others could be combined with."""
+    """A family of moves; one of a family at a time.
+
+    alone       no setting that others could be combined with
+    needs_peak  it puts more arithmetic into a step, or less into a prompt: what that takes hangs on the compute peak
+    """
 
     name: str
     of: str
     options: Maker
     alone: bool = False
+    needs_peak: bool = False
 
 
 KINDS: list[Kind] = []
 
 
-def move(name: str, of: str = "settings", *, alone: bool = False) -> Callable[[Maker], Maker]:
-    """Register a function as a family of moves; `of` as in values.moves.Move, `alone` as in Kind."""
+def move(name: str, of: str = "settings", *, alone: bool = False, needs_peak: bool = False) -> Callable[[Maker], Maker]:
+    """Register a function as a family of moves; `of` as in values.moves.Move, `alone` and `needs_peak` as in Kind."""
 
     def register(maker: Maker) -> Maker:
-        KINDS.append(Kind(name, of, maker, alone))
+        KINDS.append(Kind(name, of, maker, alone, needs_peak))
         return maker
 
     return register

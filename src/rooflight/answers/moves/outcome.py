@@ -9,33 +9,59 @@ from rooflight.serve import phases
 from rooflight.serve.arrivals import loaded
 from rooflight.serve.formulas import SECONDS_PER_HOUR
 from rooflight.serve.memory import memory
+from rooflight.serve.metrics import all_devices
 from rooflight.serve.phases import PhaseTime
-from rooflight.serve.schedule import scheduled
+from rooflight.serve.schedule import scheduled, whole
+from rooflight.values.analysis import MemoryBlock
 from rooflight.values.moves import Dot, Outcome
 from rooflight.values.steptime import BOUNDS
 
 _MILLION = 1_000_000
 
 
-def outcome(sc: Scenario, usd_per_hour: float | None = None) -> Outcome:
+def outcome(sc: Scenario, usd_per_hour: float | None = None, *, decode_alone: bool = False) -> Outcome:
     """Both phases, the run of the question, and money, of a scenario (whether or not all of its requests fit).
 
-    Raises NoSteadyState where requests arrive faster than they are finished.
+    decode_alone    of its decode steps alone, as where prompts cannot be told: for comparing with such a deployment
+
+    Raises NoSteadyState where requests arrive faster than they are finished, MissingFact where the peak that prompts
+    need is not known.
     """
     sc, users = loaded(sc)
     load, held = sc.workload, memory(sc)
+    if decode_alone:
+        return _of_decode(sc, users, held, _spent(usd_per_hour))
     # steps first: runs ask for bounds alone of some of them
     prefill, decode = dot(sc, phases.prefill(sc)), _token(sc, together(sc, held.max_batch))
-    one = scheduled(sc, users=users)
+    one, step = whole(sc, users=users), together(sc, held.max_batch)
     rate = one.output_tokens_per_s
     per_device = one.output_tokens_per_s_per_accelerator
-    spent = None if usd_per_hour is None else usd_per_hour / SECONDS_PER_HOUR * _MILLION
+    spent = _spent(usd_per_hour)
     return Outcome(
         devices=round(rate.ceiling / per_device.ceiling), batch=load.batch, max_batch=held.max_batch, fits=held.fits,
         prefill=prefill, decode=decode, run=one, token_s=one.tpot_s, request_s=one.request_s, tokens_per_s=rate,
         tokens_per_s_per_accelerator=per_device,
+        decode_tokens_per_s_per_accelerator=decode.time_s.rate(step) / all_devices(sc),
         usd_per_million_tokens=None if spent is None else per_device.rate(spent),
     )  # fmt: skip
+
+
+def _of_decode(sc: Scenario, users: float, held: MemoryBlock, spent: float | None) -> Outcome:
+    """What is known without prompts: steps in which all that fit decode, one after the other."""
+    batch, devices = together(sc, held.max_batch), all_devices(sc)
+    decode, one = _token(sc, batch), scheduled(sc, users=users)
+    rate = decode.time_s.rate(batch) / devices
+    return Outcome(
+        devices=devices, batch=sc.workload.batch, max_batch=held.max_batch, fits=held.fits, prefill=None,
+        decode=decode, run=one, token_s=one.tpot_s, request_s=None, tokens_per_s=None,
+        tokens_per_s_per_accelerator=None, decode_tokens_per_s_per_accelerator=rate,
+        usd_per_million_tokens=None if spent is None else rate.rate(spent),
+    )  # fmt: skip
+
+
+def _spent(usd_per_hour: float | None) -> float | None:
+    """Dollars a second, a million times."""
+    return None if usd_per_hour is None else usd_per_hour / SECONDS_PER_HOUR * _MILLION
 
 
 def together(sc: Scenario, most: int) -> int:
@@ -47,10 +73,11 @@ def together(sc: Scenario, most: int) -> int:
 def dot(sc: Scenario, phase: PhaseTime) -> Dot:
     """A step on the roofline."""
     time, work = phase.time, phase.work
+    terms = dict(zip(BOUNDS, map(float, (time.compute_s, time.memory_s, time.link_s, time.launch_s)), strict=True))
     return Dot(
         time_s=phase.span.plain(),
         bound=BOUNDS[time.bound],
-        terms_s=dict(zip(BOUNDS, map(float, (time.compute_s, time.memory_s, time.link_s, time.launch_s)), strict=True)),
+        terms_s={name: seconds for name, seconds in terms.items() if not (sc.unrated and name == "compute")},
         intensity_flop_per_byte=work.flop / work.moved_bytes,
         ridge_flop_per_byte=phases.ridge(sc, time),
         weights=work.weight_bytes / work.moved_bytes,

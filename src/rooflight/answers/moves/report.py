@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from rooflight.answers.moves.combine import best_settings, combined
 from rooflight.answers.moves.judge import NOTHING, judged
 from rooflight.answers.moves.option import Asked
 from rooflight.answers.moves.outcome import outcome
 from rooflight.answers.moves.stories import stories
 from rooflight.errors import BadInput, Named
+from rooflight.roofline.rates import no_peak
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.memory import memory
@@ -18,16 +21,22 @@ from rooflight.values.note import Note
 
 
 def moves(sc: Scenario, objective: str = "throughput", asked: Asked | None = None) -> Found:
-    """Every move on a scenario, ranked. Raises BadInput for an objective that is none."""
+    """Every move on a scenario, ranked; by decode alone where prompts cannot be told.
+
+    Raises BadInput for an objective that is none, MissingFact where it is the first token and the peak is not known.
+    """
     if objective not in OBJECTIVES:
         raise BadInput(
             f"moves are not ranked for {objective!r}", where=Named.of("objective"), got=objective,
             want="one of " + ", ".join(OBJECTIVES),
         )  # fmt: skip
-    asked = asked or Asked()
+    if sc.unrated and objective == "ttft":
+        raise no_peak(sc.accelerator, sc.unrated, "the time to a first token")
+    asked = msgspec.structs.replace(asked or Asked(), decode_alone=bool(sc.unrated))
     sc = _asked(sc)
     held = memory(sc)
-    before = outcome(sc, asked.price(sc)) if held.max_batch >= 1 or sc.deployment.ignore_capacity else None
+    holds = held.max_batch >= 1 or sc.deployment.ignore_capacity
+    before = outcome(sc, asked.price(sc), decode_alone=asked.decode_alone) if holds else None
     tried = judged(sc, before, objective, asked)
     together = combined(sc, before, objective, asked)
     return Found(
@@ -37,7 +46,9 @@ def moves(sc: Scenario, objective: str = "throughput", asked: Asked | None = Non
         memory=held,
         tried=tried,
         together=together,
-        left=() if before is None else (left("prefill", before.prefill), left("decode", before.decode)),
+        left=()
+        if before is None
+        else tuple(left(name, dot) for name in ("prefill", "decode") if (dot := getattr(before, name)) is not None),
         stories=() if before is None else stories(sc, before, asked),
     )
 
@@ -52,7 +63,9 @@ def improved(sc: Scenario, objective: str = "throughput") -> Scenario | None:
     sc = _asked(sc)
     if memory(sc).max_batch < 1:
         return None
-    after, chosen, _ = best_settings(sc, outcome(sc), objective, Asked())
+    asked = Asked(decode_alone=bool(sc.unrated))
+    before = outcome(sc, decode_alone=asked.decode_alone)
+    after, chosen, _ = best_settings(sc, before, objective, asked)
     return after if chosen else None
 
 
@@ -73,6 +86,8 @@ def _answer(before: Outcome | None, objective: str, tried: tuple[Tried, ...], to
 
 def _slower(found: dict[str, Span]) -> float | None:
     """How many times as long a request takes, where it pays for the gain."""
+    if "request" not in found:
+        return None
     request = found["request"].expected
     return None if request > 1 - NOTHING else 1 / request
 

@@ -20,7 +20,7 @@ _LARGEST_BATCH = 1 << 14
 _MOST_WORKERS = 3
 
 
-@move("speculative-decoding", alone=True)
+@move("speculative-decoding", alone=True, needs_peak=True)
 def speculative(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """A draft model proposes tokens, one step verifies them all."""
     drafted, load = asked.draft_tokens, sc.workload
@@ -45,7 +45,7 @@ def pays_up_to(sc: Scenario, drafted: int) -> int | None:
     return None
 
 
-@move("chunked-prefill")
+@move("chunked-prefill", needs_peak=True)
 def chunked(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Fewer tokens a step: the others' tokens come sooner while a prompt is prefilled, its own first one later."""
     if sc.budget_tokens > _CHUNK and sc.workload.batch > 1:
@@ -55,7 +55,7 @@ def chunked(sc: Scenario, asked: Asked) -> Iterator[Option]:
             yield option(sc, sc.budget_tokens, _CHUNK, *steps, max_num_batched_tokens=_CHUNK)
 
 
-@move("disaggregation", alone=True)
+@move("disaggregation", alone=True, needs_peak=True)
 def disaggregated(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Prefill and decode on workers of their own, the cache sent from the ones to the others; as many requests each."""
     load = sc.workload

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rooflight.answers.moves.option import Asked, Option, move, option
-from rooflight.roofline.rates import hardware_format
+from rooflight.roofline.rates import hardware_format, unrated
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.memory import memory
 from rooflight.values.formats import FORMATS
@@ -20,7 +20,7 @@ _CACHES = ("fp8", "nvfp4")
 _WEIGHT_ONLY = {"fp8": "fp8-weight-only", "w8a8-int8": "int8", "nvfp4": "nvfp4-weight-only"}
 
 
-@move("batch")
+@move("batch", needs_peak=True)
 def batch(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Twice, four times, and as many sequences as memory holds; as many as it holds, where it holds fewer."""
     held = memory(sc)
@@ -39,7 +39,10 @@ def weights(sc: Scenario, asked: Asked) -> Iterator[Option]:
     own = max(stored_format(linear).bits for linear in matrices)
     for wanted in _WEIGHTS:
         multiplied = FORMATS[wanted].compute
-        slow = multiplied is not None and hardware_format(sc.accelerator, multiplied) != multiplied
+        # a path that nobody published a rate of is none to count on
+        slow = multiplied is not None and (
+            hardware_format(sc.accelerator, multiplied) != multiplied or bool(unrated(sc.accelerator, (multiplied,)))
+        )
         form = FORMATS[_WEIGHT_ONLY[wanted] if slow else wanted]
         if form.bits < own:
             yield option(sc, form.id, form.compute, wanted, weights=form.id, activations=None, compute=None)
@@ -84,7 +87,7 @@ def layout(sc: Scenario, asked: Asked) -> Iterator[Option]:
                 yield option(sc, now, cut, batch, tp=tp, pp=pp, dp=dp, ep=ep, batch=batch)
 
 
-@move("prefix-caching", alone=True)
+@move("prefix-caching", alone=True, needs_peak=True)
 def prefix_caching(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Prompts that begin alike are prefilled once, but for their last token."""
     isl, cached = sc.workload.isl, sc.workload.cached_prefix

@@ -23,14 +23,18 @@ Teller = Callable[[Scenario, Outcome, Asked], tuple[Any, ...] | None]
 TELLERS: dict[str, Teller] = {}
 
 
-def story(name: str) -> Callable[[Teller], Teller]:
-    """Register the numbers that answer a belief, in the order that its words take."""
+def story(name: str, *, needs_peak: bool = False) -> Callable[[Teller], Teller]:
+    """Register the numbers that answer a belief, in the order that its words take; some hang on the compute peak."""
 
     def register(teller: Teller) -> Teller:
-        TELLERS[name] = teller
+        TELLERS[name] = _rated(teller) if needs_peak else teller
         return teller
 
     return register
+
+
+def _rated(teller: Teller) -> Teller:
+    return lambda sc, before, asked: None if sc.unrated else teller(sc, before, asked)
 
 
 def stories(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Note, ...]:
@@ -39,13 +43,14 @@ def stories(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Note, ...]:
     return tuple(Note(key=name, value=numbers) for name, numbers in told if numbers is not None)
 
 
-@story("more-flop")
+@story("more-flop", needs_peak=True)
 def more_flop(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Decode far below the ridge."""
     one = before.decode
-    if one.bound != "memory" or one.intensity_flop_per_byte > one.ridge_flop_per_byte / 4:
+    ridge = one.ridge_flop_per_byte or 0.0
+    if one.bound != "memory" or one.intensity_flop_per_byte > ridge / 4:
         return None
-    places = one.intensity_flop_per_byte, one.ridge_flop_per_byte
+    places = one.intensity_flop_per_byte, ridge
     return (sc.accelerator.id, *places, one.terms_s["compute"], one.terms_s["memory"])
 
 
@@ -59,7 +64,7 @@ def narrow_weights(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ..
     return one.weights, one.kv, 1 / (1 - one.weights / 2)
 
 
-@story("weight-only")
+@story("weight-only", needs_peak=True)
 def weight_only(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Weight-only formats above the batch where arithmetic takes over."""
     ridge = ridges(sc.accelerator).get("bf16") or ridges(sc.accelerator).get("fp16")
@@ -96,23 +101,23 @@ def small_model(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] 
     return one.terms_s["memory"], one.time_s.expected, floor, found.host
 
 
-@story("one-profile")
+@story("one-profile", needs_peak=True)
 def one_profile(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Prefill and decode bound by different things, decode most of the time."""
     share = before.run.prefill_share or 0.0
-    if before.prefill.bound == before.decode.bound or share > 0.3:
+    if before.prefill is None or before.prefill.bound == before.decode.bound or share > 0.3:
         return None
     return before.prefill.bound, share, before.decode.bound
 
 
-@story("smaller-batch")
+@story("smaller-batch", needs_peak=True)
 def smaller_batch(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Steps that hardly shorten when sequences leave."""
     if sc.workload.batch < 4 or before.decode.bound != "memory":
         return None
     half = outcome(changed(sc, batch=sc.workload.batch // 2))
     step = 1 - half.decode.time_s.expected / before.decode.time_s.expected
-    lost = 1 - half.tokens_per_s.expected / before.tokens_per_s.expected
+    lost = 1 - half.rate.expected / before.rate.expected
     return None if step > lost / 1.5 else (half.batch, step, lost)
 
 
@@ -147,7 +152,7 @@ def interconnect(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...]
     return None if one.bound == "link" or link_s / ceiling_s > 0.25 else (link.name, link_s, ceiling_s, one.bound)
 
 
-@story("speculation")
+@story("speculation", needs_peak=True)
 def speculation(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Verifying costs arithmetic once the batch is large."""
     batch = sc.workload.batch
@@ -157,7 +162,7 @@ def speculation(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] 
     return None if last is None or batch * 4 < last else (asked.draft_tokens, sc.workload.acceptance, last, batch)
 
 
-@story("utilisation")
+@story("utilisation", needs_peak=True)
 def utilisation(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """A busy device that hardly computes."""
     one = before.decode

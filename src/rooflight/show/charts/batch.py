@@ -99,6 +99,8 @@ def _zones(told: Lines, line: Line, plane: Plane, look: Look) -> tuple[Rows, Row
     zones: Rows = []
     for row in line.points:
         x = told.x(row)
+        if row.bound is None:  # prompts without a compute peak
+            continue
         if zones and zones[-1]["bound"] == row.bound:
             zones[-1]["x2"] = x
             continue
@@ -108,6 +110,8 @@ def _zones(told: Lines, line: Line, plane: Plane, look: Look) -> tuple[Rows, Row
             zones.append({"x": turn, "x2": x, "bound": row.bound, "hue": row.bound})
         else:
             zones.append({"x": max(x, 1), "x2": max(x, 1), "bound": row.bound, "hue": row.bound})
+    if not zones:
+        return [], []
     zones[-1]["x2"] = plane.right
     names = []
     for zone in zones:

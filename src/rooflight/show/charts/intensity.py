@@ -29,7 +29,8 @@ def rows(analysis: Analysis, look: Look = STANDARD) -> Datasets:
     forms = {form for phase in phases.values() for form in phase.flop_by_format} or set(
         analysis.accelerator.ridge_flop_per_byte
     )
-    ridges = {form: analysis.accelerator.ridge_flop_per_byte[form] for form in sorted(forms)}
+    known = analysis.accelerator.ridge_flop_per_byte
+    ridges = {form: known[form] for form in sorted(forms) if form in known}
     plane = _plane(data["corners"], look)
     dots: Rows = [
         {"name": row["name"], "x": row["x"], "y": 1.0, "hue": row["hue"], "share": 1.0} for row in data["phases"]

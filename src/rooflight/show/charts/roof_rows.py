@@ -92,7 +92,7 @@ def _all_roofs(analyses: Sequence[Analysis], measured: Accelerator | None) -> li
         card = one.accelerator
         forms = _formats(one)[:1] if several else _formats(one)
         key = (card.id, card.count, tuple(forms))
-        peaks = {form: card.peak_flop_per_s[form] * card.count for form in forms}
+        peaks = {form: card.peak_flop_per_s[form] * card.count for form in forms if form in card.peak_flop_per_s}
         hue = str(number) if several else ""
         roof = _Roof(where(one), hue, "datasheet", card.memory_bytes_per_s * card.count, peaks)
         found.setdefault(key, roof)
@@ -141,17 +141,19 @@ def _machines(analyses: Sequence[Analysis]) -> Rows:
     found: Rows = []
     alike = len({where(one) for one in analyses}) == 1
     for number, one in enumerate(analyses, 1):
-        card, form = one.accelerator, _formats(one)[0]
-        peak = card.peak_flop_per_s[form] * card.count
+        card, form = one.accelerator, next(iter(_formats(one)), "")
+        peak = card.peak_flop_per_s.get(form)
+        top = "not known" if peak is None else f"{form} {numbers.amount(peak * card.count, 'FLOP/s')}"
+        lacking = "not known" if one.phases and peak is None else "does not fit"
         steps: dict[str, Any] = {
-            name: numbers.seconds(one.steps[name].time_s.roofline) if name in one.steps else "does not fit"
+            name: numbers.seconds(one.steps[name].time_s.roofline) if name in one.steps else lacking
             for name in ("decode", "prefill")
         }
         bandwidth = card.memory_bytes_per_s * card.count
         name = variant(one) if alike else where(one)
         found.append({
             "row": number, "mark": str(number), "hue": str(number), "name": name, "rate": bandwidth,
-            "memory": numbers.amount(bandwidth, "B/s"), "peak": f"{form} {numbers.amount(peak, 'FLOP/s')}", **steps,
+            "memory": numbers.amount(bandwidth, "B/s"), "peak": top, **steps,
         })  # fmt: skip
     return found
 
@@ -171,10 +173,15 @@ def _expected(analyses: Sequence[Analysis], dots: Rows) -> Rows:
 def _plane(roofs: Sequence[_Roof], levels: Sequence[Level], dots: Rows, look: Look) -> Plane:
     """Corners around ridges and dots, whole roofs in sight."""
     ridges = [peak / roof.bytes_per_s for roof in roofs for peak in roof.peaks.values()]
-    left = min([dot["x"] for dot in dots] + [ridge / 100 for ridge in ridges]) / 3
-    right = max([dot["x"] * 4 for dot in dots] + [ridge * 12 for ridge in ridges])
+    places = [dot["x"] for dot in dots] or [1.0][: not ridges]
+    left = min(places + [ridge / 100 for ridge in ridges]) / 3
+    right = max([place * (4 if ridges else 100) for place in places] + [ridge * 12 for ridge in ridges])
     lowest = [dot["y"] / 4 for dot in dots] + [left * min(roof.bytes_per_s for roof in roofs)]
-    top = max(peak for roof in roofs for peak in roof.peaks.values())
+    # without a roof the slopes are in sight up to some way above the dots
+    top = max(
+        (peak for roof in roofs for peak in roof.peaks.values()),
+        default=max((dot["x"] for dot in dots), default=left) * 10 * max(roof.bytes_per_s for roof in roofs),
+    )
     rates = [level.bytes_per_s for level in levels] or [0]
     top = max(top * 3, left * max(rates) * 10)
     return Plane(left=left, right=right, bottom=min(lowest), top=top, width=look.plot_width, height=look.plot_height)
@@ -185,7 +192,7 @@ def _roof_lines(plane: Plane, roofs: Sequence[_Roof], levels: Sequence[Level], l
     lines: Rows = []
     names: Rows = []
     for roof in roofs:
-        highest = max(roof.peaks.values())
+        highest = max(roof.peaks.values(), default=_open_end(plane, roof.bytes_per_s))
         ends = [(plane.left, plane.left * roof.bytes_per_s), (highest / roof.bytes_per_s, highest)]
         tag = {"kind": roof.kind, "hue": roof.hue or "memory", "roof": f"{roof.name} memory"}
         lines += [{**tag, "x": x, "y": y, "rate": roof.bytes_per_s} for x, y in ends]
@@ -200,7 +207,7 @@ def _roof_lines(plane: Plane, roofs: Sequence[_Roof], levels: Sequence[Level], l
             if not roof.hue:
                 names.append(_flat_name(plane, roof, form, peak, below=_lower(roof, roofs[0])))
     for level in levels:
-        highest = max(max(roof.peaks.values()) for roof in roofs)
+        highest = max(max(roof.peaks.values(), default=_open_end(plane, level.bytes_per_s)) for roof in roofs)
         tag = {"kind": "level", "hue": "memory", "roof": level.name}
         ends = [(plane.left, plane.left * level.bytes_per_s), (highest / level.bytes_per_s, highest)]
         lines += [{**tag, "x": x, "y": y, "rate": level.bytes_per_s} for x, y in ends]
@@ -210,6 +217,11 @@ def _roof_lines(plane: Plane, roofs: Sequence[_Roof], levels: Sequence[Level], l
     for name, height in zip(upper, spread(heights, look.size + 4), strict=True):
         name["dy"] = round(height - plane.y(name["y"]), 1)
     return {"roofs": lines, "roof_names": names}
+
+
+def _open_end(plane: Plane, bytes_per_s: float) -> float:
+    """Where a slope without a roof leaves the picture."""
+    return min(plane.top, plane.right * bytes_per_s)
 
 
 def _lower(roof: _Roof, first: _Roof) -> bool:
@@ -252,7 +264,11 @@ def _ridges(plane: Plane, analyses: Sequence[Analysis], landmarks: Sequence[Land
     several = len(analyses) > 1
     for number, one in enumerate(analyses):
         phase = one.steps.get("decode")
-        ridge = phase.ridge_flop_per_byte if phase else one.accelerator.ridge_flop_per_byte[_formats(one)[0]]
+        forms = _formats(one)[:1]
+        known = one.accelerator.ridge_flop_per_byte
+        ridge = phase.ridge_flop_per_byte if phase else next((known[form] for form in forms if form in known), None)
+        if ridge is None:
+            continue
         peak = ridge * one.accelerator.memory_bytes_per_s * one.accelerator.count
         mark = landmarks[number] if number < len(landmarks) else None
         hue = str(number + 1) if several else "capacity"
@@ -260,6 +276,8 @@ def _ridges(plane: Plane, analyses: Sequence[Analysis], landmarks: Sequence[Land
         lines.append(
             {"x": ridge, "y": plane.bottom, "y2": peak, "batch": reached, "name": one.accelerator.id, "hue": hue}
         )
+    if not lines:
+        return {"ridges": [], "zones": [], "zone_names": [], "ridge_names": []}
     ridge = lines[0]["x"]
     zones = [
         {"x": plane.left, "x2": ridge, "hue": "memory", "text": "memory-bound"},

@@ -171,6 +171,11 @@ def _subtitle(analyses: Sequence[Analysis], landmarks: Sequence[Landmarks]) -> s
     if "decode" not in phases or len(analyses) > 1:
         return ""
     decode = phases["decode"]
+    if decode.ridge_flop_per_byte is None:
+        return (
+            f"Decode does {numbers.plain(decode.intensity_flop_per_byte)} FLOP for each byte it moves; nobody "
+            "published a peak, and so no ridge point."
+        )
     ratio = decode.ridge_flop_per_byte / decode.intensity_flop_per_byte
     side = f"{times(ratio)} below" if ratio > 1 else f"{times(1 / ratio)} above"
     said = (

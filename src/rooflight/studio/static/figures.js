@@ -16,6 +16,8 @@ function interval(span, write) {
   return `expected ${write(span.expected)}`;
 }
 
+const place = (phase) => `${plain(phase.intensity_flop_per_byte)} / ${phase.ridge_flop_per_byte == null ? "?" : plain(phase.ridge_flop_per_byte)} FLOP/byte`;
+
 function row(name, analysis, hue, focus) {
   const title = element("th", { scope: "row" }, hue ? element("span", { class: "swatch", "data-hue": hue, "aria-hidden": "true" }) : null, name);
   const most = cell(HEAD[7], count(analysis.memory.max_batch), "sequences");
@@ -29,9 +31,10 @@ function row(name, analysis, hue, focus) {
     cell(HEAD[1], seconds(decode.time_s.ceiling), interval(decode.time_s, seconds)),
     cell(HEAD[2], plain(decode.tokens_per_s.ceiling), interval(decode.tokens_per_s, plain)),
     cell(HEAD[3], plain(decode.tokens_per_s_per_user.ceiling), interval(decode.tokens_per_s_per_user, plain)),
-    cell(HEAD[4], bound(decode.bound), `${plain(decode.intensity_flop_per_byte)} / ${plain(decode.ridge_flop_per_byte)} FLOP/byte`),
-    cell(HEAD[5], seconds(prefill.time_s.ceiling), interval(prefill.time_s, seconds)),
-    cell(HEAD[6], bound(prefill.bound), `${plain(prefill.intensity_flop_per_byte)} / ${plain(prefill.ridge_flop_per_byte)} FLOP/byte`),
+    cell(HEAD[4], bound(decode.bound), place(decode)),
+    // without a compute peak nothing is known of prompts
+    prefill ? cell(HEAD[5], seconds(prefill.time_s.ceiling), interval(prefill.time_s, seconds)) : cell(HEAD[5], "not known", "no compute peak is published"),
+    prefill ? cell(HEAD[6], bound(prefill.bound), place(prefill)) : cell(HEAD[6], "", null, "blank"),
     most);
 }
 
@@ -39,8 +42,8 @@ const troubled = (card) => element("tr", {}, element("th", { scope: "row" }, car
 
 function gains(before, after) {
   if (!before.phases?.decode || !after.phases?.decode) return null;
-  const gain = (phase) => before.phases[phase].time_s.ceiling / after.phases[phase].time_s.ceiling;
-  const words = (value) => (Math.abs(value - 1) < 0.005 ? "the same" : `${plain(value)} ×`);
+  const gain = (phase) => (before.phases[phase] && after.phases[phase] ? before.phases[phase].time_s.ceiling / after.phases[phase].time_s.ceiling : null);
+  const words = (value) => (value === null ? null : Math.abs(value - 1) < 0.005 ? "the same" : `${plain(value)} ×`);
   const room = after.memory.max_batch / Math.max(before.memory.max_batch, 1);
   const cells = [words(gain("decode")), null, null, null, words(gain("prefill")), null, `${plain(room)} ×`];
   return element("tr", { class: "gain" }, element("th", { scope: "row" }, "gain"), ...cells.map((text, place) => cell(HEAD[place + 1], text ?? "", null, text ? "" : "blank")));

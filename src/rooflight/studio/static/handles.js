@@ -22,22 +22,23 @@ export class RoofHandles {
     this.times = { bandwidth_times: question.bandwidth_times, peak_times: question.peak_times };
     const card = analysis.accelerator;
     const decode = analysis.phases?.decode;
-    const peak = decode ? decode.ridge_flop_per_byte * card.memory_bytes_per_s : Object.values(card.peak_flop_per_s)[0];
+    const peak = decode?.ridge_flop_per_byte ? decode.ridge_flop_per_byte * card.memory_bytes_per_s : Object.values(card.peak_flop_per_s)[0];
+    if (peak === undefined) byId("drag-peak").hidden = true; // no flat to drag
     this.say(card, peak);
     if (!usable) return;
     this.view = view;
-    this.put(peak * card.count, card.memory_bytes_per_s * card.count);
+    this.put(peak === undefined ? undefined : peak * card.count, card.memory_bytes_per_s * card.count);
   }
 
   put(peak, bandwidth) {
     const [x, y] = [this.view.scale("x"), this.view.scale("y")];
     const [left, right] = x.domain();
-    const [bottom] = y.domain();
-    const ridge = peak / bandwidth;
+    const [bottom, top] = y.domain();
+    const end = peak === undefined ? Math.min(right, top / bandwidth) : peak / bandwidth;
     const low = Math.max(left, bottom / bandwidth);
-    const slope = low * (ridge / low) ** 0.5;
+    const slope = low * (end / low) ** 0.5;
     this.move(byId("drag-bandwidth"), x(slope), y(slope * bandwidth));
-    this.move(byId("drag-peak"), x(right) - 14, y(peak));
+    if (peak !== undefined) this.move(byId("drag-peak"), x(right) - 14, y(peak));
   }
 
   // Px of the plot's corner in the chart's element.
@@ -54,7 +55,7 @@ export class RoofHandles {
   }
 
   say(card, peak) {
-    const told = { "drag-bandwidth": ["bandwidth_times", amount(card.memory_bytes_per_s, "B/s")], "drag-peak": ["peak_times", amount(peak, "FLOP/s")] };
+    const told = { "drag-bandwidth": ["bandwidth_times", amount(card.memory_bytes_per_s, "B/s")], "drag-peak": ["peak_times", peak === undefined ? "not known" : amount(peak, "FLOP/s")] };
     for (const [id, [field, text]] of Object.entries(told)) {
       byId(id).setAttribute("aria-valuenow", this.times[field]);
       byId(id).setAttribute("aria-valuetext", `${this.times[field]} times, ${text}`);

@@ -40,7 +40,7 @@ export class Operators {
     const had = document.activeElement?.closest?.("#operators button")?.dataset.operator;
     const rows = numbered(this.analysis?.phases?.[this.phase]?.operators ?? []);
     const body = rows.flatMap((one) => (one.key === this.open ? [this.row(one), this.explanation()] : [this.row(one)]));
-    const nothing = element("tr", {}, element("td", { colspan: HEAD.length }, "It does not fit, so nothing runs."));
+    const nothing = element("tr", {}, element("td", { colspan: HEAD.length }, this.analysis?.phases?.decode ? "Nothing is known of it: no compute peak is published." : "It does not fit, so nothing runs."));
     fill(byId("operators"),
       element("thead", {}, element("tr", {}, ...HEAD.map((text) => element("th", { scope: "col" }, text)))),
       element("tbody", {}, ...(body.length ? body : [nothing])));

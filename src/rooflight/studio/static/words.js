@@ -18,6 +18,10 @@ const HERE = "The upright line is the batch you chose.";
 function rooflineWords(analysis, marks) {
   if (!analysis.phases?.decode) return "No time can be given for what does not fit; the roofs are the card's all the same.";
   const { decode } = analysis.phases;
+  if (decode.ridge_flop_per_byte == null) {
+    const does = `Decode does ${plain(decode.intensity_flop_per_byte)} FLOP for each byte it moves.`;
+    return `${does} No compute peak of ${analysis.accelerator.id} is published: no roof, no ridge point, and prompts cannot be told.`;
+  }
   const side = decode.intensity_flop_per_byte < decode.ridge_flop_per_byte ? "left of" : "right of";
   const start = `Decode does ${plain(decode.intensity_flop_per_byte)} FLOP for each byte it moves, ${side} the ridge point at ${plain(decode.ridge_flop_per_byte)}.`;
   const split = Object.entries(decode.split).sort((a, b) => b[1] - a[1]).filter(([, share]) => share >= 0.005);

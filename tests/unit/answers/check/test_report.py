@@ -282,7 +282,10 @@ def test_models_are_files_in_the_folders_given(tmp_path):
         ({"accelerator": "h1000"}, "no accelerator is called 'h1000'"),
         ({"accelerator": "/etc/passwd"}, "is no accelerator's id"),
         ({"has_accelerator": False}, "nothing is known of the accelerator h100-sxm"),
-        ({"accelerator": "cerebras-wse3"}, "cerebras-wse3 has no dense bf16 peak"),
+        (
+            {"accelerator": "cerebras-wse3", "phase": "prefill", "metric": "ttft_ms", "input_len": 100},
+            "cerebras-wse3 has no dense bf16 peak",
+        ),
         ({"weights": "int3.7"}, "there is no number format 'int3.7'"),
         ({"gpus": 10**9, "tp": ""}, "want at most 4,096"),
         ({"pp": 33, "gpus": 33}, "33 pipeline stages are more than the 32 layers"),
