@@ -5,9 +5,15 @@ Inside rooflight every number is in base units (bytes, FLOP, seconds, tokens, wa
 
 from __future__ import annotations
 
+import re
+
 _SI = {"u": 1e-6, "m": 1e-3, "": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _IEC = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _BASES = ("FLOP/s", "OP/s", "B/s", "FLOP", "B", "Hz", "s", "W", "params")
+# Networks alone are printed in bits a second (b, bit, Gbps).
+_BITS_A_BYTE = 8
+_NETWORK = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kMGTP]?)(B/s|b/s|bit/s|bps)", re.ASCII)
+_LATENCY = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(us|ms|s)", re.ASCII)
 
 
 def to_base(value: float, unit: str) -> float:
@@ -24,6 +30,22 @@ def to_base(value: float, unit: str) -> float:
             if prefix in _IEC and base.startswith("B"):
                 return value * _IEC[prefix]
     raise ValueError(f"unit {unit!r} is not one of {', '.join(_BASES)} with an SI prefix, or B with an IEC one")
+
+
+def network(text: str) -> tuple[float, float | None]:
+    """`400Gb/s` or `50GB/s,5us` as (bytes a second, seconds of latency or None): network("400Gb/s") == (50e9, None).
+
+    b is a bit, B a byte; Gbit/s and Gbps are bits too. Raises ValueError for anything else, and for nothing a second.
+    """
+    rate_text, comma, latency_text = text.partition(",")
+    rate = _NETWORK.fullmatch(rate_text.strip())
+    latency = _LATENCY.fullmatch(latency_text.strip()) if comma else None
+    if rate is None or (comma and latency is None):
+        raise ValueError(f"{text!r} is no rate with a unit, as 400Gb/s or 50GB/s, with or without a latency, as ,5us")
+    bytes_per_s = to_base(float(rate[1]), f"{rate[2]}B/s") / (1 if rate[3] == "B/s" else _BITS_A_BYTE)
+    if not bytes_per_s:
+        raise ValueError(f"{text!r} is nothing a second")
+    return bytes_per_s, None if latency is None else to_base(float(latency[1]), latency[2])
 
 
 def whole(value: float) -> float:

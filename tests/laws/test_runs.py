@@ -102,13 +102,17 @@ MORE_THAN_A_VECTOR = 9
 @pytest.mark.parametrize(("model", "on", "layout"), MACHINES)
 @pytest.mark.parametrize(("isl", "osl"), [(1024, 256), (4000, 64), (200, 2000)])
 def test_more_users_are_never_served_more_slowly(model, on, layout, engine, isl, osl):
-    """But where a fit steps by itself: at nine rows a product turns from vector to matrix units."""
+    """But where a fit steps by itself: at nine rows a product turns from vector to matrix units.
+
+    A rate that has reached its end is flat but for the mean over two kinds of steps: 2e-6 from one point to the next (a
+    pair of MI300X is bound by its one link there).
+    """
     sc = make_scenario(model, on, **layout, engine=engine, isl=isl, osl=osl)
     many = run.served(make_one(sc, batch=USERS))
     copies = sc.layout.dp * sc.layout.pp
     for basis in ("expected", "roofline", "ceiling"):
         rate = np.broadcast_to(getattr(many.requests_per_s, basis), USERS.shape)
-        rises = rate[1:] >= rate[:-1] * (1 - 1e-6)
+        rises = rate[1:] >= rate[:-1] * (1 - 2e-6)
         steps = (USERS[1:] / copies > 7) & (USERS[:-1] / copies < 16 * MORE_THAN_A_VECTOR) & (basis == "expected")
         assert (rises | steps).all(), (basis, USERS[1:][~rises], (rate[1:] / rate[:-1])[~rises])
 

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from rooflight.errors import BadConfig, Named, UnknownName
-from rooflight.values.calibration import Calibration, Engine
+from rooflight.values.calibration import Calibration, Collectives, Engine
 
 _FOLDER = Path(__file__).parent / "calibration"
 _DEFAULT = "default"
@@ -37,9 +37,16 @@ def calibration(family: str) -> Calibration:
     if raw.get("inherits"):
         raw = _inherited(raw)
     try:
-        return msgspec.convert(raw | {"family": family}, Calibration)
+        found = msgspec.convert(raw | {"family": family}, Calibration)
+        return msgspec.structs.replace(found, collectives=collectives())
     except msgspec.ValidationError as error:
         raise BadConfig(f"the calibration of {family} is not one", where=path.name, got=str(error)) from None
+
+
+@functools.cache
+def collectives() -> Collectives:
+    """The fits of collective libraries."""
+    return msgspec.convert(_read(_FOLDER / "collectives.toml"), Collectives)
 
 
 def families() -> tuple[str, ...]:
@@ -58,7 +65,7 @@ def _inheritance(family: str) -> dict[str, Any]:
 
 def _inherited(raw: dict[str, Any]) -> dict[str, Any]:
     """A calibration completed from the family it inherits, whose intervals are widened."""
-    parent = msgspec.to_builtins(calibration(raw["inherits"]))
+    parent = msgspec.to_builtins(msgspec.structs.replace(calibration(raw["inherits"]), collectives=None))
     widened = raw.get("widened", 1.0)
     merged = {name: raw.get(name, parent[name]) for name in ("date", "source", "fitted_on")}
     for part in ("gemm", "decode", "prefill", "links"):

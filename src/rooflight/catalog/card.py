@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from rooflight.catalog.figures import DISPUTED, DTYPES, rate_notes, rates_in_print
 from rooflight.errors import BadConfig
 from rooflight.units import to_base
-from rooflight.values.accelerator import Accelerator, Assumed, Fact, Link
+from rooflight.values.accelerator import Accelerator, Assumed, Fact, Link, Network
 from rooflight.values.note import Note
 
 _RATE = ("FLOP/s", "OP/s")
@@ -30,21 +30,30 @@ _QUANTITIES: dict[str, tuple[str, ...]] = {
     "base-clock": ("Hz",),
     "max-clock": ("Hz",),
     "link": ("B/s",),
+    "link-peer": ("B/s",),
     "pcie": ("B/s",),
+    "cpu-link": ("B/s",),
+    "network": ("B/s",),
+    "network-fastest": ("B/s",),
     "tdp": ("W",),
     "compute-units": (),
     "link-domain": (),
+    "node-devices": (),
     "release-year": (),
 }
 _TEXTS = ("link-name",)
-_FLAGS = ("link-reduces", "matrix-units")
+_FLAGS = ("link-reduces", "matrix-units", "pcie-peer-to-peer")
 _WHATS = (*_QUANTITIES, *_TEXTS, *_FLAGS)
 # kinds a fact must state, because leaving them out is how factors of two are lost; only dense peaks feed a roof
 _KINDS = {
     "peak": ("dense", "sparse", "vector"),
     "peak-fp16-accumulate": ("dense", "sparse"),
     "link": ("both-ways", "one-way"),
+    "link-peer": ("both-ways", "one-way"),
     "pcie": ("one-way", "both-ways"),
+    "cpu-link": ("both-ways", "one-way"),
+    "network": ("one-way",),
+    "network-fastest": ("one-way",),
 }
 # a package's figures that its devices share out; a PCIe slot serves whichever device asks
 _SHARED = frozenset(
@@ -101,6 +110,10 @@ def accelerator(raw: dict[str, Any], *, origin: str, assumed_from: dict[str, Any
         link=link,
         unrated_link="" if link or "link-name" not in texts else str(texts["link-name"].value),
         pcie_bytes_per_s=amounts.get("pcie"),
+        pcie_peer_to_peer=bool(texts["pcie-peer-to-peer"].value) if "pcie-peer-to-peer" in texts else None,
+        cpu_link_bytes_per_s=amounts.get("cpu-link"),
+        node_devices=int(amounts.get("node-devices", assumed_from["network"]["node_devices"])),
+        network=_network(texts, amounts, assumed_from["network"]),
         tdp_w=amounts.get("tdp"),
         release_year=int(amounts["release-year"]) if "release-year" in amounts else None,
         confidence=top["confidence"] or "B",
@@ -154,9 +167,22 @@ def _link(facts: dict[str, Fact], amounts: dict[str, float]) -> Link | None:
     return Link(
         name=facts["link"].note or "link",
         bytes_per_s=amounts["link"],
+        peer_bytes_per_s=amounts.get("link-peer"),
         domain=None if domain is None else int(domain),
         reduces=reduces is not None and reduces.value is True,
     )
+
+
+def _network(facts: dict[str, Fact], amounts: dict[str, float], assumed: dict[str, Any]) -> Network:
+    """The adapters of the reference node, and the fastest known; where no source names them, those of any card."""
+    reference = amounts.get("network")
+    if reference is None:
+        reference, fastest = (to_base(assumed[name], "GB/s") for name in ("reference_GB_per_s", "fastest_GB_per_s"))
+        fastest = max(amounts.get("network-fastest", fastest), reference)
+        said = f"{assumed['source']} ({assumed['date']})"
+        return Network(bytes_per_s=reference, fastest_bytes_per_s=fastest, assumed=True, source=said)
+    fastest = max(amounts.get("network-fastest", reference), reference)
+    return Network(bytes_per_s=reference, fastest_bytes_per_s=fastest, source=facts["network"].note)
 
 
 def _amount(fact: Fact, devices: int) -> float:

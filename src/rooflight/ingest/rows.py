@@ -11,6 +11,7 @@ import msgspec
 
 from rooflight.errors import BadInput
 from rooflight.ingest.table import Table
+from rooflight.units import network
 from rooflight.values.measurement import LEAST_VALUE, METRICS, MODES, MOST_VALUE, PHASES, SPECULATIVE, Measurement
 
 NEEDED = ("model", "accelerator", "metric", "value")
@@ -119,6 +120,7 @@ def measurement(cells: Mapping[str, object]) -> Measurement:
         prefill_ep=_count("prefill_ep", text["prefill_ep"], 0) or None,
         speculative=_word("speculative", text["speculative"], SPECULATIVE, _SPECULATIVE, other="yes"),
         mode=mode,
+        network=_network(text["network"]),
         run=text["run"],
         **numbers,
     )
@@ -157,6 +159,16 @@ def _value(text: str) -> float:
     if not LEAST_VALUE <= number <= MOST_VALUE:
         raise BadRow(f"value is {_short(text)}: no measurement is that small or that large")
     return number
+
+
+def _network(text: str) -> str | None:
+    if not text:
+        return None
+    try:
+        network(text)
+    except ValueError:
+        raise BadRow(f"network is {_short(text)!r}, no rate with its unit such as 400Gb/s or 50GB/s,5us") from None
+    return text
 
 
 def _count(name: str, text: str, least: int) -> int | None:

@@ -6,6 +6,8 @@ import msgspec
 
 from rooflight.numeric import Number, maximum, minimum
 from rooflight.roofline import expected, formulas
+from rooflight.roofline.collectives import experts_across_s, library_s, send_across_s
+from rooflight.roofline.links import NETWORK, PCIE, Links, near_bytes_per_s
 from rooflight.roofline.rates import Rates
 from rooflight.values.calibration import Calibration, DecodeFit, GemmFit, LinkFit, PrefillFit
 from rooflight.values.formats import FORMATS
@@ -168,7 +170,16 @@ def link_kinds(at: Setting) -> tuple[str, ...]:
 
 
 def _exchange_s(op: Operator, shape: Exchange, at: Setting) -> Number:
-    rate = at.rates.link_bytes_per_s or 0.0
+    """An engine's own kernels or its library within a domain, the library over PCIe and across."""
+    links, fits = at.rates.links or Links(), at.calibration.collectives
+    within_pcie = links.name == PCIE and shape.domains == 1 and shape.what == "all_reduce"
+    if fits is not None and (shape.domains > 1 or within_pcie):
+        if shape.what == "send":
+            return send_across_s(op.work.link_bytes, links, fits)
+        if shape.what == "all_to_all" and links.far == NETWORK:
+            return experts_across_s(shape, links, fits)
+        return library_s(shape, at.rates.accelerator, links, fits)
+    rate = near_bytes_per_s(links, shape.local)
     if shape.what == "send":
         fit = _link_fit("all_gather", at)
         return fit.latency_s + op.work.link_bytes / (rate * fit.efficiency)

@@ -68,6 +68,18 @@ def kernel_cache_credit(moved_bytes: Number, cache_bytes: Number) -> Number:
     return minimum(moved_bytes, cache_bytes)
 
 
+def group_bytes_per_s(*, bytes_per_s: Number, peer_bytes_per_s: Number, devices: Number) -> Number:
+    """What a device sends to the others of a group, one way: a link to each of them, all its lanes at most.
+
+    = min(bytes_per_s, (devices - 1) x peer_bytes_per_s)
+
+    Holds for: switches (peer_bytes_per_s is all of it), and meshes, whose links to one peer cannot be pooled; of a
+    torus it is the most there can be. Source: ml-engineering, network/README.md (MI300X: 64 GB/s to one, 448 to all).
+    Check: bytes_per_s 448, peer_bytes_per_s 64, devices 2 -> 64. Check: bytes_per_s 448, peer_bytes_per_s 64, devices 8 -> 448.
+    """
+    return minimum(bytes_per_s, (devices - 1) * peer_bytes_per_s)
+
+
 def largest(*seconds: Number) -> Number:
     """The largest of several times: each resource overlapped with the others. Check: largest(3, 7, 5) == 7."""
     result = seconds[0]

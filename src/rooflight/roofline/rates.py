@@ -8,9 +8,10 @@ from collections.abc import Iterable
 import msgspec
 
 from rooflight.errors import MissingFact, Named
+from rooflight.roofline.links import Links, links_of
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.formats import WIDER
-from rooflight.work.layout import Layout
+from rooflight.work.layout import Layout, crossing
 
 # The rate of arithmetic whose peak nobody published: no time at all, which is what a ceiling may say of it. Whoever
 # shows a quantity that arithmetic decides asks `unrated` first, and withholds it.
@@ -18,7 +19,7 @@ _UNKNOWN_FLOP_PER_S = math.inf
 
 
 class Rates(msgspec.Struct, frozen=True, kw_only=True):
-    """One device's rates for a layout. link_bytes_per_s is None where nothing is communicated.
+    """One device's rates for a layout. links is None where nothing is communicated.
 
     fast_memory_bytes_per_s     the fastest figure in print, for ceilings; memory_bytes_per_s is the slowest
     """
@@ -27,8 +28,13 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes_per_s: float
     fast_memory_bytes_per_s: float
     cache_bytes: float
-    link_bytes_per_s: float | None
+    links: Links | None = None
     launch_s: float
+
+    @property
+    def link_bytes_per_s(self) -> float | None:
+        """What a device sends to its neighbours, one way; to others where it has none. None: nothing is sent."""
+        return None if self.links is None else self.links.bytes_per_s or self.links.far_bytes_per_s
 
     def peak(self, form: str) -> float:
         """Datasheet FLOP/s of the format a product really runs in; infinite where no peak is known."""
@@ -74,8 +80,11 @@ def no_peak(accelerator: Accelerator, forms: Iterable[str], what: str) -> Missin
     )
 
 
-def rates(accelerator: Accelerator, layout: Layout, *, graphs: bool) -> Rates:
-    """The rates of a device in a layout; raises MissingFact for a bandwidth nobody published."""
+def rates(accelerator: Accelerator, layout: Layout, *, graphs: bool, network: str | None = None) -> Rates:
+    """The rates of a device in a layout, with the network that was stated.
+
+    Raises MissingFact for a bandwidth nobody published.
+    """
     if accelerator.memory_bytes_per_s is None:
         raise MissingFact(
             f"{accelerator.id} has no memory bandwidth, so no memory roof can be drawn",
@@ -91,7 +100,7 @@ def rates(accelerator: Accelerator, layout: Layout, *, graphs: bool) -> Rates:
         memory_bytes_per_s=accelerator.memory_bytes_per_s,
         fast_memory_bytes_per_s=accelerator.fast_memory_bytes_per_s or accelerator.memory_bytes_per_s,
         cache_bytes=assumed.last_level_cache_bytes if cache is None else cache,
-        link_bytes_per_s=_link(accelerator) if communicates(layout) else None,
+        links=_links(accelerator, layout, network) if communicates(layout) else None,
         launch_s=assumed.launch_graph_s if graphs else assumed.launch_eager_s,
     )
 
@@ -101,17 +110,24 @@ def communicates(layout: Layout) -> bool:
     return layout.tp > 1 or layout.pp > 1 or layout.pooled > 1
 
 
-def _link(accelerator: Accelerator) -> float:
-    if accelerator.link is not None:
-        return accelerator.link.bytes_per_s
-    if accelerator.pcie_bytes_per_s is not None:
-        return accelerator.pcie_bytes_per_s
+def _links(accelerator: Accelerator, layout: Layout, network: str | None) -> Links:
+    found = links_of(accelerator, network)
+    if found is not None and (found.far or not crossing(layout)):
+        return found
+    if found is not None:
+        raise MissingFact(
+            f"of what joins more than {found.domain} {accelerator.id} nothing is known",
+            where=accelerator.origin or accelerator.id,
+            got=f"{found.name or 'no link'}, {layout.devices} devices",
+            want='a [[fact]] with what = "network"',
+            try_this=Named("what a device sends between machines: {network}", network="400Gb/s"),
+        )
     raise MissingFact(
         f"{accelerator.id} has neither a link nor a PCIe rate, so devices that communicate cannot be bounded",
         where=accelerator.origin or accelerator.id,
         got="nothing",
         want='a [[fact]] with what = "link" or "pcie"',
-        try_this=Named("one device ({tp}), or replicas ({dp}), or a file of your own with that fact", tp=1),
+        try_this=Named("what joins them ({network}), one device ({tp}), or replicas ({dp})", network="400Gb/s", tp=1),
     )
 
 

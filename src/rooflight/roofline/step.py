@@ -7,6 +7,7 @@ import msgspec
 from rooflight.numeric import Number, largest_of, maximum
 from rooflight.roofline import formulas
 from rooflight.roofline.expected_step import Setting, cached_share, operator_parts
+from rooflight.roofline.links import link_seconds
 from rooflight.roofline.rates import Rates
 from rooflight.values.calibration import Calibration
 from rooflight.values.steptime import OperatorTime, Parts, StepTime
@@ -19,6 +20,7 @@ class Pass(msgspec.Struct, frozen=True, kw_only=True):
 
     work            of one device
     compute_s       at the fastest rates
+    near_s, far_s   of its collectives within a domain of the link and across, zero latency
     weight_bytes    that every pass reads, with routing at its narrowest
     other_bytes     what else a ceiling counts: cache, and activations that cannot stay on chip
     timed           (operator, seconds of all its runs, index of its largest term)
@@ -28,6 +30,8 @@ class Pass(msgspec.Struct, frozen=True, kw_only=True):
 
     work: Work
     compute_s: Number
+    near_s: Number
+    far_s: Number
     weight_bytes: Number
     other_bytes: Number
     timed: tuple[tuple[Operator, Number, Number], ...]
@@ -55,6 +59,8 @@ def evaluated(
         at = Setting(rates=rates, calibration=fits, cached=cached, expert_devices=expert_devices)
     timed = []
     compute: Number = 0
+    near: Number = 0.0
+    far: Number = 0.0
     roofline: Number = 0
     fusible: Number = 0
     expected: dict[str, Number] = dict.fromkeys(Parts.__struct_fields__, 0.0)
@@ -64,6 +70,9 @@ def evaluated(
         roofline = roofline + seconds
         if _nonzero(op.work.flop):
             compute = compute + op.work.flop * op.count / rates.fastest(op.compute)
+        if _nonzero(op.work.link_bytes):
+            within, across = link_seconds(op, rates.links, fastest=True)
+            near, far = near + within * op.count, far + across * op.count
         if is_fusible(op):
             fusible = fusible + op.work.activation_bytes * op.count
         if at is not None:
@@ -72,6 +81,8 @@ def evaluated(
     return Pass(
         work=work,
         compute_s=compute,
+        near_s=near,
+        far_s=far,
         weight_bytes=work.weight_bytes - work.avoidable_bytes,
         other_bytes=work.moved_bytes - work.weight_bytes - fusible,
         timed=tuple(timed),
@@ -90,7 +101,8 @@ def step_time(one: Pass, rates: Rates, *, stages: int = 1, overlap: Number = 1, 
     streamed = one.weight_bytes + one.other_bytes * overlap
     moved = streamed - formulas.step_cache_credit(streamed, rates.cache_bytes * stages)
     compute, memory = one.compute_s * overlap, formulas.memory_s(moved, rates.fast_memory_bytes_per_s)
-    link = 0.0 if rates.link_bytes_per_s is None else one.work.link_bytes * overlap / rates.link_bytes_per_s
+    far = one.far_s * overlap
+    link = maximum(one.near_s * overlap, far)  # both levels at once: the slower one counts
     launch = formulas.launch_s(one.work.launches, rates.launch_s)
     ceiling = formulas.largest(compute, memory, link)
     return StepTime(
@@ -99,6 +111,7 @@ def step_time(one: Pass, rates: Rates, *, stages: int = 1, overlap: Number = 1, 
         compute_s=compute,
         memory_s=memory,
         link_s=link,
+        network_s=far,
         launch_s=launch,
         ceiling_s=ceiling,
         # the sum is never below the largest term but for the last bit of a float
@@ -125,7 +138,7 @@ def _terms(op: Operator, rates: Rates) -> tuple[Number, Number]:
     """(seconds of all its runs, which term is largest) at datasheet rates, without cache credit."""
     compute = op.work.flop / rates.peak(op.compute) if _nonzero(op.work.flop) else 0.0
     memory = op.work.moved_bytes / rates.memory_bytes_per_s
-    link = 0.0 if rates.link_bytes_per_s is None else op.work.link_bytes / rates.link_bytes_per_s
+    link = maximum(*link_seconds(op, rates.links, fastest=False))
     launch = op.work.launches * rates.launch_s
     seconds, bound = largest_of(compute, memory, link, launch)
     return seconds * op.count, bound
@@ -141,5 +154,5 @@ def kernel_ceiling_s(op: Operator, rates: Rates) -> Number:
     moved = op.work.moved_bytes - op.work.avoidable_bytes
     moved = moved - formulas.kernel_cache_credit(moved, rates.cache_bytes)
     compute = op.work.flop / rates.fastest(op.compute) if _nonzero(op.work.flop) else 0.0
-    link = 0.0 if rates.link_bytes_per_s is None else op.work.link_bytes / rates.link_bytes_per_s
+    link = maximum(*link_seconds(op, rates.links, fastest=True))
     return formulas.largest(compute, moved / rates.fast_memory_bytes_per_s, link)

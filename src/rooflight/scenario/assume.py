@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from rooflight.catalog.engines import Limits
 from rooflight.numeric import is_plain
+from rooflight.roofline.links import PCIE, Links, between
 from rooflight.roofline.rates import hardware_format, unrated
-from rooflight.units import to_base
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.calibration import Calibration, Engine
 from rooflight.values.deployment import Deployment
@@ -17,14 +17,12 @@ from rooflight.values.model import Model, Recurrent
 from rooflight.values.note import Note
 from rooflight.values.workload import Workload
 from rooflight.work.count import layer_matrices, part_bits, stored_format, table_format, vector_format
-from rooflight.work.layout import Layout
+from rooflight.work.layout import Layout, crossing
 from rooflight.work.numbers import Numbers, product_format
 from rooflight.work.weights import has_native_experts
 
 # Prompt tokens an engine runs through the model at once; longer prompts are chunked (vLLM's default on large GPUs).
 PREFILL_CHUNK_TOKENS = 8192
-# Between workers apart, of a device one way: a 400 Gbit/s adapter each, as the reference nodes have.
-BETWEEN_BYTES_PER_S = to_base(50, "GB/s")
 _DEFAULTS = Workload()
 
 
@@ -100,8 +98,10 @@ def multiplied(model: Model, numbers: Numbers) -> set[str]:
     return {numbers.kv_compute, *(product_format(stored_format(m), numbers) for m in matrices)}
 
 
-def machine_notes(accelerator: Accelerator, layout: Layout, deployment: Deployment) -> Iterator[Note]:
-    """What no datasheet says of the machine."""
+def machine_notes(
+    accelerator: Accelerator, layout: Layout, deployment: Deployment, links: Links | None
+) -> Iterator[Note]:
+    """What no datasheet says of the machine; links: None where nothing is communicated."""
     assumed = accelerator.assumed
     mode, floor = ("graph", assumed.launch_graph_s) if deployment.graphs else ("eager", assumed.launch_eager_s)
     yield Note(key="launch", value=(mode, floor), why=assumed.family)
@@ -112,8 +112,26 @@ def machine_notes(accelerator: Accelerator, layout: Layout, deployment: Deployme
         yield Note(key="clock", value=None if clocked else assumed.peak_margin, why=accelerator.id)
     if accelerator.last_level_cache_bytes is None:
         yield Note(key="last_level_cache", value=assumed.last_level_cache_bytes, why=assumed.family)
-    if (layout.tp * layout.pp > 1 or layout.pooled > 1) and accelerator.link is None:
+    if links is not None:
+        yield from link_notes(accelerator, layout, links)
+
+
+def link_notes(accelerator: Accelerator, layout: Layout, links: Links) -> Iterator[Note]:
+    """What joins devices that communicate, as far as no source or nobody says it."""
+    if links.name == PCIE:
         yield Note(key="link", value="pcie")
+        if accelerator.unrated_link:
+            yield Note(key="unrated_link", value=accelerator.unrated_link, why=accelerator.id)
+    if PCIE in (links.name, links.far) and accelerator.pcie_peer_to_peer is False:
+        yield Note(key="no_peer_to_peer", why=accelerator.id)
+    if accelerator.link is not None and not links.domain and layout.devices > 1:
+        yield Note(key="no_domain", value=layout.devices, why=links.name)
+    if links.assumed and crossing(layout):
+        network = accelerator.network
+        known = network is not None and not network.assumed
+        yield Note(
+            key="network", value=(links.far_bytes_per_s, links.far_fastest_bytes_per_s, known), why=accelerator.id
+        )
 
 
 def expected_notes(
@@ -134,7 +152,9 @@ def expected_notes(
         yield Note(key="kernel_fits", value=(fits.inherits, fits.widened), why=accelerator.family or "this family")
 
 
-def run_notes(deployment: Deployment, engine: Engine, own: Limits) -> Iterator[Note]:
+def run_notes(
+    accelerator: Accelerator, layout: Layout, deployment: Deployment, engine: Engine, own: Limits
+) -> Iterator[Note]:
     """What runs take for granted: the engine's own limits, and its server before a first token."""
     if deployment.max_num_batched_tokens is None:
         yield Note(key="max_num_batched_tokens", value=own.budget_tokens, why=own.source)
@@ -142,7 +162,14 @@ def run_notes(deployment: Deployment, engine: Engine, own: Limits) -> Iterator[N
         yield Note(key="max_num_seqs", value=own.sequences, why=own.source)
     yield Note(key="server", value=engine.server_s)
     if deployment.prefill_workers is not None or deployment.decode_workers is not None:
-        yield Note(key="between_workers", value=BETWEEN_BYTES_PER_S)
+        link, rate = between(accelerator, deployment.network, worker_devices(deployment, layout))
+        yield Note(key="between_workers", value=rate, why=link)
+
+
+def worker_devices(deployment: Deployment, layout: Layout) -> int:
+    """Accelerators of prefill and decode workers together."""
+    tp, dp = deployment.prefill_tp or layout.tp, deployment.prefill_dp or layout.dp
+    return (deployment.prefill_workers or 1) * tp * layout.pp * dp + (deployment.decode_workers or 1) * layout.devices
 
 
 def model_notes(model: Model) -> Iterator[Note]:
@@ -155,14 +182,13 @@ def model_notes(model: Model) -> Iterator[Note]:
         yield Note(key="towers")
 
 
-def warnings(model: Model, accelerator: Accelerator, workload: Workload, layout: Layout) -> Iterator[Note]:
+def warnings(model: Model, workload: Workload, layout: Layout, links: Links | None) -> Iterator[Note]:
     """More tokens than the model was made for, more devices than one link joins; computed anyway."""
     longest = workload.isl + workload.osl if workload.context is None else workload.context + 1
     longest = longest + workload.draft_tokens
     if model.max_context is not None and is_plain(longest) and longest > model.max_context:
         yield Note(key="beyond_the_model", value=(longest, model.max_context), why=model.id)
-    link = accelerator.link
-    if link is None or link.domain is None or layout.devices <= link.domain:
-        return
-    if layout.tp * layout.pp > 1 or layout.pooled > 1:
-        yield Note(key="beyond_the_link", value=(layout.devices, link.domain), why=link.name)
+    across = crossing(layout)
+    if links is not None and across:
+        told = (layout.devices, links.domain, across, links.far, links.far_bytes_per_s)
+        yield Note(key="beyond_the_link", value=told, why=links.name)

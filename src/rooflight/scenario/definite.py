@@ -10,6 +10,7 @@ from rooflight.catalog.calibration import NEWEST, calibration, engine_id, engine
 from rooflight.catalog.engines import era_of, limits
 from rooflight.errors import BadInput, Named
 from rooflight.numeric import Number, is_plain, maximum, tidy
+from rooflight.roofline.links import Links, links_of
 from rooflight.roofline.rates import Rates, rates, unrated
 from rooflight.scenario import assume, caches
 from rooflight.scenario.steps import Plans, Steps
@@ -108,7 +109,7 @@ def scenario(
     check_layout(model, layout)
     kept = held(model, weights_of(model, deployment))
     numbers = _numbers(model, kept, deployment)
-    machine = rates(accelerator, layout, graphs=deployment.graphs)
+    machine = rates(accelerator, layout, graphs=deployment.graphs, network=deployment.network)
     missing = unrated(accelerator, assume.multiplied(kept, numbers))
     engine = engine_of(deployment, accelerator)
     fits = calibration(accelerator.family)
@@ -137,12 +138,12 @@ def scenario(
             *assume.file_notes(model.assumptions),
             *assume.workload_notes(workload),
             *assume.format_notes(model, kept, accelerator, deployment, numbers),
-            *assume.machine_notes(accelerator, layout, deployment),
+            *assume.machine_notes(accelerator, layout, deployment, machine.links),
             *assume.expected_notes(model, accelerator, deployment, engine, fits),
-            *assume.run_notes(deployment, engine, own),
+            *assume.run_notes(accelerator, layout, deployment, engine, own),
             *assume.model_notes(model),
         ),
-        warnings=(*assume.file_notes(model.warnings), *assume.warnings(model, accelerator, workload, layout)),
+        warnings=(*assume.file_notes(model.warnings), *assume.warnings(model, workload, layout, machine.links)),
     )
 
 
@@ -199,8 +200,10 @@ def _layout(accelerator: Accelerator, count: int | None, deployment: Deployment)
                 if count % devices == 0
                 else Named("{on}", on=f"{devices}x{accelerator.id}"),
             )
-    in_switch = accelerator.link is not None and accelerator.link.reduces
-    return Layout(tp=tp, pp=deployment.pp, ep=deployment.ep, dp=deployment.dp, in_switch=in_switch)
+    links = links_of(accelerator, deployment.network) or Links()
+    return Layout(
+        tp=tp, pp=deployment.pp, ep=deployment.ep, dp=deployment.dp, in_switch=links.reduces, domain=links.domain
+    )
 
 
 def _numbers(model: Model, kept: Model, deployment: Deployment) -> Numbers:

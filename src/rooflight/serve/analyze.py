@@ -141,6 +141,8 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
             total=work.moved_bytes,
         ),
         link_bytes=work.link_bytes,
+        network_bytes=work.network_bytes,
+        link_level=phases.link_level(sc, time),
         launches=math.ceil(time.work.launches * phase.passes / phase.layout.pp),
         intensity_flop_per_byte=work.flop / work.moved_bytes,
         ridge_flop_per_byte=phases.ridge(sc, time),

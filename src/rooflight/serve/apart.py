@@ -6,7 +6,7 @@ import msgspec
 
 from rooflight.errors import BadInput, Named
 from rooflight.numeric import Number, maximum, minimum
-from rooflight.scenario.assume import BETWEEN_BYTES_PER_S
+from rooflight.roofline.links import between
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.formulas import prompts_ahead
@@ -74,7 +74,7 @@ def apart(sc: Scenario, *, users: Number | None = None) -> WholeRun:
     both = pools(sc)
     users = sc.workload.batch if users is None else users
     one, other = _replicas(both, users)
-    sent_s = device_sequence_bytes(sc.model, sc.workload.isl, both.prefill.layout, sc.numbers) / BETWEEN_BYTES_PER_S
+    sent_s = _sent_s(both)
     engine = sc.engine
     found = _found(both, users, one, other, (one.expected_s, other.expected_s), engine.server_s + sent_s)
     fast = _found(both, users, one, other, (one.roofline_s, other.roofline_s), sent_s)
@@ -90,6 +90,16 @@ def apart(sc: Scenario, *, users: Number | None = None) -> WholeRun:
         prefill=_pool(both.prefill, both.prefill_workers, prompts, found.prompt_s),
         decode=_pool(both.decode, both.decode_workers, found.decoding, found.step_s),
     ))  # fmt: skip
+
+
+def _sent_s(both: Pools) -> Number:
+    """Seconds of a prompt's cache on its way: whole, each device its part, at the side where that is more.
+
+    A decode worker of fewer tensor ranks takes in more a device than a prefill worker's gives out, and the reverse.
+    """
+    sc = both.decode
+    parts = [device_sequence_bytes(sc.model, sc.workload.isl, one.layout, sc.numbers) for one in (both.prefill, sc)]
+    return maximum(*parts) / between(sc.accelerator, sc.deployment.network, both.devices)[1]
 
 
 def apart_limits(sc: Scenario) -> Limits:

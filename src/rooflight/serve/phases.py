@@ -222,3 +222,11 @@ def _phase(
     for row in time.operators:
         work = work + row.operator.work * (row.operator.count * phase.copies(row.operator))
     return msgspec.structs.replace(phase, work=work)
+
+
+def link_level(sc: Scenario, time: StepTime) -> str | None:
+    """The slower level of links at the ceiling: "within" a domain, or what is across; None where nothing is sent."""
+    links = sc.rates.links
+    if links is None or not time.link_s:
+        return None
+    return links.far if time.network_s >= time.link_s else "within"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.numeric import Number, minimum, where
+from rooflight.numeric import Number, maximum, minimum, where
+from rooflight.roofline.links import link_seconds
 from rooflight.serve.replica import NO_STEPS, Replica
 from rooflight.serve.steady import Steady
 from rooflight.values.run import Utilization
@@ -59,9 +60,13 @@ def used(one: Replica, found: Steady | None, *, per_s: Number = 0.0, together: b
 def _of(one: Replica, time: StepTime) -> Used:
     rates, work = one.sc.rates, time.work
     compute: Number = 0.0
+    near: Number = 0.0
+    far: Number = 0.0
     for row in time.operators:
+        within, across = link_seconds(row.operator, rates.links, fastest=False)
+        near, far = near + within * row.operator.count, far + across * row.operator.count
         flop = row.operator.work.flop
         if not isinstance(flop, int | float) or flop:
             compute = compute + flop * row.operator.count / rates.peak(row.operator.compute)
-    link = 0.0 if rates.link_bytes_per_s is None else work.link_bytes / rates.link_bytes_per_s
-    return Used(compute=compute, memory=work.moved_bytes / rates.memory_bytes_per_s, link=link)
+    memory = work.moved_bytes / rates.memory_bytes_per_s
+    return Used(compute=compute, memory=memory, link=maximum(near, far))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from rooflight.errors import UnknownName
+from rooflight.roofline.links import link_seconds
 from rooflight.roofline.rates import hardware_format, no_peak, unrated
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve import phases
@@ -180,7 +181,7 @@ def _exchange(op: Operator) -> Iterator[Line]:
     if sent and isinstance(shape, Exchange):
         factor = sent / shape.payload_bytes
         terms = (
-            Term(shape.payload_bytes, f"{scaled(shape.payload_bytes, 'B')} held by each of {shape.devices}"),
+            Term(shape.payload_bytes, f"{scaled(shape.payload_bytes, 'B')} held by each of {shape.devices:g}"),
             Term(factor, f"{round_significant(factor, 4)} sent of it"),
         )
         yield Line(what="bytes sent by a device", sign="×", terms=terms, value=sent, text=scaled(sent, "B"))
@@ -208,9 +209,12 @@ def _ceilings(sc: Scenario, row: OperatorTime) -> Iterator[Line]:
     if moved:
         speed = rates.memory_bytes_per_s
         found.append(_ceiling("memory", moved, scaled(moved, "B"), speed, scaled(speed, "B/s")))
-    if work.link_bytes and rates.link_bytes_per_s:
-        speed = rates.link_bytes_per_s
-        found.append(_ceiling("link", work.link_bytes, scaled(work.link_bytes, "B"), speed, scaled(speed, "B/s")))
+    near_s, far_s = link_seconds(op, rates.links, fastest=False)
+    for name, sent, seconds in (
+        ("link", work.link_bytes - work.network_bytes, near_s), ("link, across", work.network_bytes, far_s),
+    ):  # fmt: skip
+        if sent and seconds:
+            found.append(_ceiling(name, sent, scaled(sent, "B"), sent / seconds, scaled(sent / seconds, "B/s")))
     if work.launches and rates.launch_s:
         floor, kernels = rates.launch_s, "kernel" if work.launches == 1 else "kernels"
         terms = (_count(work.launches, kernels), Term(floor, numbers.seconds(floor)))

@@ -11,14 +11,29 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
     """How devices of one kind reach each other.
 
     bytes_per_s     one way, one device, all its lanes together
+    peer_bytes_per_s    of that, what reaches one peer; None: all of it. A mesh or a torus is no switch
     domain          devices the link joins; beyond it only a network is left
     reduces         the switch adds up in flight (NVLink SHARP), so an all-reduce can beat the ring bound
     """
 
     name: str
     bytes_per_s: float
+    peer_bytes_per_s: float | None = None
     domain: int | None = None
     reduces: bool = False
+
+
+class Network(msgspec.Struct, frozen=True, kw_only=True):
+    """What joins machines: adapters of the reference node, per device, one way.
+
+    fastest_bytes_per_s     of any node that is known for the card: a ceiling without a stated network takes that
+    assumed                 no source names a node of this card: every card's default
+    """
+
+    bytes_per_s: float
+    fastest_bytes_per_s: float
+    assumed: bool = False
+    source: str = ""
 
 
 class Assumed(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +86,10 @@ class Accelerator(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes            what a program can allocate: stated GiB where known, else the vendor's label in decimal
     unrated_link            a link that exists or can be fitted, but whose rate no source gives; PCIe is no
                             stand-in for it
+    pcie_peer_to_peer       whether devices reach each other over PCIe without the host's memory; None: not known
+    cpu_link_bytes_per_s    chip-to-chip link to its CPU, one way, where that is not PCIe
+    node_devices            devices a machine holds, as far as PCIe joins them
+    network                 what joins machines; None in an entry made by hand: nothing is known of one
     """
 
     id: str
@@ -89,6 +108,10 @@ class Accelerator(msgspec.Struct, frozen=True, kw_only=True):
     link: Link | None = None
     unrated_link: str = ""
     pcie_bytes_per_s: float | None = None
+    pcie_peer_to_peer: bool | None = None
+    cpu_link_bytes_per_s: float | None = None
+    node_devices: int | None = None
+    network: Network | None = None
     tdp_w: float | None = None
     release_year: int | None = None
     confidence: str = "B"

@@ -97,6 +97,8 @@ class OperatorBlock(msgspec.Struct, frozen=True, kw_only=True):
 class Phase(msgspec.Struct, frozen=True, kw_only=True):
     """One step: FLOP, bytes and link bytes of all devices, launches of one, wall times.
 
+    network_bytes   of link_bytes, those that leave the domain of a link; link_level: which level of links is the slower
+                    one: within (a domain), network, PCIe (between pairs); None where nothing is sent
     bound           of the ceilings; expected_bound: the largest part of the expected time, host and launches as one
     """
 
@@ -104,6 +106,8 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     flop_by_format: dict[str, float]
     bytes: Bytes
     link_bytes: float
+    network_bytes: float
+    link_level: str | None
     launches: int
     intensity_flop_per_byte: float
     ridge_flop_per_byte: float | None

@@ -188,6 +188,7 @@ class LinkFit(Provenance, frozen=True, kw_only=True):
                      in flight and less than a ring's bytes are sent)
     start_share      of that efficiency lost to fewer devices: efficiency x (1 - start_share / devices)
     contention       how fast the rate falls with devices that share one root: (2 / devices)^contention
+    ramp             what a library's pieces cost that follow each other (roofline.collectives.piped_s)
     """
 
     latency_s: Floor
@@ -196,10 +197,52 @@ class LinkFit(Provenance, frozen=True, kw_only=True):
     efficiency: Annotated[float, Meta(ge=0.05, le=1.3)]
     start_share: Annotated[float, Meta(ge=0, le=1)] = 0.0
     contention: Annotated[float, Meta(ge=0, le=3)] = 0.0
+    ramp: Annotated[float, Meta(ge=0, le=3)] = 0.0
     low: Low
     high: High
     error: Error | None = None
     basis: str = ""
+
+
+class NetworkFit(Provenance, frozen=True, kw_only=True):
+    """One collective across machines.
+
+    start_s          what leaving a domain adds whatever the size and the network
+    message_s        a message there; a stated latency replaces it
+    first_messages   so many of them before any reaches twice as many domains
+    efficiency       of a device's rate into the network
+    ramp             as in LinkFit
+    """
+
+    start_s: Extra = 0.0
+    message_s: Floor
+    first_messages: Annotated[float, Meta(ge=0, le=10)] = 0.0
+    efficiency: Efficiency
+    ramp: Annotated[float, Meta(ge=0, le=3)] = 0.0
+    low: Low
+    high: High
+    error: Error | None = None
+    basis: str = ""
+
+
+class Collectives(msgspec.Struct, frozen=True, kw_only=True):
+    """What collective libraries get out of links and networks, whatever the family.
+
+    library          by "kind of link/collective"; network: by collective
+    nvlink           kinds that are generations of NVLink, in order; fabric: the one that stands for any other fabric
+    pcie             kinds of PCIe by family; switched: of any other; no_peer_to_peer: of cards without. Hosts differ by
+                     ten times with many cards: engines' runs on 4 and 8 L40S were on better ones than the timed one
+    """
+
+    date: str
+    source: str
+    nvlink: tuple[str, ...]
+    fabric: str
+    pcie: dict[str, str]
+    switched: str
+    no_peer_to_peer: str
+    library: dict[str, LinkFit]
+    network: dict[str, NetworkFit]
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
@@ -210,7 +253,8 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     inherits     the family whose fits these are ("" where all are its own), and why, and by what factor the
                  intervals were widened
     gemm         by storage format of the weights; decode by format of the cache; prefill by format of the products
-    links        by "kind of link/collective"
+    links        by "kind of link/collective", of an engine: the best of its own kernels and a library
+    collectives  of libraries, on links and networks of any family; None in a calibration made by hand
     """
 
     family: str
@@ -225,6 +269,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     prefill: dict[str, PrefillFit]
     elementwise: ElementwiseFit
     links: dict[str, LinkFit]
+    collectives: Collectives | None = None
 
 
 class Engine(Provenance, frozen=True, kw_only=True):

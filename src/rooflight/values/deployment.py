@@ -105,6 +105,10 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
     prefill_dp: Annotated[int | None, Field(
         words="Replicas in a prefill worker.", kind="degree", unit="devices", most=LARGEST_DEGREE, blank="dp",
     )] = None
+    network: Annotated[str | None, Field(
+        words="What a device sends over the network between machines, one way, and the latency of a message: "
+        "400Gb/s, 50GB/s, 400Gb/s,5us.", kind="network", blank="the reference node's adapters",
+    )] = None
     ignore_capacity: Annotated[bool, Field(
         words="Compute times even if the model does not fit.", kind="flag",
     )] = False

@@ -12,6 +12,7 @@ import msgspec
 
 from rooflight.errors import BadInput, Named
 from rooflight.numeric import Number
+from rooflight.units import network
 
 # Token counts above this are typing errors, and would lose exactness in floats soon after.
 LARGEST = 1 << 40
@@ -20,7 +21,7 @@ LARGEST_DEGREE = 1 << 20
 # Fewer a second than one in thirty years is a typing error.
 SMALLEST_RATE = 1e-9
 
-Kind = Literal["count", "degree", "share", "chance", "rate", "format", "choice", "name", "flag"]
+Kind = Literal["count", "degree", "share", "chance", "rate", "format", "choice", "name", "network", "flag"]
 Axis = Literal["", "points", "deployments", "rows"]
 
 
@@ -30,7 +31,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     words       what it is, in a sentence or two
     kind        count: a whole number, in a sweep an array of them; degree: a whole number of devices; share: of 1,
                 and not nothing; chance: from 0 to 1; rate: a number of so many a second; format: the name of a number
-                format; choice: one of `choices`; name; flag
+                format; choice: one of `choices`; name; network: a rate with its unit, and a latency; flag
     unit        what a number counts
     least, most     of a number; a share is more than its least
     aliases     further spellings of its option: vLLM's, as far as it has one
@@ -215,6 +216,17 @@ def _name(field: Field, value: Any) -> str:
     )
 
 
+def _network(field: Field, value: Any) -> str:
+    try:
+        network(value if isinstance(value, str) else "")
+    except ValueError:
+        raise BadInput(
+            f"{field.name} is no rate with its unit", where=Named.of(field.name), got=_short(value),
+            want="what a device sends, one way, perhaps a latency: 400Gb/s (b: bits), 50GB/s, 400Gb/s,5us",
+        ) from None  # fmt: skip
+    return str(value)
+
+
 def _choice(field: Field, value: Any) -> str:
     if isinstance(value, str) and value in field.choices:
         return next(choice for choice in field.choices if choice == value)
@@ -230,5 +242,5 @@ def _flag(field: Field, value: Any) -> bool:
 
 _CHECKS: dict[Kind, Callable[[Field, Any], Any]] = {
     "count": _count, "degree": _degree, "share": _share, "chance": _chance, "rate": _rate, "format": _name,
-    "name": _name, "choice": _choice, "flag": _flag,
+    "name": _name, "network": _network, "choice": _choice, "flag": _flag,
 }  # fmt: skip

@@ -115,6 +115,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     mode                    one of MODES; disagg: tp, pp, ep and dp are those of one decode worker, gpus are all
     prefill_workers, decode_workers, prefill_tp, prefill_ep, prefill_dp     of a disaggregated run
     prompts                 requests of the whole run: a finite one drains at its end
+    network                 what a device sends between machines, as --network
     run                     rows of one run have the same
     """
 
@@ -155,6 +156,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     prefill_ep: int | None = None
     prefill_dp: int | None = None
     prompts: int | None = None
+    network: str | None = None
     run: str = ""
 
     @property

@@ -123,12 +123,17 @@ Mixer = Attention | LatentAttention | Recurrent
 
 
 class Experts(msgspec.Struct, frozen=True, kw_only=True):
-    """Routed experts: each token uses `chosen` of `count`, each a copy of `linears`."""
+    """Routed experts: each token uses `chosen` of `count`, each a copy of `linears`.
+
+    groups, chosen_groups   blocks the experts lie in, and of how many of them a token may choose (1: no such limit)
+    """
 
     count: int
     chosen: int
     linears: tuple[Linear, ...]
     router: Linear
+    groups: int = 1
+    chosen_groups: int = 1
 
 
 class Layer(msgspec.Struct, frozen=True, kw_only=True):

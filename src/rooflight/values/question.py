@@ -102,6 +102,7 @@ class _Anywhere(TypedDict, total=False):
     gpu_memory_utilization: float
     attention: str
     graphs: bool
+    network: str | None
     ignore_capacity: bool
 
 

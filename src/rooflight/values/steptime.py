@@ -42,6 +42,7 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     work            of one device and one pass
     streamed_bytes  what a ceiling counts of its bytes, before what may lie in the caches from the step before
     compute_s, memory_s, link_s, launch_s   what each resource alone takes at its ceiling
+    network_s       of link_s, what leaves the domain of a link takes
     ceiling_s       the largest of the first three
     roofline_s      the sum over operators of each one's largest term, launch floors included
     operators       in the order of the pass
@@ -53,6 +54,7 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     compute_s: Number
     memory_s: Number
     link_s: Number
+    network_s: Number = 0.0
     launch_s: Number
     ceiling_s: Number
     roofline_s: Number

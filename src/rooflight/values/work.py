@@ -17,7 +17,8 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     kv_read_bytes       KV cache (or recurrent state) read
     kv_write_bytes      the same written
     activation_bytes    activations read and written
-    link_bytes          sent by one device, one way
+    link_bytes          sent by one device, one way, by whatever link
+    network_bytes       of them, those that leave the domain of the link
     launches            kernels
     """
 
@@ -28,6 +29,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     kv_write_bytes: Number = 0
     activation_bytes: Number = 0
     link_bytes: Number = 0
+    network_bytes: Number = 0
     launches: Number = 0
 
     @property
@@ -44,6 +46,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
             kv_write_bytes=self.kv_write_bytes + other.kv_write_bytes,
             activation_bytes=self.activation_bytes + other.activation_bytes,
             link_bytes=self.link_bytes + other.link_bytes,
+            network_bytes=self.network_bytes + other.network_bytes,
             launches=self.launches + other.launches,
         )
 
@@ -57,6 +60,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
             kv_write_bytes=self.kv_write_bytes * times,
             activation_bytes=self.activation_bytes * times,
             link_bytes=self.link_bytes * times,
+            network_bytes=self.network_bytes * times,
             launches=self.launches * times,
         )
 
@@ -95,11 +99,18 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Exchange(msgspec.Struct, frozen=True, kw_only=True):
-    """A collective among `devices`: `payload_bytes` is the tensor each of them holds (or sends out)."""
+    """A collective among `devices`: `payload_bytes` is the tensor each of them holds (or sends out).
+
+    local, domains      so many of them in each of so many domains of the link
+    once_bytes          of an all_to_all, what a device sends across if a domain gets each row once
+    """
 
     what: str
     payload_bytes: Number
-    devices: int
+    devices: float
+    local: float
+    domains: int = 1
+    once_bytes: Number = 0
 
 
 Shape = Gemm | Scores | Exchange

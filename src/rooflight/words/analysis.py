@@ -79,7 +79,7 @@ def _prefill(sc: Scenario, prefill: Phase | None) -> str:
             f'peak (a [[fact]] with what = "peak", dtype = "{sc.unrated[0]}")'
         )
     return (
-        f"prefill of {_prompts(sc.workload)} is {_WORDS[prefill.bound]}, at best "
+        f"prefill of {_prompts(sc.workload)} is {bound_word(prefill)}, at best "
         f"{scaled(prefill.time_s.ceiling, 's')}{_launches(prefill)}{_expected(prefill)}"
     )
 
@@ -90,9 +90,16 @@ def _decode(sc: Scenario, decode: Phase) -> str:
     together = f"{round_significant(rate)} tok/s together"
     crowd = "" if load.batch == 1 else f" for each of {load.batch:,} sequences ({together})"
     return (
-        f"decode at {context_tokens(load):,} tokens of context is {_WORDS[decode.bound]}, at best {scaled(user, 's')} "
+        f"decode at {context_tokens(load):,} tokens of context is {bound_word(decode)}, at best {scaled(user, 's')} "
         f"a token ({round_significant(1 / user)} tok/s){crowd}{_launches(decode)}{_expected(decode)}"
     )
+
+
+def bound_word(phase: Phase) -> str:
+    """What binds, the network by its own name."""
+    if phase.bound == "link" and phase.link_level == "network":
+        return "network-bound"
+    return _WORDS[phase.bound]
 
 
 def _too_many(sc: Scenario, held: MemoryBlock) -> str:
@@ -103,7 +110,10 @@ def _expected(phase: Phase) -> str:
     """Where the expected time is mostly something else than what binds the ceiling."""
     if phase.expected_bound == phase.bound:
         return ""
-    return f", but of the {scaled(phase.time_s.expected, 's')} that are expected {_TAKEN[phase.expected_bound]} most"
+    taken = _TAKEN[phase.expected_bound]
+    if phase.expected_bound == "link" and phase.link_level == "network":
+        taken = "the network takes"
+    return f", but of the {scaled(phase.time_s.expected, 's')} that are expected {taken} most"
 
 
 def _run(found: Analysis) -> str:

@@ -134,10 +134,24 @@ def _beyond_the_model(note: Note) -> str:
 
 
 def _beyond_the_link(note: Note) -> str:
-    devices, domain = note.value
+    devices, domain, across, far, rate = note.value
+    names = {"tp": "tensor parallelism", "pp": "the pipeline", "ep": "expert parallelism"}
+    talk = " and ".join(names[one] for one in across)
+    joined = f"exceed the {domain} that {note.why} joins" if note.why else "are a machine each"
+    over = f"{_LINKS.get(far, far)} at {scaled(rate, 'B/s')} a device, one way"
+    return f"{devices} devices {joined}: {talk} crosses {over}, and the slower level counts"
+
+
+# What is no link by name.
+_LINKS = {"network": "the network between machines"}
+
+
+def _network(note: Note) -> str:
+    rate, fastest, known = note.value
+    whose = f"the adapters of {note.why}'s reference node" if known else "an adapter of a reference node"
     return (
-        f"{devices} devices exceed the {domain} that {note.why} joins: the network between them is taken as fast as "
-        "the link, real ones are slower"
+        f"network not stated: {scaled(rate, 'B/s')} a device, one way, {whose}; the ceiling takes "
+        f"{scaled(fastest, 'B/s')}, the fastest known"
     )
 
 
@@ -250,6 +264,14 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     # value: bytes; why: the family
     "last_level_cache": lambda note: f"last-level cache {scaled(note.value, 'B')}, assumed for {note.why}",
     "link": lambda _: "devices joined by PCIe: no other link is known",
+    # value: a link; why: the accelerator's id
+    "unrated_link": lambda note: f"{note.why} may have {note.value}, whose rate no source gives: PCIe is taken",
+    # why: the accelerator's id
+    "no_peer_to_peer": lambda note: f"{note.why} reaches no other over PCIe but through the host's memory",
+    # value: devices; why: the link
+    "no_domain": lambda note: f"no source says how many devices {note.why} joins: taken as all {note.value}",
+    # value: bytes a second (of the reference node, of the fastest known), whether a source names it; why: the id
+    "network": _network,
     # value: (engine, era, cards it was fitted on), None for the mean of all; why: the accelerator's id
     "engine": _engine,
     # value: tokens, sequences; why: the source
@@ -259,9 +281,10 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "max_num_seqs": lambda note: f"a replica runs at most {note.value:,} sequences at once: {note.why}",
     # value: seconds
     "server": lambda note: f"a server takes {scaled(note.value, 's')} of its own before a first token",
-    # value: bytes a second
+    # value: bytes a second; why: the link
     "between_workers": lambda note: (
-        f"a prompt's cache goes from prefill to decode workers at {scaled(note.value, 'B/s')} a device, one way"
+        f"a prompt's cache goes from prefill to decode workers over {_LINKS.get(note.why, note.why)} at "
+        f"{scaled(note.value, 'B/s')} a device, one way"
     ),
     # value: names of coefficients; why: the engine
     "at_edge": lambda note: (
@@ -306,7 +329,7 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "longest_alone": lambda note: f"the longest request, {note.value:,} tokens, does not fit even alone on {note.why}",
     # value: a swept field; why: the phase
     "idle_axis": lambda note: f"{note.why} does not depend on {note.value.replace('_', '-')}: its rows repeat",
-    # value: (devices, those one link joins); why: the link
+    # value: (devices, those one link joins, degrees across, what is left there, its bytes a second); why: the link
     "beyond_the_link": _beyond_the_link,
     # What a row of measurements leaves open. value: the model whose config stands in
     "config_like": lambda note: f"counted with the config of {note.value}",

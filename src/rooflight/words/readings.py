@@ -140,6 +140,20 @@ def _doubted_acceptance(_: Scenario, value: tuple[int, float]) -> str:
     )
 
 
+def _doubted_network(_: Scenario, rate: float) -> str:
+    return (
+        f"above the ceiling of a network of {scaled(rate, 'B/s')} a device, the fastest known, possible with a faster "
+        "one: the row does not say what joins the machines"
+    )
+
+
+def _doubted_link(sc: Scenario, name: str) -> str:
+    return (
+        f"above the ceiling of PCIe, possible where {sc.accelerator.id} are joined by {name}, whose rate no source "
+        "gives: the row does not say whether they are"
+    )
+
+
 def _doubted_devices(_: Scenario, devices: int) -> str:
     return f"above the ceiling of one device, possible for {devices} devices: the row does not say how many it ran on"
 
@@ -163,6 +177,10 @@ _DOUBTS: dict[str, Callable[[Scenario, Any], str]] = {
     "fp16": _doubted_fp16,
     # value: devices it would be possible on
     "devices": _doubted_devices,
+    # value: a link by name
+    "unrated link": _doubted_link,
+    # value: bytes a second that the ceiling takes
+    "network": _doubted_network,
     "too big": _too_big,
     # value: formats
     "no peak": lambda sc, forms: (

@@ -267,5 +267,6 @@ def _because(limit: Limit, bound: str, sc: Scenario) -> str:
             f"{what} takes {scaled(limit.amount, 'FLOP')}{each}, at most {scaled(limit.rate, 'FLOP/s')} "
             f"in {limit.form} ({sc.devices})"
         )
-    does, through = ("moves", "through memory") if bound == "memory" else ("sends", "over a link")
+    over = {"network": "over the network between machines", "PCIe": "over PCIe"}.get(limit.level or "", "over a link")
+    does, through = ("moves", "through memory") if bound == "memory" else ("sends", over)
     return f"{what} {does} {scaled(limit.amount, 'B')}{each} {through} of {scaled(limit.rate, 'B/s')} ({sc.devices})"

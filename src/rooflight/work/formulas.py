@@ -6,6 +6,8 @@ The Check lines run as tests.
 
 from __future__ import annotations
 
+import math
+
 from rooflight.numeric import Number, maximum, minimum
 from rooflight.values.work import Work
 
@@ -219,7 +221,7 @@ def least_touched_experts(*, experts: Number, chosen: Number, tokens: Number) ->
     return maximum(minimum(expected, chosen), LEAST_COVERAGE * expected)
 
 
-def all_reduce_bytes(*, payload_bytes: Number, devices: int, in_switch: bool) -> Number:
+def all_reduce_bytes(*, payload_bytes: Number, devices: Number, in_switch: bool) -> Number:
     """Bytes each device must send, one way, to sum `payload_bytes` over all devices and give all the result.
 
     Ring or tree: 2 (n - 1)/n of the payload. With in-switch reduction a device sends its part once: (n - 1)/n.
@@ -230,11 +232,50 @@ def all_reduce_bytes(*, payload_bytes: Number, devices: int, in_switch: bool) ->
     return payload_bytes * (1 if in_switch else 2) * (devices - 1) / devices
 
 
-def all_to_all_bytes(*, tokens: Number, row_bytes: Number, chosen: int, devices: int) -> Number:
-    """Bytes a device sends to bring its tokens to their experts, one copy a device that needs it.
+def across_bytes(*, payload_bytes: Number, local: Number, domains: int) -> Number:
+    """Bytes each device must send out of its domain to sum `payload_bytes` over all devices of several domains.
 
-    = tokens x row_bytes x (devices - 1) x (1 - (1 - 1/devices)^chosen), in expectation under uniform routing.
+    What the others need of a domain is its sum, once: payload / local, whatever adds up on the way. One domain: 0.
 
-    Source: as touched_experts; dispatch as in DeepEP. Check: tokens 1, row_bytes 100, chosen 1, devices 4 -> 75.
+    Holds for: reducing within a domain first, each device its part, then across, then giving the result out. A ring
+    across sends 2 (domains - 1)/domains of it, as much for two; a network that adds up in flight, no more than this.
+    Source: the cut between a domain and the rest; NVIDIA SHARP. Check: payload_bytes 1000, local 8, domains 2 -> 125.
     """
-    return tokens * row_bytes * (devices - 1) * (1 - (1 - 1 / devices) ** chosen)
+    return payload_bytes / local if domains > 1 else 0.0
+
+
+def reach_chance(*, parts: Number, chosen: int, groups: int, chosen_groups: int) -> float:
+    """Chance that a token sends a copy to one given of `parts` equal parts of the experts (devices, or domains).
+
+    Without groups 1 - (1 - 1/parts)^chosen. With them a token first picks `chosen_groups` of `groups` neighbouring
+    blocks of experts, then its experts among those: the mean over how many of its blocks the part holds.
+
+    Holds for: uniform routing, experts laid out in order. Source: DeepSeek-V3 technical report, section 2.1.2
+    (node-limited routing); as touched_experts. Check: parts 4, chosen 1, groups 1, chosen_groups 1 -> 0.25.
+    Check: parts 8, chosen 8, groups 8, chosen_groups 4 -> 0.449944. Check: parts 8, chosen 8, groups 1, chosen_groups 1 -> 0.656391.
+    """
+    if groups <= 1:
+        return float(1 - (1 - 1 / parts) ** chosen)
+    if parts >= groups:  # a part is a share of one block
+        return float(chosen_groups / groups * (1 - (1 - groups / parts / chosen_groups) ** chosen))
+    held = max(1, round(groups / parts))
+    ways = math.comb(groups, chosen_groups)
+    return sum(
+        math.comb(held, own) * math.comb(groups - held, chosen_groups - own) / ways
+        * (1 - (1 - own / chosen_groups) ** chosen)
+        for own in range(1, min(held, chosen_groups) + 1) if chosen_groups - own <= groups - held
+    )  # fmt: skip
+
+
+def all_to_all_bytes(
+    *, tokens: Number, row_bytes: Number, chosen: int, devices: int, groups: int = 1, chosen_groups: int = 1
+) -> Number:
+    """Bytes a device sends to bring its tokens to their experts, one copy a device (or domain) that needs it.
+
+    = tokens x row_bytes x (devices - 1) x the chance that a token needs a given one (reach_chance), uniform routing.
+
+    Source: as touched_experts; dispatch as in DeepEP. Check: tokens 1, row_bytes 100, chosen 1, devices 4, groups 1, chosen_groups 1 -> 75.
+    Check: tokens 1, row_bytes 100, chosen 8, devices 8, groups 8, chosen_groups 4 -> 314.96.
+    """
+    chance = reach_chance(parts=devices, chosen=chosen, groups=groups, chosen_groups=chosen_groups)
+    return tokens * row_bytes * (devices - 1) * chance

@@ -15,7 +15,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     Attention and dense matrices are cut by tp and copied dp times. Experts are cut among max(ep, tp) devices:
     whole experts by ep, and below ep = tp the rest of the cut goes through each expert. Above ep = tp the
     experts of ep / tp replicas are pooled, and tokens travel to them (all-to-all).
-    in_switch: the link adds up in flight.
+    in_switch: the link adds up in flight. domain: devices it joins; 0: all.
     """
 
     tp: int = 1
@@ -23,6 +23,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     ep: int = 1
     dp: int = 1
     in_switch: bool = False
+    domain: int = 0
 
     @property
     def devices(self) -> int:
@@ -37,6 +38,63 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     def expert_cut(self) -> int:
         """Devices over which one expert's matrices are cut."""
         return max(1, self.tp // self.ep)
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """Devices that talk to each other: `local` of them in each of `domains` (an uneven split: their mean)."""
+
+    local: float
+    domains: int = 1
+
+    @property
+    def devices(self) -> float:
+        """All of them."""
+        return self.local * self.domains
+
+
+def tensor_group(layout: Layout) -> Group:
+    """The devices of a tensor-parallel group: neighbours."""
+    return _neighbours(layout.tp, layout.domain)
+
+
+def expert_group(layout: Layout) -> Group:
+    """The devices that share a set of experts: the tensor groups of `pooled` replicas, a replica's stages apart."""
+    stride, domain = layout.tp * layout.pp, layout.domain
+    if layout.pp == 1 or not domain or layout.ep <= layout.tp:
+        return _neighbours(layout.ep, domain)
+    if layout.tp >= domain:
+        return _neighbours(layout.ep, domain)
+    together = min(layout.pooled, max(1, domain // stride))
+    domains = -(-layout.pooled // together)
+    return Group(local=layout.ep / domains, domains=domains)
+
+
+def hops(layout: Layout) -> tuple[int, int]:
+    """Of the pp - 1 hops between stages, (those within a domain, those across): stages are the next devices after tp.
+
+    Engines place tensor ranks innermost, then stages, then replicas, and a replica begins with a domain.
+    Source: vLLM parallel_state.py (ranks as data x pipeline x tensor). tp 8, pp 2 on nodes of 8: one hop, across.
+    """
+    domain, width = layout.domain, layout.tp
+    if not domain:
+        return layout.pp - 1, 0
+    across = sum(stage * width // domain != (stage + 1) * width // domain for stage in range(layout.pp - 1))
+    return layout.pp - 1 - across, across
+
+
+def crossing(layout: Layout) -> tuple[str, ...]:
+    """The degrees whose devices talk across domains: tp, pp, ep."""
+    across = {
+        "tp": tensor_group(layout).domains > 1,
+        "pp": hops(layout)[1] > 0,
+        "ep": layout.pooled > 1 and expert_group(layout).domains > 1,
+    }
+    return tuple(name for name, is_across in across.items() if is_across)
+
+
+def _neighbours(devices: int, domain: int) -> Group:
+    domains = -(-devices // domain) if domain else 1
+    return Group(local=devices / domains, domains=domains)
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):

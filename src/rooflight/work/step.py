@@ -13,7 +13,7 @@ from rooflight.values.model import Attention, Experts, Layer, Linear, Model
 from rooflight.values.work import Exchange, Gemm, Operator, Work
 from rooflight.work import formulas
 from rooflight.work.count import stored_format, table_format, vector_format
-from rooflight.work.layout import Layout, kv_share, local_sizes
+from rooflight.work.layout import Group, Layout, expert_group, hops, kv_share, local_sizes, tensor_group
 from rooflight.work.mixers import Slice, mixer_operators
 from rooflight.work.numbers import Numbers, product_format
 from rooflight.work.storage import element_bytes, linear_bytes
@@ -106,23 +106,23 @@ def _all(model: Model, step: Step, layout: Layout, numbers: Numbers) -> Iterator
         if not (isinstance(layer.mixer, Attention) and layer.mixer.fixed_context is not None):
             yield from _layer(model, layer, step, layout, numbers)
     if layout.pp > 1:
-        yield _hop(model, step, layout, numbers)
+        yield from _hops(model, step, layout, numbers)
     if model.head is not None:
         yield _linear_row(model.head, step.head_rows, "", 1, layout.tp, numbers)
 
 
-def _hop(model: Model, step: Step, layout: Layout, numbers: Numbers) -> Row:
-    """Activations handed from one pipeline stage to the next, each tensor rank its part."""
+def _hops(model: Model, step: Step, layout: Layout, numbers: Numbers) -> Iterator[Row]:
+    """Activations handed from one pipeline stage to the next, each tensor rank its part, within a domain or across."""
     sent = step.tokens * model.hidden * numbers.act_bytes / layout.tp
-    op = Operator(
-        name="pipeline hop",
-        kind="collective",
-        count=layout.pp - 1,
-        compute="bf16",
-        work=Work(link_bytes=sent, launches=1),
-        shape=Exchange(what="send", payload_bytes=sent, devices=2),
-    )
-    return "hop", "", op
+    near, across = hops(layout)
+    for name, count, far in (("pipeline hop", near, False), ("pipeline hop across", across, True)):
+        if count:
+            shape = Exchange(
+                what="send", payload_bytes=sent, devices=2, local=1 if far else 2, domains=2 if far else 1
+            )  # fmt: skip
+            work = Work(link_bytes=sent, network_bytes=sent if far else 0, launches=1)
+            op = Operator(name=name, kind="collective", count=count, compute="bf16", work=work, shape=shape)
+            yield name, "", op
 
 
 def _embedding(model: Model, step: Step, numbers: Numbers) -> Iterator[Row]:
@@ -293,28 +293,41 @@ def _experts(
 def _all_reduce(model: Model, tokens: Number, count: int, layout: Layout, numbers: Numbers) -> Iterator[Row]:
     if layout.tp == 1:
         return
-    payload = tokens * model.hidden * numbers.act_bytes
-    sent = formulas.all_reduce_bytes(payload_bytes=payload, devices=layout.tp, in_switch=layout.in_switch)
+    payload, group = tokens * model.hidden * numbers.act_bytes, tensor_group(layout)
+    within = formulas.all_reduce_bytes(payload_bytes=payload, devices=group.local, in_switch=layout.in_switch)
+    across = formulas.across_bytes(payload_bytes=payload, local=group.local, domains=group.domains)
     op = Operator(
         name="all_reduce",
         kind="collective",
         count=count,
         compute="bf16",
-        work=Work(link_bytes=sent, launches=1),
-        shape=Exchange(what="all_reduce", payload_bytes=payload, devices=layout.tp),
+        work=Work(link_bytes=within + across, network_bytes=across, launches=1),
+        shape=_exchange("all_reduce", payload, group),
     )
     yield ("all_reduce", model.hidden), "", op
+
+
+def _exchange(what: str, payload: Number, group: Group, once: Number = 0) -> Exchange:
+    return Exchange(
+        what=what, payload_bytes=payload, devices=group.devices, local=group.local, domains=group.domains,
+        once_bytes=once,
+    )  # fmt: skip
 
 
 def _all_to_all(
     model: Model, experts: Experts, tokens: Number, count: int, layout: Layout, numbers: Numbers
 ) -> Iterator[Row]:
-    """Dispatch in the experts' activation format, combine in the wide one; each tensor rank moves its part."""
-    form = stored_format(experts.linears[0])
+    """Dispatch in the experts' activation format, combine in the wide one; each tensor rank moves its part.
+
+    Within a domain a copy goes to each device that needs it, across to each domain that does.
+    """
+    form, group = stored_format(experts.linears[0]), expert_group(layout)
+    routing = {"chosen": experts.chosen, "groups": experts.groups, "chosen_groups": experts.chosen_groups}
+    neighbours = (group.local - 1) / (layout.ep - 1)
     for name, element in (("dispatch", input_bytes(form, numbers)), ("combine", numbers.act_bytes)):
-        sent = formulas.all_to_all_bytes(
-            tokens=tokens / layout.tp, row_bytes=model.hidden * element, chosen=experts.chosen, devices=layout.ep
-        )
+        rows = {"tokens": tokens / layout.tp, "row_bytes": model.hidden * element, **routing}
+        within = formulas.all_to_all_bytes(**rows, devices=layout.ep) * neighbours
+        across = formulas.all_to_all_bytes(**rows, devices=group.domains)
         # what a rank sends out if each token went to every expert it chose
         payload = tokens / layout.tp * experts.chosen * model.hidden * element
         op = Operator(
@@ -322,8 +335,8 @@ def _all_to_all(
             kind="collective",
             count=count,
             compute="bf16",
-            work=Work(link_bytes=sent, launches=1),
-            shape=Exchange(what="all_to_all", payload_bytes=payload, devices=layout.ep),
+            work=Work(link_bytes=within + across, network_bytes=across, launches=1),
+            shape=_exchange("all_to_all", payload, group, across),
         )
         yield ("all_to_all", name, experts), "", op
 

@@ -36,7 +36,7 @@ _STEP = r"(bound|flop|link_bytes|intensity_flop_per_byte|ridge_flop_per_byte)"
 _ANALYSIS: Lines = (
     (rf"phases\.{_PHASE}\.{_STEP_PARTS}", r"\1.\2"),
     (rf"phases\.{_PHASE}\.{_STEP}", r"\1.\2"),
-    (r"phases\.\w+\.(launches|flop_by_format|split|waterfall|operators)\b.*", None),
+    (r"phases\.\w+\.(launches|network_bytes|flop_by_format|split|waterfall|operators)\b.*", None),
     (r"runs\.(\w+)\.(utilization\.\w+)", None),
     (r"runs\.(\w+)\.(.+)", r"runs.\1.\2"),
     (r"run", "run"),

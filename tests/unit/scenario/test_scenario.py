@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from rooflight.catalog import accelerators
-from rooflight.errors import BadInput, UnknownName
+from rooflight.errors import BadInput, MissingFact, UnknownName
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import context_tokens, scenario
 from rooflight.values.accelerator import Link
@@ -141,10 +141,16 @@ def test_what_the_case_at_hand_assumes(words, given):
 
 
 def test_devices_that_no_link_joins_are_a_warning():
-    """Sixteen devices where the link joins eight; replicas that never talk need no link."""
-    joined = worded(asked(count=16, deployment=Deployment(pp=2, dp=4)).warnings)
+    """Twelve devices where the link joins eight: the third stage of four devices lies beyond.
 
-    assert any("16 devices exceed the 8" in line for line in joined)
+    tp 2 x pp 2 is four neighbours, so its replicas lie within a domain each; replicas do not talk.
+    """
+    joined = worded(asked(count=12, deployment=Deployment(tp=4, pp=3, network="400Gb/s")).warnings)
+
+    assert any("12 devices exceed the 8" in line and "the network" in line for line in joined)
+    with pytest.raises(MissingFact, match="nothing is known"):  # this card was made by hand
+        asked(count=12, deployment=Deployment(tp=4, pp=3))
+    assert not worded(asked(count=16, deployment=Deployment(pp=2, dp=4)).warnings)
     assert not worded(asked(count=16, deployment=Deployment(tp=1, dp=16)).warnings)
 
 

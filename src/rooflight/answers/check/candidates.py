@@ -83,7 +83,7 @@ def _unlaid(row: Measurement, card: Accelerator, routed: bool, notes: list[Note]
         weights=row.weights, kv_cache=row.kv_cache, compute=row.compute, engine=row.engine if known else None,
         engine_version=_version(row) if known else None,
         max_num_batched_tokens=row.max_num_batched_tokens, max_num_seqs=row.max_num_seqs,
-        ignore_capacity=card.memory_bytes is None, **workers,
+        network=row.network, ignore_capacity=card.memory_bytes is None, **workers,
     )  # fmt: skip
 
 
@@ -170,10 +170,24 @@ def _wider(
 ) -> Iterator[Scenario]:
     """The next larger tp that divides the heads: it cuts finer than the stated one, so its ceiling lies above."""
     for tp in range(layout.tp + 1, 4 * layout.tp + 1):
+        wide = msgspec.structs.replace(layout, tp=tp)
         try:
-            found = names.scenario(model, card, _laid(bare, msgspec.structs.replace(layout, tp=tp)))
+            found = names.scenario(model, _roomy(card, layout.devices, wide.devices), _laid(bare, wide))
         except RooflightError:
             continue
         notes.append(Note(key="heads", value=(layout.tp, tp), why=model.id))
         yield found
         return
+
+
+def _roomy(card: Accelerator, devices: int, wider: int) -> Accelerator:
+    """The card with its link around `wider` devices where it joins the `devices` that there really are."""
+    link, node = card.link, card.node_devices
+    if link is not None and link.domain is not None and devices <= link.domain < wider:
+        link = msgspec.structs.replace(link, domain=wider)
+    if node is not None and devices <= node < wider:
+        node = wider
+    if (link, node) == (card.link, card.node_devices):
+        return card
+    # another card to whatever keeps scenarios by a card's origin
+    return msgspec.structs.replace(card, link=link, node_devices=node, origin=f"{card.origin}, {wider} joined")

@@ -8,9 +8,18 @@ from msgspec.structs import replace
 
 from rooflight.answers.check.mixups import TooFast, devices, narrower, speculative
 from rooflight.answers.check.outcome import Finding
+from rooflight.roofline.links import PCIE
+from rooflight.scenario.change import changed
+from rooflight.scenario.definite import Scenario
+from rooflight.units import to_base
+from rooflight.values.accelerator import Link
+from rooflight.work.layout import crossing
 
 # Weights whose format says in which 16-bit type the products ran.
 _SAID = ("bf16", "fp32")
+# Faster than any that could bind.
+_ANY_NETWORK = "1000PB/s"
+_ANY_LINK_BYTES_PER_S = to_base(1000, "PB/s")
 
 
 def doubts(one: TooFast, *, gpus_open: bool) -> Iterator[Finding]:
@@ -34,9 +43,24 @@ def doubts(one: TooFast, *, gpus_open: bool) -> Iterator[Finding]:
         yield Finding("int8")
     if row.compute is None and row.weights not in _SAID and _runs(one, "fp16"):
         yield Finding("fp16")
+    if network_open(sc) and sc.rates.links is not None:
+        faster = one.with_deployment(network=_ANY_NETWORK)
+        if faster is not None and one.possible(faster):
+            yield Finding("network", sc.rates.links.far_fastest_bytes_per_s)
+    if sc.accelerator.unrated_link and sc.rates.links is not None and sc.rates.links.name == PCIE:
+        name = sc.accelerator.unrated_link
+        joined = replace(sc.accelerator, link=Link(name=name, bytes_per_s=_ANY_LINK_BYTES_PER_S), unrated_link="")
+        if one.possible(changed(sc, accelerator=joined)):
+            yield Finding("unrated link", name)
     more = next(devices(one), None) if gpus_open else None
     if more is not None and more.kind == "more devices":
         yield Finding("devices", more.value)
+
+
+def network_open(sc: Scenario) -> bool:
+    """Whether devices talk over a network that nobody stated."""
+    links = sc.rates.links
+    return links is not None and links.assumed and bool(crossing(sc.layout))
 
 
 def _runs(one: TooFast, compute: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from rooflight.answers.check.doubts import network_open
 from rooflight.answers.check.outcome import Judged, Load, NoCeiling, Pair
 from rooflight.answers.check.questions import Question
 from rooflight.answers.check.spans import Answered
@@ -164,6 +165,8 @@ def _pair(judged: Sequence[Judged], asked: Question, whole: Answered) -> Pair | 
     sc, span = whole.scenario, whole.span
     values = {one.row.metric: one.row.value for one in judged}
     if sc is None or span is None or asked.row.value * (1 + _DRAINS) >= span.ceiling or len(values) < len(judged):
+        return None
+    if network_open(sc):  # a faster one might do
         return None
     if not {"ttft_ms", "tpot_ms"} <= values.keys() or asked.row.speculative in ("yes", "unknown"):
         return None

@@ -27,6 +27,7 @@ from rooflight.span import Span
 from rooflight.values.analysis import MemoryBlock
 from rooflight.values.measurement import Measurement
 from rooflight.values.note import Note
+from rooflight.values.steptime import StepTime
 
 # Mix-ups are looked for in full so often; beyond that only the first that fits. What makes a row fast, so often.
 _EXPLAINED = 500
@@ -55,7 +56,7 @@ class Judge:
             notes.append(Note(key="layout", value=(layout.tp, layout.pp, layout.dp, layout.ep)))
         if question.batch is None:
             notes.append(Note(key="filled_batch", value=sc.workload.batch))
-        notes += assume.warnings(sc.model, sc.accelerator, sc.workload, layout)
+        notes += assume.warnings(sc.model, sc.workload, layout, sc.rates.links)
         known = Judged(
             asked=asked, row=question.row, verdict="ok", scenario=sc, span=_bare(span) if question.bare else span,
             notes=tuple(notes), filled=found.filled, claimed=question.claimed,
@@ -153,14 +154,23 @@ def limit(sc: Scenario, row: Measurement, bound: str) -> Limit:
         one = replica(sc)
         both = prompt_sums(one) + decode_sums(one)
         if both.request_s > both.lone_s:
-            rate = {"memory": rates.fast_memory_bytes_per_s, "link": rates.link_bytes_per_s or 0.0}
-            of = rate.get(bound) or rates.fastest(form)
+            by_bound = {"memory": rates.fast_memory_bytes_per_s, "link": _sent(sc, time)[1]}
+            of = by_bound.get(bound) or rates.fastest(form)
             seconds: float = getattr(both, f"{bound}_s")
             return Limit(
-                amount=seconds * of, rate=of, prompt=False, form=form if bound == "compute" else None, whole=True
-            )
+                amount=seconds * of, rate=of, prompt=False, form=form if bound == "compute" else None, whole=True,
+                level=phases.link_level(sc, time) if bound == "link" else None,
+            )  # fmt: skip
     if bound == "memory":
         return Limit(amount=time.work.moved_bytes, rate=rates.fast_memory_bytes_per_s, prompt=prompt)
     if bound == "link":
-        return Limit(amount=time.work.link_bytes, rate=rates.link_bytes_per_s or 0.0, prompt=prompt)
+        amount, rate = _sent(sc, time)
+        return Limit(amount=amount, rate=rate, prompt=prompt, level=phases.link_level(sc, time))
     return Limit(amount=time.work.flop, rate=rates.fastest(form), prompt=prompt, form=form)
+
+
+def _sent(sc: Scenario, time: StepTime) -> tuple[float, float]:
+    """(bytes one device sends over the slower level of links, at how many a second)."""
+    across = time.work.network_bytes
+    amount = float(across if phases.link_level(sc, time) != "within" else time.work.link_bytes - across)
+    return amount, amount / float(time.link_s) if time.link_s else 0.0

@@ -33,6 +33,7 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
     prompt      the step is the prefill, else a decode step
     form        the hardware format of the FLOP; None for bytes
     whole       no step: all requests of the run together
+    level       of links: "within" a domain, network, PCIe; None where no link binds
     """
 
     amount: float
@@ -40,6 +41,7 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
     prompt: bool
     form: str | None = None
     whole: bool = False
+    level: str | None = None
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,10 +8,12 @@ import msgspec
 
 from rooflight.answers.moves.option import Asked, Option, move, option
 from rooflight.catalog.accelerators import load
+from rooflight.roofline.links import NETWORK
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.memory import memory
 from rooflight.values.accelerator import Accelerator
+from rooflight.work.layout import crossing
 
 # Accelerators of data centres that are sold or rented today, by memory bandwidth: the next ones up are tried.
 _LADDER = (
@@ -115,7 +117,10 @@ def capacity(sc: Scenario, asked: Asked) -> Iterator[Option]:
 @move("card-link", "machine")
 def link(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """What the link alone would do."""
-    own = sc.accelerator.link
-    if own is not None:
+    own, links = sc.accelerator.link, sc.rates.links
+    if links is not None and links.far == NETWORK and crossing(sc.layout):
+        latency = "" if links.far_latency_s is None else f",{links.far_latency_s:.12f}s"
+        yield option(sc, "network", network=f"{2 * links.far_bytes_per_s:f}B/s{latency}")
+    elif own is not None:
         faster = msgspec.structs.replace(own, bytes_per_s=2 * own.bytes_per_s)
         yield option(sc, own.name, accelerator=msgspec.structs.replace(sc.accelerator, link=faster))

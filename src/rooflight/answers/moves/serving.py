@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rooflight.answers.moves.option import Asked, Option, move, option
-from rooflight.scenario.assume import BETWEEN_BYTES_PER_S
+from rooflight.roofline.links import between
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.apart import is_apart
@@ -64,7 +64,8 @@ def disaggregated(sc: Scenario, asked: Asked) -> Iterator[Option]:
         prefill_s = one.prompt_s(one.expected_s)
         decode_s = one.steps * one.expected_s(one.users, None) / one.users
         prefill, decode = _workers(prefill_s / decode_s)
-        sent_s = _cache_bytes(sc) / BETWEEN_BYTES_PER_S
+        devices = (prefill + decode) * sc.layout.devices
+        sent_s = _cache_bytes(sc) / between(sc.accelerator, sc.deployment.network, devices)[1]
         yield option(
             sc, prefill_s / decode_s, prefill, decode, _cache_bytes(sc), sent_s, prefill_workers=prefill,
             decode_workers=decode, batch=load.batch * (prefill + decode), schedule="apart",

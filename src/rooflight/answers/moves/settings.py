@@ -81,7 +81,7 @@ def layout(sc: Scenario, asked: Asked) -> Iterator[Option]:
             shapes += [(tp, 1, devices // tp), (tp, devices // tp, 1)]
     for tp, pp, dp in dict.fromkeys(shapes):
         for ep in (1, tp * dp) if routed and tp * dp > 1 else (1,):
-            cut = Layout(tp=tp, pp=pp, dp=dp, ep=ep, in_switch=now.in_switch)
+            cut = Layout(tp=tp, pp=pp, dp=dp, ep=ep, in_switch=now.in_switch, domain=now.domain)
             if cut != now:  # a replica without a request would say nothing of replicas
                 batch = max(sc.workload.batch, dp)
                 yield option(sc, now, cut, batch, tp=tp, pp=pp, dp=dp, ep=ep, batch=batch)

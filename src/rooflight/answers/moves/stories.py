@@ -9,6 +9,7 @@ from rooflight.answers.moves.option import Asked
 from rooflight.answers.moves.outcome import outcome
 from rooflight.answers.moves.serving import pays_up_to
 from rooflight.roofline.formulas import crossover_batch
+from rooflight.roofline.links import NETWORK
 from rooflight.roofline.rates import ridges
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario, context_tokens
@@ -16,6 +17,7 @@ from rooflight.serve import phases
 from rooflight.values.moves import Outcome
 from rooflight.values.note import Note
 from rooflight.work import count, formulas
+from rooflight.work.layout import crossing
 from rooflight.work.storage import element_bytes
 
 # The numbers that answer a belief; None where the situation does not invite it.
@@ -149,7 +151,8 @@ def interconnect(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...]
     if link is None or sc.layout.devices == 1:
         return None
     link_s, ceiling_s = one.terms_s["link"], one.time_s.ceiling
-    return None if one.bound == "link" or link_s / ceiling_s > 0.25 else (link.name, link_s, ceiling_s, one.bound)
+    name = "the network" if crossing(sc.layout) and sc.rates.links and sc.rates.links.far == NETWORK else link.name
+    return None if one.bound == "link" or link_s / ceiling_s > 0.25 else (name, link_s, ceiling_s, one.bound)
 
 
 @story("speculation", needs_peak=True)

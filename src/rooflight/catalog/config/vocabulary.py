@@ -230,12 +230,27 @@ def experts_of(
     if chosen > count:
         raise cfg.bad(chosen_key, chosen, f"at most the {count} experts there are")
     scores = count if bias else 0
+    groups, chosen_groups = _expert_groups(cfg, count)
     return Experts(
         count=count,
         chosen=chosen,
+        groups=groups,
+        chosen_groups=chosen_groups,
         linears=feed_forward(inputs or cfg.hidden, width, gated=gated, bias=bias),
         router=Linear(name="router", inputs=cfg.hidden, outputs=count, bias=scores, split="none", pinned=True),
     )
+
+
+def _expert_groups(cfg: Config, count: int) -> tuple[int, int]:
+    """(groups of experts, how many of them a token may choose from), (1, 1) where the router is free to choose.
+
+    A greedy router has the keys and does not look at them (DeepSeek-V2-Lite).
+    """
+    groups, chosen = cfg.raw("n_group"), cfg.raw("topk_group")
+    whole = all(isinstance(number, int) and not isinstance(number, bool) for number in (groups, chosen))
+    if not whole or not 1 <= chosen < groups <= count or count % groups or cfg.raw("topk_method") == "greedy":
+        return 1, 1
+    return groups, chosen
 
 
 def routed(

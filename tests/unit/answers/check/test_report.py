@@ -148,7 +148,7 @@ def test_engines_that_split_layers_are_pipelines():
 def test_a_degree_that_does_not_divide_the_heads_is_bounded_by_the_next_that_does():
     """32 heads in 12 parts: 16 parts are smaller, so their ceiling lies above."""
     found = one(gpus=12, tp=12)
-    assert noted(found) == {"heads": (12, 16), "beyond_the_link": (16, 8)}
+    assert noted(found) == {"heads": (12, 16), "beyond_the_link": (16, 8, ("tp",), "network", 50e9)}
     assert ceiling(found) == pytest.approx(ceiling(one(gpus=16, tp=16)))
 
 
