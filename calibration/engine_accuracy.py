@@ -19,8 +19,8 @@ from engine_rows import ENGINES, OFFLINE, SERVED, raw_runs, scenario_of, unclear
 from rooflight.catalog.calibration import nearest
 from rooflight.catalog.engines import era_of
 from rooflight.errors import RooflightError
-from rooflight.serve.memory import holds_weights
 from rooflight.serve.metrics import metric_span
+from rooflight.serve.room import holds_weights
 from rooflight.values.calibration import Engine
 from rooflight.values.measurement import Measurement
 

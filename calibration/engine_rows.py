@@ -18,8 +18,8 @@ from rooflight.catalog.engines import era_of, limits
 from rooflight.errors import RooflightError, UnknownName
 from rooflight.numeric import Number
 from rooflight.scenario.definite import Scenario, checkpoint_cache, context_tokens, scenario
-from rooflight.serve.memory import holds_weights
 from rooflight.serve.replica import NO_STEPS, Replica, replica
+from rooflight.serve.room import holds_weights
 from rooflight.serve.run import wave_steps
 from rooflight.serve.steady import Steady, steady
 from rooflight.values.calibration import Engine

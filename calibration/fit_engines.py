@@ -139,7 +139,7 @@ def entry_of(key: Key, found: list[Row], shares: Shares, out: HeldOut, *, fitted
         "fitted_on": f"{len(judged)} rows: {', '.join(sorted({row.accelerator for row in judged}))}",
         **named, "cards": sorted({row.accelerator for row in judged}),
         "reserved_output": 1.0 if key[0] == "tensorrt-llm" else 0.5,
-        "withheld_of_free": float(key[0] == "tensorrt-llm"), **prefill_of(shares, found),
+        **prefill_of(shares, found),
         "error": "median, held out: " + ", ".join(errors),
         **provenance_of(found, mine, fitted=timed(fitted), tied=key[2] == NEWEST),
     }  # fmt: skip

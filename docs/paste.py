@@ -245,6 +245,8 @@ def fields() -> str:
 def _takes(field: Any) -> str:
     if field.kind == "share":
         return f"more than {field.least}, at most {field.most}"
+    if field.kind == "size":
+        return "bytes, or a text such as `48GiB`"
     if field.unit:
         return f"{field.unit}, from {field.least}"
     kinds = {"flag": "True or False", "format": "a [format](counting.md)", "name": "a name"}

@@ -48,6 +48,13 @@ def network(text: str) -> tuple[float, float | None]:
     return bytes_per_s, None if latency is None else to_base(float(latency[1]), latency[2])
 
 
+def in_bytes(text: str) -> float:
+    """A size in words: in_bytes("48GiB") == 51539607552; digits alone are bytes. Raises ValueError for no size."""
+    plain = text.strip().replace(",", "").replace("_", "")
+    number = plain.rstrip("BKMGTkib ")
+    return to_base(float(number), plain[len(number) :].strip() or "B")
+
+
 def whole(value: float) -> float:
     """A count without a stray fraction: rounded, and an int, where it is within rounding of a whole number."""
     near = round(value)

@@ -188,3 +188,31 @@ def test_rows_come_back_as_they_were(data: Path, folders) -> None:
     for before, after in zip(given, found, strict=True):
         before["input_reason"] = before.pop("reason")
         assert before.items() <= after.items()
+
+
+# Rows of which nobody says that they were offloaded and whose weights alone are more than the label in full GiB: the
+# GB of weights in the stated format (bf16 where none is) and what so many cards hold at most.
+TOO_LARGE = {
+    ("meta-llama__Meta-Llama-3.1-70B", "rtx-4090", "1"): (42.5, 24),  # its note: "ran on GPU/CPU"
+    ("meta-llama__Llama-2-70b-hf", "mi250", "2"): (137.9, 2 * 64),  # a package of two devices is meant
+    ("meta-llama__Meta-Llama-3-70B", "mi250", "2"): (141.1, 2 * 64),
+    ("mistralai__Mixtral-8x7B-v0.1", "mi250", "1"): (93.4, 64),
+    ("meta-llama__Meta-Llama-3.1-70B", "tt-n150", "8"): (141.1, 8 * 12),  # 8 bits and fewer are common there
+    ("llama-3.3-70b", "tt-n150", "8"): (141.1, 8 * 12),
+    ("Qwen__Qwen2.5-72B", "tt-n150", "8"): (145.4, 8 * 12),
+    ("meta-llama__Meta-Llama-3.1-8B", "tt-n150", "1"): (16.1, 12),
+    ("Qwen__Qwen2.5-14B", "rtx-5070", "1"): (29.5, 12),
+    ("Qwen__Qwen2.5-7B-Instruct", "rtx-5070", "1"): (15.2, 12),
+}
+
+
+@pytest.mark.parametrize("name", ["measured.csv", "measured2.csv"])
+def test_nothing_measured_is_too_large_but_what_arithmetic_shows(data: Path, folders, name) -> None:
+    report = rooflight.check(data / name, configs=folders)
+
+    assert not [row for row in report.rows if row.bound == "capacity"]
+    large = [row for row in report.rows if TOO_BIG in row.reason and not row.given.get("partial_offload")]
+    for row in large:
+        weights_gb, label_gib = TOO_LARGE[row.given["model"], row.given["accelerator"], row.given["gpus"]]
+        assert weights_gb * 1e9 > label_gib * 2**30, row.given["id"]
+    assert len(large) < 70

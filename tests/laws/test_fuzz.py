@@ -129,5 +129,5 @@ def test_any_option_is_answered_or_refused(fields, formats, on, root):
         if answer.phases is None:
             assert answer.bound == "capacity"
         else:
-            for phase in answer.phases.values():
+            for phase in answer.steps.values():  # fewer than the batch may fit
                 assert 0 < phase.time_s.ceiling <= phase.time_s.roofline * (1 + 1e-9)

@@ -14,6 +14,8 @@ from rooflight.scenario.change import changed
 from rooflight.scenario.definite import scenario
 from rooflight.serve import phases
 from rooflight.serve.analyze import analyze
+from rooflight.serve.memory import memory
+from rooflight.serve.room import labelled
 from rooflight.values.deployment import Deployment
 from rooflight.work import count
 from rooflight.work.reach import pairs
@@ -202,6 +204,52 @@ def test_memory_adds_up_and_max_batch_is_the_last_that_fits(model, card, load, l
     spent = held.weights_bytes + held.kv_bytes + held.reserve_bytes
     # Replicas share a batch unevenly where it does not divide, so the sum can fit where the busiest does not.
     assert not held.fits or spent <= held.usable_bytes * ROUNDING
+
+
+ENGINES = st.sampled_from([None, "vllm", "sglang", "tensorrt-llm", "llama.cpp"])
+VERSIONS = st.sampled_from([None, "0.3", "0.6", "0.12", "0.18", "0.25", "2024", "2026"])
+
+
+@given(model=models(), card=cards, load=workloads, layout=deployments, engine=ENGINES, version=VERSIONS)
+@settings(max_examples=examples(60), deadline=None)
+def test_every_engines_memory_adds_up_and_lies_in_its_interval(model, card, load, layout, engine, version):
+    sc = ask(model, card, load, replaced(layout, engine=engine, engine_version=version))
+    held = memory(sc)
+    pool = held.kv_pool
+
+    assert held.fits == (load.batch <= held.max_batch) or sc.layout.dp > 1
+    assert 0 <= pool.bytes.low <= pool.bytes.expected <= pool.bytes.high
+    assert pool.tokens.low <= pool.tokens.expected <= pool.tokens.high
+    assert held.kv_pool_bytes == pool.bytes.expected
+    if held.max_batch:
+        kept = held.weights_bytes + held.engine_bytes + held.withheld_bytes
+        assert kept + held.max_batch * held.kv_bytes_per_sequence <= held.usable_bytes * ROUNDING
+
+
+@given(
+    model=models(), card=cards, load=workloads, layout=deployments, engine=ENGINES, share=st.floats(0.05, 1),
+    name=st.sampled_from(["gpu_memory_utilization", "mem_fraction_static", "free_gpu_memory_fraction"]),
+    more=st.floats(1, 8),
+)  # fmt: skip
+@settings(max_examples=examples(60), deadline=None)
+def test_more_memory_or_more_of_it_never_holds_fewer(model, card, load, layout, engine, share, name, more):
+    """At a stated share: a default one may be set aside where it holds none."""
+    stated = replaced(layout, engine=engine, **{name: share})
+    before = memory(ask(model, card, load, stated)).max_batch
+    roomier = replaced(card, memory_bytes=card.memory_bytes * more)
+
+    assert memory(ask(model, roomier, load, stated)).max_batch >= before
+    assert memory(ask(model, card, load, replaced(stated, **{name: min(1.0, share * more)}))).max_batch >= before
+
+
+@given(model=models(), card=cards, load=workloads, layout=deployments, engine=ENGINES)
+@settings(max_examples=examples(60), deadline=None)
+def test_what_the_label_holds_is_never_refused(model, card, load, layout, engine):
+    """Weights and one sequence within the label: at least one fits, whatever an engine would keep by default."""
+    sc = ask(model, card, load, replaced(layout, engine=engine))
+    one = labelled(sc)
+
+    assert (memory(sc).max_batch >= sc.layout.dp) or one.left < one.each
 
 
 @given(model=models(), card=cards, load=workloads, pp=st.just(2))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rooflight.units import round_significant, scaled, to_base, whole
+from rooflight.units import in_bytes, round_significant, scaled, to_base, whole
 
 SI = {"u": 1e-6, "m": 1e-3, "": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 IEC = {"Ki": 1024, "Mi": 1024**2, "Gi": 1024**3, "Ti": 1024**4}
@@ -110,3 +110,17 @@ def test_what_is_printed_with_its_prefix_is_the_number(seconds):
     number, unit = scaled(seconds, "s").split(" ")
 
     assert to_base(float(number.replace(",", "")), unit) / seconds == pytest.approx(1, rel=0.0051)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("48GiB", 48 * 2**30), ("24 GB", 24e9), ("81559 MiB", 81559 * 2**20), ("1.5TB", 1.5e12), ("80,000,000,000", 80e9)],
+)
+def test_a_size_in_words(text, size):
+    assert in_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "lots", "GiB", "48 gib", "48G", "nan GiB s", "4x8GB"])
+def test_what_is_no_size(text):
+    with pytest.raises(ValueError, match=r".+"):
+        in_bytes(text)

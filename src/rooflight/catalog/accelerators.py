@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from rooflight.catalog import card
+from rooflight.catalog import card, totals
 from rooflight.errors import BadConfig, BadInput, UnknownName
 from rooflight.units import to_base
 from rooflight.values.accelerator import Accelerator
@@ -49,6 +49,11 @@ def catalogued(name: str) -> Accelerator:
     if dashed in ids():
         return _shipped(dashed)
     return _by_other_name(name, dashed)
+
+
+def with_memory(one: Accelerator, memory_bytes: float) -> Accelerator:
+    """The accelerator with so much memory, as its driver would report it."""
+    return totals.sized(one, memory_bytes, _assumptions()["memory"])
 
 
 def ids() -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from rooflight.catalog.figures import DISPUTED, DTYPES, rate_notes, rates_in_print
+from rooflight.catalog.totals import Totals, noted, totals
 from rooflight.errors import BadConfig
 from rooflight.units import to_base
 from rooflight.values.accelerator import Accelerator, Assumed, Fact, Link, Network
@@ -25,6 +26,8 @@ _QUANTITIES: dict[str, tuple[str, ...]] = {
     "memory-bandwidth": ("B/s",),
     "memory-label": ("B",),
     "memory-usable": ("B",),
+    "memory-driver": ("B",),
+    "memory-runtime": ("B",),
     "last-level-cache": ("B",),
     "boost-clock": ("Hz",),
     "base-clock": ("Hz",),
@@ -90,7 +93,8 @@ def accelerator(raw: dict[str, Any], *, origin: str, assumed_from: dict[str, Any
     assumed = _assumed(family, name, assumed_from)
     matrix_units = "matrix-units" in texts and texts["matrix-units"].value is True
     rated = rates_in_print([(fact, _amount(fact, devices)) for fact in facts if fact.what in DISPUTED], matrix_units)
-    memory_bytes = amounts.get("memory-usable", amounts.get("memory-label"))
+    placed = {**top, "name": name, "family": family, "kind": top["kind"] or "gpu"}
+    memory = totals(texts, amounts, placed, assumed_from["memory"])
     link = _link(texts, amounts)
     accelerator_id = top["id"] or re.sub(r"[\s_-]+", "-", name.lower())
     return Accelerator(
@@ -104,7 +108,9 @@ def accelerator(raw: dict[str, Any], *, origin: str, assumed_from: dict[str, Any
         memory_bytes_per_s=rated.memory_bytes_per_s,
         fast_memory_bytes_per_s=rated.fast_memory_bytes_per_s,
         unrated_matrix_units=matrix_units and not rated.peaks,
-        memory_bytes=memory_bytes,
+        memory_bytes=None if memory is None else memory.driver,
+        program_bytes=None if memory is None else memory.program,
+        label_bytes=None if memory is None else memory.label,
         last_level_cache_bytes=amounts.get("last-level-cache"),
         compute_units=amounts.get("compute-units"),
         link=link,
@@ -122,21 +128,18 @@ def accelerator(raw: dict[str, Any], *, origin: str, assumed_from: dict[str, Any
         notes=top["notes"],
         origin=origin,
         assumptions=(
-            *_notes(accelerator_id, top["confidence"], devices, texts, memory_bytes),
+            *_notes(accelerator_id, top["confidence"], devices, memory),
             *rate_notes(accelerator_id, facts, rated),
         ),
     )
 
 
-def _notes(
-    accelerator_id: str, confidence: str, devices: int, facts: dict[str, Fact], memory_bytes: float | None
-) -> Iterator[Note]:
+def _notes(accelerator_id: str, confidence: str, devices: int, memory: Totals | None) -> Iterator[Note]:
     """What was assumed in reading the file."""
     if devices > 1:
         yield Note(key="package", value=devices, why=accelerator_id)
-    if "memory-label" in facts and "memory-usable" not in facts:
-        label = facts["memory-label"]
-        yield Note(key="memory_label", value=(label.value, label.unit, devices, memory_bytes), why=accelerator_id)
+    if memory is not None:
+        yield noted(memory, accelerator_id)
     if confidence == "C":
         yield Note(key="confidence", value=confidence, why=accelerator_id)
 
@@ -345,11 +348,13 @@ def _example(bases: tuple[str, ...]) -> str:
 
 def _refuse_contradictions(amounts: dict[str, float], origin: str) -> None:
     """Figures that cannot both be right."""
-    label, usable = amounts.get("memory-label"), amounts.get("memory-usable")
-    # a label of 80 GB may stand for 80 GiB, so that is the most that can be usable
-    if label and usable and usable > label * to_base(1, "GiB") / to_base(1, "GB"):
-        got = f"{usable:,.0f} bytes usable, a label of {label:,.0f}"
-        _refuse("more memory is usable than there is", origin, got, "memory-usable at or below memory-label")
+    label = amounts.get("memory-label")
+    for what in ("memory-usable", "memory-driver", "memory-runtime"):
+        found = amounts.get(what)
+        # a label of 80 GB may stand for 80 GiB; some are rounded down besides (95 GB for 95.74 GiB)
+        if label and found and found > 1.01 * label * to_base(1, "GiB") / to_base(1, "GB"):
+            got = f"{found:,.0f} bytes, a label of {label:,.0f}"
+            _refuse("more memory is usable than there is", origin, got, f"{what} at or below memory-label")
     boost, fastest = amounts.get("boost-clock"), amounts.get("max-clock")
     if boost and fastest and fastest > 2 * boost:
         got = f"max-clock {fastest:,.0f} Hz, boost-clock {boost:,.0f} Hz"

@@ -60,7 +60,7 @@ def limits(engine: str, card: Accelerator) -> Limits:
     facts = engine_facts().get(engine)
     if facts is None:
         return Limits()
-    held = card.memory_bytes or 0.0
+    held = card.given_bytes or 0.0
     for rule in facts.rule:
         if held >= to_base(rule.least_memory, "GiB") and card.family not in rule.families_not:
             return Limits(budget_tokens=rule.budget_tokens, sequences=rule.sequences, source=facts.source)

@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 import click
 
 from rooflight.cli import complete
-from rooflight.cli.values import Amount, Chance, Choice, Names, Range, Share, Value, Whole
+from rooflight.cli.values import Amount, Chance, Choice, Names, Range, Share, Size, Value, Whole
 from rooflight.errors import BadInput, Spelling
 from rooflight.values.field import Field
 from rooflight.values.question import FIELDS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_SCALARS: dict[str, type[Value]] = {"share": Share, "chance": Chance, "rate": Amount}
+_SCALARS: dict[str, type[Value]] = {"share": Share, "size": Size, "chance": Chance, "rate": Amount}
 # Fields of further phases: what is a single step, or a claim of one, has none.
 _PHASES = ("draft_tokens", "chunk_tokens")
 STEP = tuple(field for name, field in FIELDS.items() if name not in _PHASES)

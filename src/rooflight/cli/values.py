@@ -160,6 +160,15 @@ class Share(Value):
         return share(text, where)
 
 
+class Size(Value):
+    """Bytes, or a number with its unit; the field reads it."""
+
+    name = "size"
+
+    def read(self, text: str, where: str) -> str:  # noqa: ARG002
+        return text
+
+
 class Chance(Value):
     """A share from 0 to 1."""
 

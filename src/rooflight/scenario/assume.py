@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from rooflight.catalog.calibration import calibrated
+from rooflight.catalog.engine_memory import EngineMemory
 from rooflight.catalog.engines import Limits
 from rooflight.numeric import is_plain
 from rooflight.roofline.links import PCIE, Links, between
 from rooflight.roofline.rates import hardware_format, unrated
+from rooflight.scenario.share import Share
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.calibration import Calibration, Engine
 from rooflight.values.deployment import Deployment
@@ -19,10 +22,8 @@ from rooflight.values.workload import Workload
 from rooflight.work.count import layer_matrices, part_bits, stored_format, table_format, vector_format
 from rooflight.work.layout import Layout, crossing
 from rooflight.work.numbers import Numbers, product_format
-from rooflight.work.weights import has_native_experts
+from rooflight.work.weights import has_native_experts, names_own_format
 
-# Prompt tokens an engine runs through the model at once; longer prompts are chunked (vLLM's default on large GPUs).
-PREFILL_CHUNK_TOKENS = 8192
 _DEFAULTS = Workload()
 
 
@@ -77,7 +78,7 @@ def format_notes(
 def _weight_notes(model: Model, kept: Model, deployment: Deployment) -> Iterator[Note]:
     """What a weight format does to the checkpoint, and to what is no linear layer of it."""
     named = kept.quantization or ""
-    if deployment.weights is None:
+    if deployment.weights is None or names_own_format(model, deployment.weights):
         yield Note(key="engine_file", value=named, why=deployment.engine or "")
     elif model.quantization:
         yield Note(key="requantised", value=deployment.weights, why=model.quantization)
@@ -105,8 +106,7 @@ def machine_notes(
     assumed = accelerator.assumed
     mode, floor = ("graph", assumed.launch_graph_s) if deployment.graphs else ("eager", assumed.launch_eager_s)
     yield Note(key="launch", value=(mode, floor), why=assumed.family)
-    yield Note(key="gpu_memory_utilization", value=(deployment.gpu_memory_utilization, deployment.attention))
-    yield Note(key="reserve", value=(assumed.engine_reserve_bytes, PREFILL_CHUNK_TOKENS))
+    yield Note(key="attention", value=deployment.attention)
     clocked = any(fact.what == "max-clock" for fact in accelerator.facts)
     if accelerator.peak_flop_per_s:
         yield Note(key="clock", value=None if clocked else assumed.peak_margin, why=accelerator.id)
@@ -134,15 +134,32 @@ def link_notes(accelerator: Accelerator, layout: Layout, links: Links) -> Iterat
         )
 
 
+def memory_notes(
+    accelerator: Accelerator, deployment: Deployment, habits: EngineMemory | None, share: Share
+) -> Iterator[Note]:
+    """Which share of memory counts, and what an engine keeps beside weights and cache."""
+    if not share.stated and share.of != "none":
+        yield Note(key="memory_share", value=(share.of, share.value), why="" if habits is None else habits.engine)
+    if habits is None:
+        yield Note(key="reserve", value=accelerator.assumed.engine_reserve_bytes)
+        return
+    yield Note(key="engine_memory", value=(habits.engine, deployment.engine_version), why=habits.source)
+    if accelerator.vendor == "AMD" and habits.rule.rope:
+        yield Note(key="first_start", why=habits.engine)
+
+
 def expected_notes(
     model: Model, accelerator: Accelerator, deployment: Deployment, engine: Engine, fits: Calibration
 ) -> Iterator[Note]:
     """Whose fits the expected times take, and which of the engine's coefficients no measurement set."""
-    if deployment.engine is None:
+    mean = deployment.engine is None or not calibrated(deployment.engine)
+    if deployment.engine is not None and mean:
+        yield Note(key="uncalibrated_engine", value=deployment.engine[:40])
+    if mean:
         yield Note(key="engine")
     else:
         yield Note(key="engine", value=(engine.id, engine.era, engine.cards), why=accelerator.id)
-    name = "their mean" if deployment.engine is None else engine.id
+    name = "their mean" if mean else engine.id
     routed = any(layer.experts is not None for layer in model.layers)
     for key, names in (("at_edge", engine.at_edge), ("not_fitted", engine.not_fitted)):
         told = tuple(one for one in names if routed or not one.startswith("expert_"))
@@ -182,8 +199,12 @@ def model_notes(model: Model) -> Iterator[Note]:
         yield Note(key="towers")
 
 
-def warnings(model: Model, workload: Workload, layout: Layout, links: Links | None) -> Iterator[Note]:
-    """More tokens than the model was made for, more devices than one link joins; computed anyway."""
+def warnings(
+    model: Model, accelerator: Accelerator, workload: Workload, layout: Layout, links: Links | None
+) -> Iterator[Note]:
+    """No size of memory, more tokens than the model was made for, more devices than one link joins; computed anyway."""
+    if accelerator.memory_bytes is None:
+        yield Note(key="no_memory_size", why=accelerator.id)
     longest = workload.isl + workload.osl if workload.context is None else workload.context + 1
     longest = longest + workload.draft_tokens
     if model.max_context is not None and is_plain(longest) and longest > model.max_context:

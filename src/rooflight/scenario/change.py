@@ -22,6 +22,8 @@ def changed(
     """
     load, layout = split(fields)
     held = msgspec.structs.replace(sc.deployment, tp=sc.layout.tp)
+    if accelerator is not None:  # a size that was stated of one device says nothing of another
+        held = msgspec.structs.replace(held, memory=None)
     return scenario(
         model or sc.checkpoint,
         accelerator or sc.accelerator,

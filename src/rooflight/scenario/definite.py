@@ -6,13 +6,16 @@ from typing import Any
 
 import msgspec
 
-from rooflight.catalog.calibration import NEWEST, calibration, engine_id, engine_named
+from rooflight.catalog.accelerators import with_memory
+from rooflight.catalog.calibration import NEWEST, calibrated, calibration, engine_id, engine_named
+from rooflight.catalog.engine_memory import EngineMemory, engine_memory
 from rooflight.catalog.engines import era_of, limits
 from rooflight.errors import BadInput, Named
 from rooflight.numeric import Number, is_plain, maximum, tidy
 from rooflight.roofline.links import Links, links_of
 from rooflight.roofline.rates import Rates, rates, unrated
 from rooflight.scenario import assume, caches
+from rooflight.scenario.share import Share, habits_of, share_of
 from rooflight.scenario.steps import Plans, Steps
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.calibration import Calibration, Engine
@@ -36,6 +39,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
                 (a prompt, and with it a first token and a whole request) cannot be told; the rest counts it as free
     engine      whose expected times; fits: of the kernels on the accelerator's family
     budget_tokens, most_sequences   of a step and of a replica at once, at most (None: the engine sets no limit)
+    share, habits   of memory that the engine takes, and what else it keeps (None: not known)
     steps       the steps of this plan: model, layout, formats, rates and fits; scenarios of other workloads, engines or
                 memory budgets have the same
     plans       that this scenario and those changed from it come to
@@ -53,6 +57,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     engine: Engine
     fits: Calibration
     budget_tokens: int
+    share: Share
+    habits: EngineMemory | None
     most_sequences: int | None
     steps: Steps
     plans: Plans
@@ -105,6 +111,8 @@ def scenario(
     Raises BadInput where the layout does not fit model or count, UnknownName for an engine that is not calibrated,
     MissingFact for an unpublished rate.
     """
+    if isinstance(deployment.memory, float):  # a Deployment keeps bytes, however they were written
+        accelerator = with_memory(accelerator, deployment.memory)
     layout = _layout(accelerator, count, deployment)
     check_layout(model, layout)
     kept = held(model, weights_of(model, deployment))
@@ -114,9 +122,11 @@ def scenario(
     engine = engine_of(deployment, accelerator)
     fits = calibration(accelerator.family)
     plans = Plans() if plans is None else plans
-    own = limits(engine_id(deployment.engine or ""), accelerator)
+    habits = habits_of(deployment)
+    own = limits(habits.engine if habits is not None else engine_id(deployment.engine or ""), accelerator)
     budget = deployment.max_num_batched_tokens or own.budget_tokens
     _check_budget(budget, workload)
+    share = share_of(deployment, None if habits is None else habits.rule, accelerator, kept, layout, budget)
     return Scenario(
         model=kept,
         checkpoint=model,
@@ -130,6 +140,8 @@ def scenario(
         engine=engine,
         fits=fits,
         budget_tokens=budget,
+        share=share,
+        habits=habits,
         most_sequences=deployment.max_num_seqs or own.sequences,
         steps=plans.steps(kept, layout, numbers, machine, fits),
         plans=plans,
@@ -139,11 +151,15 @@ def scenario(
             *assume.workload_notes(workload),
             *assume.format_notes(model, kept, accelerator, deployment, numbers),
             *assume.machine_notes(accelerator, layout, deployment, machine.links),
+            *assume.memory_notes(accelerator, deployment, habits, share),
             *assume.expected_notes(model, accelerator, deployment, engine, fits),
             *assume.run_notes(accelerator, layout, deployment, engine, own),
             *assume.model_notes(model),
         ),
-        warnings=(*assume.file_notes(model.warnings), *assume.warnings(model, workload, layout, machine.links)),
+        warnings=(
+            *assume.file_notes(model.warnings),
+            *assume.warnings(model, accelerator, workload, layout, machine.links),
+        ),
     )
 
 
@@ -161,7 +177,8 @@ def _check_budget(budget: int, workload: Workload) -> None:
 def engine_of(deployment: Deployment, accelerator: Accelerator) -> Engine:
     """Whose expected times: the engine's, of its version's era (unknown: the newest), then of the card's family.
 
-    Raises UnknownName for an engine that is not calibrated, BadInput for a version that is none, or of no engine.
+    The mean of the serving engines for one of which memory alone is known. Raises UnknownName for any other that is not
+    calibrated, BadInput for a version that is none, or of no engine.
     """
     name, version = deployment.engine, deployment.engine_version
     if version is not None and not any(map(str.isdigit, version)):
@@ -173,6 +190,8 @@ def engine_of(deployment: Deployment, accelerator: Accelerator) -> Engine:
         raise BadInput(
             "a version of no engine", where=Named.of("engine_version"), got=version, want=Named("{engine} beside it")
         )
+    if name is not None and not calibrated(name) and engine_memory(engine_id(name), None) is not None:
+        name = None
     when = NEWEST if name is None else era_of(engine_id(name), version)
     return engine_named(name, accelerator.family, when)
 

@@ -11,6 +11,7 @@ from rooflight.numeric import Number
 from rooflight.roofline.engine import Expected
 from rooflight.roofline.rates import hardware_format, no_peak, ridges
 from rooflight.scenario.definite import Scenario, context_tokens
+from rooflight.scenario.share import SHARES
 from rooflight.serve import phases
 from rooflight.serve.apart import is_apart
 from rooflight.serve.arrivals import loaded
@@ -48,8 +49,8 @@ def analyze(sc: Scenario, *, serving: bool = True) -> Analysis:
     """
     sc, users = loaded(sc)
     held = memory(sc)
-    whole = held.fits or sc.deployment.ignore_capacity
-    some = whole or held.max_batch > 0
+    whole = held.whole or sc.deployment.ignore_capacity
+    some = whole or held.most > 0
     shown = _phases(sc, whole) if some else None  # first: runs ask for bounds alone of some of these steps
     found = _runs(sc, users, None if serving else chosen(sc)) if some else None
     if shown and not any(shown.values()) and not any((found or {}).values()):
@@ -59,7 +60,7 @@ def analyze(sc: Scenario, *, serving: bool = True) -> Analysis:
         accelerator=accelerator_block(sc),
         workload=_workload(sc),
         deployment=_deployment(sc),
-        bound=None if held.fits else "capacity",
+        bound=None if held.whole else "capacity",
         phases=shown,
         runs=None if found is None else dict(found),
         run=None if found is None else chosen(sc),
@@ -115,6 +116,7 @@ def accelerator_block(sc: Scenario) -> AcceleratorBlock:
         peak_flop_per_s=card.peak_flop_per_s,
         memory_bytes_per_s=sc.rates.memory_bytes_per_s,
         memory_bytes=card.memory_bytes,
+        program_memory_bytes=card.given_bytes,
         ridge_flop_per_byte=ridges(card),
         confidence=card.confidence,
     )
@@ -266,6 +268,7 @@ def _deployment(sc: Scenario) -> dict[str, object]:
         "activations": sc.numbers.activations or brought or "bf16",
         "max_num_batched_tokens": sc.budget_tokens,
         "max_num_seqs": sc.most_sequences,
+        **{name: sc.share.value if of == sc.share.of else None for name, (of, _) in SHARES.items()},
         "weights_given": sc.deployment.weights is not None,
         "kv_element_bytes": sc.numbers.kv_bytes,
         "table_element_bytes": element_bytes(count.table_format(sc.model)),

@@ -10,8 +10,8 @@ from rooflight.roofline.links import between
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.formulas import prompts_ahead
+from rooflight.serve.held import device_sequence_bytes
 from rooflight.serve.limits import Limits, decode_sums, prompt_sums
-from rooflight.serve.memory import device_sequence_bytes
 from rooflight.serve.replica import Clock, Replica, replica, room, step_interval
 from rooflight.serve.run import Course, Times, first_interval, made, whole_interval
 from rooflight.serve.solve import solved

@@ -10,8 +10,9 @@ from rooflight.errors import BadInput, Named, NoSteadyState
 from rooflight.roofline.rates import no_peak
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.apart import apart
-from rooflight.serve.memory import largest_batch, room
+from rooflight.serve.memory import largest_batch
 from rooflight.serve.replica import replica
+from rooflight.serve.room import room
 from rooflight.serve.schedule import chosen
 from rooflight.serve.solve import crossing
 from rooflight.serve.steady import steady

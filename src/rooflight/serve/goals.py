@@ -11,7 +11,8 @@ import numpy as np
 from rooflight.errors import BadInput, Named
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.landmarks import LARGEST_BATCH
-from rooflight.serve.memory import max_batch, room
+from rooflight.serve.memory import max_batch
+from rooflight.serve.room import room
 from rooflight.serve.runs import placed
 from rooflight.serve.schedule import whole
 from rooflight.span import Span

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
+from rooflight.errors import MissingFact, Named
 from rooflight.numeric import Number, floor, maximum, minimum
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve import phases, run
 from rooflight.serve.apart import apart, apart_limits, is_apart, pools
 from rooflight.serve.formulas import tokens_per_verify
 from rooflight.serve.limits import Limits, Sums, decode_sums, limits, prompt_sums
-from rooflight.serve.memory import decode_workers, room
 from rooflight.serve.phases import PhaseTime
 from rooflight.serve.replica import replica
+from rooflight.serve.room import decode_workers, labelled
 from rooflight.span import Span
 from rooflight.units import to_base
 from rooflight.values.measurement import Measurement, Timed
@@ -131,15 +132,19 @@ def counted_tokens(sc: Scenario, row: Measurement) -> Number:
 def saturating_batch(sc: Scenario) -> Number:
     """The most sequences that can run at once, 0 where the weights alone do not fit.
 
-    An upper limit: all device memory beside the weights holds caches, and sequences are half way through on average, or
-    as far as the engine reckons with.
+    An upper limit: all that the label says holds caches beside the weights, and sequences are half way through on
+    average, or as far as the engine reckons with. Raises MissingFact where no source has the size.
     """
     load = sc.workload
     done = load.osl * minimum(sc.engine.reserved_output, 0.5)
     half = msgspec.structs.replace(load, batch=1, context=maximum(load.isl + floor(done) - 1, 0))
-    deployment = msgspec.structs.replace(sc.deployment, gpu_memory_utilization=1.0)
-    one = room(msgspec.structs.replace(sc, workload=half, deployment=deployment))
-    left = maximum(one.left + one.chunk + one.engine, 0)
+    if sc.accelerator.most_bytes is None:
+        raise MissingFact(
+            f"{sc.accelerator.id} has no memory size, so how many sequences may have run cannot be told",
+            where=sc.accelerator.origin or sc.accelerator.id, got="nothing", want=Named.of("memory"),
+        )  # fmt: skip
+    one = labelled(msgspec.structs.replace(sc, workload=half))
+    left = maximum(one.left, 0)
     each = maximum(floor(left / maximum(one.cache, left / MOST_SEQUENCES + 1)), 0)
     return each * sc.layout.dp * decode_workers(sc)
 

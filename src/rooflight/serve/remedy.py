@@ -59,4 +59,4 @@ def _held(sc: Scenario, **changes: Any) -> Scenario | None:
         other = changed(sc, **changes)
     except BadInput:
         return None
-    return other if memory(other).fits else None
+    return other if memory(other).whole else None

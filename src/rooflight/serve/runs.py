@@ -8,7 +8,8 @@ import numpy as np
 
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.apart import pools
-from rooflight.serve.memory import all_fit, largest_batch, room
+from rooflight.serve.memory import all_fit, largest_batch
+from rooflight.serve.room import room
 from rooflight.serve.schedule import scheduled
 from rooflight.span import Span
 from rooflight.values.placed import Placed

@@ -15,7 +15,8 @@ from rooflight.scenario.definite import Scenario, context_tokens, scenario
 from rooflight.serve import phases
 from rooflight.serve.goals import Wanted, goals
 from rooflight.serve.landmarks import landmarks
-from rooflight.serve.memory import all_fit, largest_batch, room
+from rooflight.serve.memory import all_fit, largest_batch
+from rooflight.serve.room import room
 from rooflight.serve.runs import run_block, run_columns
 from rooflight.span import Span
 from rooflight.values.accelerator import Accelerator

@@ -30,6 +30,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     family: str
     kind: str
     memory_bytes: float | None
+    program_memory_bytes: float | None
+    label_memory_bytes: float | None
     memory_bytes_per_s: float | None
     peak_flop_per_s: dict[str, float]
     ridge_flop_per_byte: dict[str, float]
@@ -74,6 +76,8 @@ def entry(card: Accelerator) -> Entry:
         family=card.family,
         kind=card.kind,
         memory_bytes=card.memory_bytes,
+        program_memory_bytes=card.given_bytes,
+        label_memory_bytes=card.most_bytes,
         memory_bytes_per_s=card.memory_bytes_per_s,
         peak_flop_per_s=card.peak_flop_per_s,
         ridge_flop_per_byte=ridges(card),
@@ -221,7 +225,7 @@ def _assumed_lines(document: Page) -> tuple[str, ...]:
         f"where no maximum clock is known, clocks may carry it to {numbers.plain(assumed.peak_margin)} times its peak",
         f"a kernel takes at least {numbers.seconds(assumed.launch_graph_s)} from a graph, "
         f"{numbers.seconds(assumed.launch_eager_s)} launched alone",
-        f"an engine keeps {numbers.amount(assumed.engine_reserve_bytes, 'B')} for itself",
+        f"an engine of which no more is known keeps {numbers.amount(assumed.engine_reserve_bytes, 'B')} for itself",
         f"basis for {assumed.family}: {assumed.source}",
     ]
     if cache:

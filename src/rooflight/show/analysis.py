@@ -13,7 +13,7 @@ from rooflight.show.data import Rows, flat, rows_of
 from rooflight.show.roof import Dot, Flat, draw
 from rooflight.span import Span
 from rooflight.units import to_base
-from rooflight.values.analysis import Analysis, MemoryBlock, OperatorBlock, Phase
+from rooflight.values.analysis import Analysis, MemoryBlock, OperatorBlock, Phase, Pool
 from rooflight.values.run import Run
 
 # Operators are listed one by one until they cover this share of a phase's roofline time.
@@ -41,6 +41,8 @@ def blocks(analysis: Analysis, *, drawn: bool = True, ascii_only: bool = False) 
     if phases:
         shown += [_phase_table(phases), Prose(_WORDS, "note"), *_gap(phases), _byte_table(phases)]
     shown.append(Prose(memory_line(analysis)))
+    if analysis.memory.kv_pool is not None:
+        shown.append(Prose(pool_line(analysis.memory.kv_pool)))
     shown += [_operator_table(name, phase) for name, phase in phases.items()]
     if analysis.runs is not None:
         shown += [run_table(analysis.runs, analysis.workload), Prose(_RUN_WORDS, "note")]
@@ -147,11 +149,38 @@ def memory_line(analysis: Analysis) -> str:
     def size(value: float) -> str:
         return numbers.amount(value, "B")
 
+    if held.usable_bytes is None:
+        return (
+            f"Memory: weights {size(held.weights_bytes)} + KV cache {size(held.kv_bytes)} + reserve "
+            f"{size(held.reserve_bytes)} = {size(taken)}; no source has the size of {analysis.accelerator.id}."
+        )
     return (
         f"Memory: weights {size(held.weights_bytes)} + KV cache {size(held.kv_bytes)} + reserve "
         f"{size(held.reserve_bytes)} ({size(held.withheld_bytes)} withheld from the engine, "
         f"{size(held.engine_bytes)} for the engine itself, {size(held.activation_bytes)} working memory) = "
-        f"{size(taken)} of {size(held.usable_bytes)}; at most {held.max_batch:,} such sequences fit at once."
+        f"{size(taken)} of {size(held.usable_bytes)}; at most {held.most:,} such sequences fit at once."
+    )
+
+
+def pool_line(pool: Pool) -> str:
+    """What is left for the cache, and the line of the engine's log to compare with."""
+    low, high = (numbers.amount(value, "B") for value in (pool.bytes.low, pool.bytes.high))
+    said = (
+        f"Left for KV cache: {numbers.amount(pool.bytes.expected, 'B')} ({low} to {high}), "
+        f"{pool.tokens.expected:,.0f} tokens ({pool.tokens.low:,.0f} to {pool.tokens.high:,.0f}), "
+        f"{numbers.plain(pool.sequences.expected)} sequences of {pool.sequence_tokens:,}."
+    )
+    log = pool.log
+    if log is None:
+        return said
+    device = f"{log.device_bytes / to_base(1, 'GiB'):.2f} GiB a device"
+    if log.compare == "tokens":
+        return f"{said} Compare {log.engine}'s log, {log.line!r}: {log.tokens or 0:,} tokens a replica, {device}."
+    if log.tokens is None:
+        return f"{said} Compare {log.engine}'s log, {log.line!r}: {device}."
+    return (
+        f"{said} Compare {log.engine}'s log by bytes: {device}; the {log.tokens:,} tokens it prints as {log.line!r} "
+        "are no capacity here."
     )
 
 

@@ -177,7 +177,7 @@ def _memory_table(compared: Iterable[Compared]) -> Table:
                 numbers.amount(held.weights_bytes, "B") if held else "",
                 numbers.amount(held.usable_bytes, "B") if held else "",
                 numbers.count(held.max_batch) if held else "",
-                "yes" if one.fits else "no",
+                "not known" if one.fits is None else "yes" if one.fits else "no",
                 one.prefill.bound if one.prefill else "",
                 one.decode.bound if one.decode else "",
             )

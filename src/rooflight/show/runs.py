@@ -12,7 +12,7 @@ import msgspec
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Table
 from rooflight.show.data import Rows
-from rooflight.show.sweep import TEXT_ROWS, OpenSpan, Summary, foot_blocks, head_blocks
+from rooflight.show.sweep import TEXT_ROWS, OpenSpan, Summary, foot_blocks, head_blocks, known
 from rooflight.values.sweep import RunBlock
 
 
@@ -31,8 +31,8 @@ class RunRow(msgspec.Struct, frozen=True):
     batch: int
     isl: int
     osl: int
-    fits: bool
-    max_batch: int
+    fits: bool | None
+    max_batch: int | None
     running: float | None
     decoding: float | None
     waiting: float | None
@@ -83,7 +83,7 @@ def _block_rows(block: RunBlock, chosen: slice) -> Iterator[RunRow]:
         there: list[Any] = [None if value != value else value for value in found]
         spans = (there[place : place + len(_BASES)] for place in range(len(_NUMBERS), len(there), len(_BASES)))
         batch, isl, osl, fits, most = load
-        row = [*same, int(batch), int(isl), int(osl), fits, most, *there[: len(_NUMBERS)]]
+        row = [*same, int(batch), int(isl), int(osl), *known(fits, most), *there[: len(_NUMBERS)]]
         yield RunRow(*row, *(OpenSpan(*span) for span in spans))
 
 

@@ -35,7 +35,7 @@ from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, encode
 from rooflight.show.goals import goal_blocks
-from rooflight.values.analysis import Bytes
+from rooflight.values.analysis import BOUNDLESS, Bytes
 from rooflight.values.steptime import BOUNDS
 from rooflight.values.sweep import Goal, Landmarks, SweepBlock
 from rooflight.words.sweep import goal_answer
@@ -85,8 +85,8 @@ class Row(msgspec.Struct, frozen=True):
     isl: int
     osl: int
     context: float | None
-    fits: bool
-    max_batch: int
+    fits: bool | None
+    max_batch: int | None
     bound: str | None
     ceilings_s: OpenCeilings
     time_s: OpenSpan
@@ -135,11 +135,11 @@ def summary(sweep: Sweep, model: str) -> Summary:
 def answer(model: str, landmarks: Sequence[Landmarks], phase: str = "decode") -> str:
     """How many sequences fit, where a larger decode batch stops paying, and where decode meets the ridge; in prefill,
     from which prompt length on it is compute-bound."""
-    first = next((mark for mark in landmarks if mark.kv_limit >= 1), landmarks[0])
+    first = next((mark for mark in landmarks if mark.kv_limit != 0), landmarks[0])
     where = first.accelerator if first.devices == 1 else f"{first.devices} x {first.accelerator}"
     more = len(landmarks) - 1
     others = f" ({more} more line{'s' * (more > 1)} below.)" if more else ""
-    if first.kv_limit < 1:
+    if first.kv_limit == 0:
         return f"{model} does not fit on {where} with {first.context:,} tokens of context.{others}"
     if not first.rated:
         return (
@@ -152,18 +152,24 @@ def answer(model: str, landmarks: Sequence[Landmarks], phase: str = "decode") ->
         told = "at no length below 2^20 tokens" if turn is None else f"from {turn:,} tokens on"
         return f"{model} on {where} ({first.weights} weights): prefill of one prompt is compute-bound {told}.{others}"
     return (
-        f"{model} on {where} ({first.weights} weights, {first.context:,} tokens of context): the KV cache holds at "
-        f"most {first.kv_limit:,} sequences; the knee, from which doubling the decode batch gains less than half, is "
+        f"{model} on {where} ({first.weights} weights, {first.context:,} tokens of context): {_limit(first)}; the "
+        "knee, from which doubling the decode batch gains less than half, is "
         f"{_batch(first.knee_batch, first.kv_limit)}; decode meets the ridge point "
         f"{_batch(first.ridge_batch, first.kv_limit)}."
         f"{others}"
     )
 
 
-def _batch(batch: int | None, most: int) -> str:
+def _limit(mark: Landmarks) -> str:
+    if mark.kv_limit is None:
+        return "no source says how much memory there is"
+    return f"the KV cache holds at most {mark.kv_limit:,} sequences"
+
+
+def _batch(batch: int | None, most: int | None) -> str:
     if batch is None:
         return "at no batch below 2^20"
-    return f"at batch {batch:,}" + (" (beyond what fits)" if batch > most else "")
+    return f"at batch {batch:,}" + (" (beyond what fits)" if most is not None and batch > most else "")
 
 
 def rows(blocks: Iterable[SweepBlock], *, ignore_capacity: bool = False) -> Iterator[Row]:
@@ -208,7 +214,7 @@ def _block_rows(block: SweepBlock, chosen: slice, ignore_capacity: bool) -> Iter
         told = shown and block.known
         yield Row(
             *same, int(batch), int(prefill_batch), int(isl), int(osl),
-            None if context is None else tidy(float(context)), fits, int(max_batch),
+            None if context is None else tidy(float(context)), *known(fits, max_batch),
             (BOUNDS[bound] if block.known else None) if shown else "capacity",
             OpenCeilings(None if block.unrated else compute, memory, link, launch) if told else _NO_CEILINGS,
             OpenSpan(*spans[:5]) if told else _NOTHING,
@@ -220,6 +226,11 @@ def _block_rows(block: SweepBlock, chosen: slice, ignore_capacity: bool) -> Iter
             flop,
             link_bytes,
         )  # fmt: skip
+
+
+def known(fits: bool, most: int) -> tuple[bool | None, int | None]:
+    """Whether it fits and how many do; nothing where no source has the devices' size."""
+    return (None, None) if most >= BOUNDLESS else (fits, int(most))
 
 
 _NOTHING, _NO_CEILINGS = OpenSpan(), OpenCeilings()
@@ -321,7 +332,7 @@ def _cells(row: Row, axes: Sequence[str]) -> tuple[str, ...]:
         numbers.plain(row.tokens_per_s.expected),
         numbers.plain(row.tokens_per_s_per_user.expected),
         numbers.plain(row.intensity_flop_per_byte),
-        f"{row.max_batch:,}",
+        "?" if row.max_batch is None else f"{row.max_batch:,}",
     )
 
 
@@ -351,7 +362,7 @@ def _landmark_table(landmarks: Sequence[Landmarks]) -> Table:
                     "-" if batch is None else f"{batch:,}"
                     for batch in (mark.knee_batch, mark.ridge_batch, mark.compute_batch)
                 ),
-                f"{mark.kv_limit:,}",
+                "?" if mark.kv_limit is None else f"{mark.kv_limit:,}",
                 "-" if mark.compute_isl is None else f"{mark.compute_isl:,}",
             )
             for mark in landmarks

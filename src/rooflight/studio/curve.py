@@ -9,7 +9,8 @@ import numpy as np
 
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import phases
-from rooflight.serve.memory import all_fit, room
+from rooflight.serve.memory import all_fit
+from rooflight.serve.room import room
 from rooflight.values.steptime import BOUNDS
 
 LARGEST_DRAWN = 4096

@@ -56,6 +56,8 @@ def _type(field: TableField, *, auto: bool) -> Any:
         kind = Annotated[bool, Field(description=about)]
     elif field.kind == "share":
         kind = Annotated[float, Field(gt=least, le=most, description=about)]
+    elif field.kind == "size":
+        kind = Annotated[float | str, Field(description=about)]
     elif field.kind == "chance":
         kind = Annotated[float, Field(ge=0, le=1, description=about)]
     elif field.kind == "rate":

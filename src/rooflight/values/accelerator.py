@@ -83,7 +83,8 @@ class Accelerator(msgspec.Struct, frozen=True, kw_only=True):
     fast_memory_bytes_per_s the fastest of figures in conflict; None where there is no conflict
     unrated_matrix_units    it multiplies on units of their own whose rate no source gives; the vector units' is no
                             stand-in for it
-    memory_bytes            what a program can allocate: stated GiB where known, else the vendor's label in decimal
+    memory_bytes            what the driver reports; program_bytes: what a program is given of it; label_bytes: the
+                            label in full GiB, which nothing exceeds (catalog/totals.py)
     unrated_link            a link that exists or can be fitted, but whose rate no source gives; PCIe is no
                             stand-in for it
     pcie_peer_to_peer       whether devices reach each other over PCIe without the host's memory; None: not known
@@ -103,6 +104,8 @@ class Accelerator(msgspec.Struct, frozen=True, kw_only=True):
     fast_memory_bytes_per_s: float | None = None
     unrated_matrix_units: bool = False
     memory_bytes: float | None = None
+    program_bytes: float | None = None
+    label_bytes: float | None = None
     last_level_cache_bytes: float | None = None
     compute_units: float | None = None
     link: Link | None = None
@@ -120,3 +123,13 @@ class Accelerator(msgspec.Struct, frozen=True, kw_only=True):
     notes: str = ""
     origin: str = ""
     assumptions: tuple[Note, ...] = ()
+
+    @property
+    def given_bytes(self) -> float | None:
+        """What a program is given; the driver's total where no more is known."""
+        return self.memory_bytes if self.program_bytes is None else self.program_bytes
+
+    @property
+    def most_bytes(self) -> float | None:
+        """What nothing on it exceeds."""
+        return self.memory_bytes if self.label_bytes is None else self.label_bytes

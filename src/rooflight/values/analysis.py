@@ -29,7 +29,7 @@ class ModelBlock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AcceleratorBlock(msgspec.Struct, frozen=True, kw_only=True):
-    """Datasheet rates of one device; memory_bytes is what can be allocated on it."""
+    """Datasheet rates of one device; memory_bytes by its driver, program_memory_bytes what a program gets of it."""
 
     id: str
     name: str
@@ -37,6 +37,7 @@ class AcceleratorBlock(msgspec.Struct, frozen=True, kw_only=True):
     peak_flop_per_s: dict[str, float]
     memory_bytes_per_s: float
     memory_bytes: float | None
+    program_memory_bytes: float | None
     ridge_flop_per_byte: dict[str, float]
     confidence: str
 
@@ -122,22 +123,82 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     operators: tuple[OperatorBlock, ...]
 
 
+# Sequences where a device's size is in no source: any number may fit.
+BOUNDLESS = 1 << 40
+
+
+class Range(msgspec.Struct, frozen=True, kw_only=True):
+    """A number with the interval it lies in."""
+
+    expected: float
+    low: float
+    high: float
+
+
+class LogLine(msgspec.Struct, frozen=True, kw_only=True):
+    """What an engine's own log says of one replica's pool.
+
+    line            the words it stands behind; tokens: what they print, null where nothing is known to be
+    device_bytes    of the pool on one device (llama.cpp: of the cache of this question)
+    compare         "tokens" where they are a capacity; "bytes" where layers of several kinds make them something else
+    """
+
+    engine: str
+    line: str
+    tokens: int | None
+    device_bytes: float
+    compare: str
+
+
+class Pool(msgspec.Struct, frozen=True, kw_only=True):
+    """What is left for KV cache and state: bytes of all devices, tokens and sequences of all replicas.
+
+    sequences   of sequence_tokens tokens, no whole number
+    log         the engine's own line to compare with; null where no engine is named
+    """
+
+    bytes: Range
+    tokens: Range
+    sequences: Range
+    sequence_tokens: int
+    log: LogLine | None
+
+
 class MemoryBlock(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of the deployment's memory, all devices. reserve_bytes holds what the engine may not use too.
 
-    fits: weights + kv + reserve <= usable. max_batch: sequences of isl + osl tokens that fit at once.
+    fits: weights + kv + reserve <= usable. max_batch: sequences of isl + osl tokens that fit at once. Both null where
+    the devices' size is in no source, and with them what is counted from it.
+    kv_pool_bytes, kv_tokens    the pool as expected; kv_pool: with its interval
+    share           of memory that is used, as kv_pool counts it; share_needed: where the default leaves no room for
+                    one sequence, what one needs (above 1: only the label in full holds it)
     """
 
     weights_bytes: float
     kv_bytes: float
     reserve_bytes: float
-    usable_bytes: float
-    fits: bool
-    max_batch: int
+    usable_bytes: float | None
+    kv_pool_bytes: float | None
+    kv_tokens: int | None
+    fits: bool | None
+    max_batch: int | None
     activation_bytes: float
     engine_bytes: float
     withheld_bytes: float
     kv_bytes_per_sequence: float
+    kv_pool: Pool | None
+    share: float | None
+    share_needed: float | None
+
+    @property
+    def most(self) -> int:
+        """max_batch, without a bound where no size is known."""
+        return BOUNDLESS if self.max_batch is None else self.max_batch
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that are asked for fit; where no size is known they may."""
+        return self.fits is not False
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -179,8 +240,8 @@ class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
         return {name: phase for name, phase in (self.phases or {}).items() if phase is not None}
 
     @property
-    def fits(self) -> bool:
-        """True where weights, KV cache and reserve fit the devices."""
+    def fits(self) -> bool | None:
+        """True where weights, KV cache and reserve fit the devices; None where their size is in no source."""
         return self.memory.fits
 
     def to_dict(self) -> dict[str, Any]:

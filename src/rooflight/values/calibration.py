@@ -289,8 +289,6 @@ class Engine(Provenance, frozen=True, kw_only=True):
     prefill_share           what a lone prefill takes beyond all that (1: nothing), with an interval of its own
     reserved_output         share of its output a running sequence holds memory for: 1 where a request is admitted only
                             once all of it fits, 0.5 (the mean over its life) where memory is taken as it grows
-    withheld_of_free        1 where the memory withheld is a share of what the weights leave (TensorRT-LLM's
-                            free_gpu_memory_fraction), 0 where it is a share of all
     server_s                a server's own time before a first token: HTTP, tokens, scheduling
     queue                   how many prompts queue: of C requests (C - 1) / sqrt(1 + (C - 1) / queue^2) are ahead of one
     low, high               interval of a step of a model without routed experts; moe_low, moe_high with them;
@@ -317,7 +315,6 @@ class Engine(Provenance, frozen=True, kw_only=True):
     prefill_low: Low = 0.7
     prefill_high: High = 1.6
     reserved_output: Annotated[float, Meta(ge=0, le=1)] = 0.5
-    withheld_of_free: Annotated[float, Meta(ge=0, le=1)] = 0.0
     server_s: Annotated[float, Meta(ge=0, le=0.5)] = 0.038
     queue: Annotated[float, Meta(gt=0, le=20)] = 1.0
     low: Low = 0.7

@@ -44,8 +44,8 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
     weights_bytes: float
     kv_bytes: float
     reserve_bytes: float
-    usable_bytes: float
-    max_batch: int
+    usable_bytes: float | None
+    max_batch: int | None
 
 
 class PhasePart(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +110,7 @@ class Compared(Placed, frozen=True, kw_only=True):
 
     label: str
     engine: str | None
-    fits: bool
+    fits: bool | None
     reason: str | None = None
     batch: int | None
     run: Run | None

@@ -15,7 +15,7 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
     """Layout and formats; a None is filled from the model or the defaults of DESIGN 2a and listed as assumed.
 
     Weights are the linear layers: embedding, lm_head, norms and router keep their format. Raises BadInput for a degree
-    below 1 or a share outside (0, 1].
+    below 1, a share outside (0, 1], two shares of memory, or a size that is none.
     """
 
     tp: Annotated[int | None, Field(
@@ -55,9 +55,30 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
     cache_type_v: Annotated[str | None, Field(
         words="Format of the values in the KV cache, where they differ.", kind="format", blank="kv_cache",
     )] = None
-    gpu_memory_utilization: Annotated[float, Field(
-        words="Share of device memory the engine may use.", kind="share", least=0, most=1,
-    )] = 0.9
+    memory: Annotated[float | str | None, Field(
+        words="Memory of a device, as its driver reports it or the machine is sold: bytes, or 48GiB, 24GB.",
+        kind="size", blank="the catalog's",
+    )] = None
+    gpu_memory_utilization: Annotated[float | None, Field(
+        words="Share of what a program is given that the engine may use.", kind="share", least=0, most=1,
+        blank="the engine's own, else 0.9",
+    )] = None
+    mem_fraction_static: Annotated[float | None, Field(
+        words="SGLang's share: weights and KV cache, of what is free before loading.", kind="share", least=0, most=1,
+        blank="the engine's own",
+    )] = None
+    free_gpu_memory_fraction: Annotated[float | None, Field(
+        words="TensorRT-LLM's share: KV cache, of what is free after loading.", kind="share", least=0, most=1,
+        blank="the engine's own", aliases=("--kv-cache-free-gpu-mem-fraction",),
+    )] = None
+    max_model_len: Annotated[int | None, Field(
+        words="Longest sequence the engine is started for; it sets what its log prints of a hybrid's pool.",
+        unit="tokens", blank="the model's", aliases=("--context-length", "--max-seq-len"),
+    )] = None
+    sampler: Annotated[str | None, Field(
+        words="The engine's sampler, whose working memory the KV cache must leave.", kind="choice",
+        choices=("flashinfer", "pytorch"), blank="by the engine's version",
+    )] = None
     attention: Annotated[str, Field(
         words="flash: scores stay on chip; naive: the score matrix goes through memory.", kind="choice",
         choices=("flash", "naive"),
@@ -123,6 +144,16 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
                         f"{name} is of workers that prefill alone, and there are none", where=Named.of(name),
                         got=getattr(self, name), want=Named("{prefill_workers} or {decode_workers} beside it"),
                     )  # fmt: skip
+        stated = [name for name in SHARES if getattr(self, name) is not None]
+        if len(stated) > 1:
+            raise BadInput(
+                "these are shares of different things, so one of them counts",
+                where=Named.of(*stated), got=" and ".join(stated), want="one share of memory",
+            )  # fmt: skip
+
+
+# Shares of memory, each with its own meaning: of all, of what is free before loading, of what is free after it.
+SHARES = ("gpu_memory_utilization", "mem_fraction_static", "free_gpu_memory_fraction")
 
 
 DEPLOYMENT = fields_of(Deployment)

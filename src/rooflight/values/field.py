@@ -12,7 +12,7 @@ import msgspec
 
 from rooflight.errors import BadInput, Named
 from rooflight.numeric import Number
-from rooflight.units import network
+from rooflight.units import in_bytes, network
 
 # Token counts above this are typing errors, and would lose exactness in floats soon after.
 LARGEST = 1 << 40
@@ -21,7 +21,7 @@ LARGEST_DEGREE = 1 << 20
 # Fewer a second than one in thirty years is a typing error.
 SMALLEST_RATE = 1e-9
 
-Kind = Literal["count", "degree", "share", "chance", "rate", "format", "choice", "name", "network", "flag"]
+Kind = Literal["count", "degree", "share", "size", "chance", "rate", "format", "choice", "name", "network", "flag"]
 Axis = Literal["", "points", "deployments", "rows"]
 
 
@@ -30,8 +30,9 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
     words       what it is, in a sentence or two
     kind        count: a whole number, in a sweep an array of them; degree: a whole number of devices; share: of 1,
-                and not nothing; chance: from 0 to 1; rate: a number of so many a second; format: the name of a number
-                format; choice: one of `choices`; name; network: a rate with its unit, and a latency; flag
+                and not nothing; size: bytes, or a text with a unit; chance: from 0 to 1; rate: a number of so many a
+                second; format: the name of a number format; choice: one of `choices`; name; network: a rate with its
+                unit, and a latency; flag
     unit        what a number counts
     least, most     of a number; a share is more than its least
     aliases     further spellings of its option: vLLM's, as far as it has one
@@ -175,9 +176,24 @@ def _share(field: Field, value: Any) -> float:
             where=Named.of(field.name),
             got=value,
             want=f"more than {field.least}, at most {field.most}",
-            try_this=str(field.default),
+            try_this="0.9" if field.default is None else str(field.default),
         )
     return share
+
+
+def _size(field: Field, value: Any) -> float:
+    """Bytes, from a number of them or a text such as 48GiB; raises BadInput."""
+    try:
+        size = in_bytes(value) if isinstance(value, str) else _float(value)
+    except ValueError:
+        size = math.nan
+    if not 0 < size <= field.most**2:
+        raise BadInput(
+            f"{field.name} is no size", where=Named.of(field.name), got=_short(value),
+            want="bytes, or a number with kB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (of 1024)",
+            try_this=Named(f"{{{field.name}}}", **{field.name: "48GiB"}),
+        )  # fmt: skip
+    return size
 
 
 def _chance(field: Field, value: Any) -> float:
@@ -241,6 +257,6 @@ def _flag(field: Field, value: Any) -> bool:
 
 
 _CHECKS: dict[Kind, Callable[[Field, Any], Any]] = {
-    "count": _count, "degree": _degree, "share": _share, "chance": _chance, "rate": _rate, "format": _name,
-    "name": _name, "network": _network, "choice": _choice, "flag": _flag,
+    "count": _count, "degree": _degree, "share": _share, "size": _size, "chance": _chance, "rate": _rate,
+    "format": _name, "name": _name, "network": _network, "choice": _choice, "flag": _flag,
 }  # fmt: skip

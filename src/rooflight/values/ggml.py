@@ -24,6 +24,7 @@ TYPES = tuple(
         "iq4_nl": 4.5, "iq4_xs": 4.25, "iq3_s": 3.4375, "iq3_xxs": 3.0625, "iq2_s": 2.5625, "iq2_xs": 2.3125,
         "iq2_xxs": 2.0625, "iq1_m": 1.75, "iq1_s": 1.5625, "tq2_0": 2.0625, "tq1_0": 1.6875,
         # ik_llama.cpp
+        "q6_0": 6.5,
         "iq6_k": 6.625, "iq5_k": 5.5, "iq5_ks": 5.25, "iq4_k": 4.5, "iq4_ks": 4.25, "iq4_kss": 4.0, "iq3_k": 3.4375,
         "iq3_ks": 3.1875, "iq2_kl": 2.6875, "iq2_k": 2.375, "iq2_ks": 2.1875, "iq4_kt": 4.0, "iq3_kt": 3.125,
         "iq2_kt": 2.125, "iq1_kt": 1.75,
@@ -70,10 +71,10 @@ _DYNAMIC = {
     "ud-iq4_xs": "iq4_xs", "ud-iq3_s": "iq3_xs", "ud-iq3_xxs": "iq3_xxs", "ud-iq2_m": "iq2_m",
     "ud-iq2_xxs": "iq2_xxs", "ud-iq1_m": "iq1_m", "ud-iq1_s": "iq1_s", "ud-tq1_0": "iq1_s",
 }  # fmt: skip
-# ik_llama.cpp's own types, each the whole file but table and head.
+# ik_llama.cpp's own types (work.gguf_ik has its rule).
 _IK = (
-    "iq6_k", "iq5_k", "iq5_ks", "iq4_k", "iq4_ks", "iq4_kss", "iq3_k", "iq3_ks", "iq2_kl", "iq2_k", "iq2_ks", "iq4_kt",
-    "iq3_kt", "iq2_kt", "iq1_kt",
+    "q6_0", "iq6_k", "iq5_k", "iq5_ks", "iq4_k", "iq4_ks", "iq4_kss", "iq3_k", "iq3_ks", "iq2_kl", "iq2_k", "iq2_ks",
+    "iq4_kt", "iq3_kt", "iq2_kt", "iq1_kt",
 )  # fmt: skip
 
 MIXES = {

@@ -177,6 +177,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     table_format            of the input tables, and vector_format of norms and the like (None: dtype)
     quantization            what the weights are called: formats of the matrices, or the name of a file's mix
     runs                    the stack in order: (which of `layers`, how many of them in a row); empty: as they stand
+    rope_positions          positions of the table of rotary angles, stretched ones counted
     kv_format               the KV cache format the checkpoint asks for, if any
     """
 
@@ -200,6 +201,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[tuple[int, int], ...] = ()
     kv_format: str | None = None
     max_context: int | None = None
+    rope_positions: int | None = None
     origin: str = ""
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

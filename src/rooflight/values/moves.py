@@ -43,7 +43,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What a deployment gets: each phase, its run, and what that is worth.
 
     devices             accelerators it takes
-    batch               requests in flight; max_batch: sequences that memory holds
+    batch               requests in flight; max_batch: sequences that memory holds (null: its size is
+                        not known)
     prefill             of prefill-batch prompts; decode: a step of all sequences that fit (per token, where a step
                         yields more)
     run                 of the question's schedule: alone, served, ... (values.run.Run)
@@ -58,8 +59,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     devices: int
     batch: int
-    max_batch: int
-    fits: bool
+    max_batch: int | None
+    fits: bool | None
     prefill: Dot | None
     decode: Dot
     run: Run

@@ -99,7 +99,12 @@ class _Anywhere(TypedDict, total=False):
     compute: str | None
     cache_type_k: str | None
     cache_type_v: str | None
-    gpu_memory_utilization: float
+    memory: float | str | None
+    gpu_memory_utilization: float | None
+    mem_fraction_static: float | None
+    free_gpu_memory_fraction: float | None
+    max_model_len: int | None
+    sampler: str | None
     attention: str
     graphs: bool
     network: str | None

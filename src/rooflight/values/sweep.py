@@ -128,7 +128,7 @@ class Landmarks(Placed, frozen=True, kw_only=True):
     ridge_batch     the smallest batch whose decode step reaches the ridge point's intensity
     compute_batch   the smallest batch at which compute is the largest ceiling
     knee_batch      from here doubling the batch gains less than half of it (roofline throughput)
-    kv_limit        the largest batch whose KV cache fits
+    kv_limit        the largest batch whose KV cache fits; null where no source has the memory's size
     compute_isl     the shortest single prompt whose prefill is compute-bound; None if none below 2^20 is
     rated           whether the compute peak is known; without it all but kv_limit are None
     """
@@ -139,6 +139,6 @@ class Landmarks(Placed, frozen=True, kw_only=True):
     ridge_batch: int | None
     compute_batch: int | None
     knee_batch: int | None
-    kv_limit: int
+    kv_limit: int | None
     compute_isl: int | None
     rated: bool = True

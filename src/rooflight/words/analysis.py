@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import msgspec
@@ -62,11 +63,12 @@ def answer(sc: Scenario, found: Analysis) -> str:
     steps, held = found.steps, found.memory
     if found.phases is None:
         return does_not_fit(sc, held)
-    fit = "" if held.fits or "decode" not in steps else f"{does_not_fit(sc, held)} Ignoring that: "
+    share = _share(sc, held)
+    fit = "" if held.whole or "decode" not in steps else f"{does_not_fit(sc, held)} Ignoring that: "
     said = _decode(sc, steps["decode"]) if "decode" in steps else _too_many(sc, held)
     return (
         f"{fit}{sc.model.id} ({sc.weights} weights) on {sc.devices}: {said}; {_prefill(sc, steps.get('prefill'))}"
-        f"{_others(sc, steps)}.{_run(found)}"
+        f"{_others(sc, steps)}.{share}{_run(found)}"
     )
 
 
@@ -82,6 +84,30 @@ def _prefill(sc: Scenario, prefill: Phase | None) -> str:
         f"prefill of {_prompts(sc.workload)} is {bound_word(prefill)}, at best "
         f"{scaled(prefill.time_s.ceiling, 's')}{_launches(prefill)}{_expected(prefill)}"
     )
+
+
+def _share(sc: Scenario, held: MemoryBlock) -> str:
+    """Where the default share leaves no room for one sequence: what one needs, and what was taken instead."""
+    if held.share_needed is None or sc.deployment.ignore_capacity:
+        return ""
+    if held.share_needed > 1:
+        return (
+            f" One sequence fits only where nothing is kept: the label in full GiB is "
+            f"{scaled((sc.accelerator.most_bytes or 0) * sc.layout.devices, 'B')}, a program is given "
+            f"{scaled((sc.accelerator.given_bytes or 0) * sc.layout.devices, 'B')}."
+        )
+    share = math.ceil(1000 * held.share_needed) / 1000
+    return (
+        f" One sequence needs {OPTIONS[sc.share.of]} {share:g}, more than the default {sc.share.value:g}: computed "
+        "with all of the memory."
+    )
+
+
+# Options of shares, by what they are of.
+OPTIONS = {
+    "total": "--gpu-memory-utilization", "before": "--mem-fraction-static", "after": "--free-gpu-memory-fraction",
+    "none": "a share of",
+}  # fmt: skip
 
 
 def _decode(sc: Scenario, decode: Phase) -> str:
@@ -103,7 +129,7 @@ def bound_word(phase: Phase) -> str:
 
 
 def _too_many(sc: Scenario, held: MemoryBlock) -> str:
-    return f"of {sc.workload.batch:,} sequences at most {held.max_batch:,} fit at once, so the others wait"
+    return f"of {sc.workload.batch:,} sequences at most {held.most:,} fit at once, so the others wait"
 
 
 def _expected(phase: Phase) -> str:
@@ -178,16 +204,23 @@ def does_not_fit(sc: Scenario, held: MemoryBlock) -> str:
 
 def too_big(sc: Scenario, held: MemoryBlock) -> str:
     """Why it does not fit: what is needed, what there is, and which part is too much."""
-    allowed = held.usable_bytes - held.withheld_bytes
+    allowed = (held.usable_bytes or 0.0) - held.withheld_bytes
     needed = held.weights_bytes + held.kv_bytes + held.activation_bytes + held.engine_bytes
-    if held.max_batch >= 1:
-        cause = f"of {sc.workload.batch:,} sequences at most {held.max_batch:,} fit"
+    may = "an engine may use"
+    if held.most < 1 and sc.share.stated:
+        may = f"{OPTIONS[sc.share.of]} {sc.share.value:g} leaves"
+    elif held.most < 1:  # not even the label in full, with nothing kept
+        allowed = (sc.accelerator.most_bytes or 0.0) * sc.layout.devices
+        needed = held.weights_bytes + held.kv_bytes_per_sequence * sc.layout.dp
+        may = "the label in full GiB is" if sc.deployment.memory is None else "a device of that size has"
+    if held.most >= 1:
+        cause = f"of {sc.workload.batch:,} sequences at most {held.most:,} fit"
     elif held.weights_bytes < allowed:
         cause = f"the weights, {scaled(held.weights_bytes, 'B')}, leave no room for a sequence of that length"
     else:
         cause = f"the weights alone are {scaled(held.weights_bytes, 'B')}"
     return (
-        f"{sc.model.id} does not fit on {sc.devices}: it needs {scaled(needed, 'B')}, an engine may use "
+        f"{sc.model.id} does not fit on {sc.devices}: it needs {scaled(needed, 'B')}, {may} "
         f"{scaled(allowed, 'B')}; {cause}"
     )
 

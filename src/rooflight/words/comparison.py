@@ -56,11 +56,11 @@ def _reason(row: Contender) -> str | None:
     """Why a deployment has no times; None where it fits."""
     if row.scenario is None or row.held is None:
         return row.error.what if row.error else None
-    if row.held.max_batch < 1 and not row.whole:
+    if row.held.most < 1 and not row.whole:
         return too_big(row.scenario, row.held)
     if row.error:
         return row.error.what
-    return None if row.held.fits else too_big(row.scenario, row.held)
+    return None if row.held.whole else too_big(row.scenario, row.held)
 
 
 def _decodes(found: Found) -> list[str]:
@@ -147,7 +147,7 @@ def _alone(compared: Sequence[Compared], objective: str) -> str:
     unrated = sum(one.decode is not None for one in others)
     if unrated:
         return f"of {unrated} other{'s' * (unrated > 1)} no compute peak is published, so that decode alone is told"
-    late = any(one.fits for one in others)
+    late = any(one.fits is not False for one in others)
     return f"nothing else of the {len(compared)} {'keeps up' if late else 'fits'}"
 
 

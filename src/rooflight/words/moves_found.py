@@ -27,7 +27,7 @@ def answered(sc: Scenario, found: Found) -> Moves:
         model=sc.model.id,
         accelerator=sc.devices,
         before=before,
-        memory="" if found.memory.fits else does_not_fit(sc, found.memory),
+        memory="" if found.memory.whole else does_not_fit(sc, found.memory),
         moves=moves,
         combined=None if together is None else Combined(
             titles=_titles(together.moves), gains=together.gains, after=together.after

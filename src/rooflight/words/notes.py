@@ -77,14 +77,24 @@ def _launch(note: Note) -> str:
     return f"{mode} launch floor {scaled(floor, 's')} a kernel, the smallest seen for {note.why}"
 
 
-def _budget(note: Note) -> str:
-    share, attention = note.value
-    return f"gpu-memory-utilization {share:g}, attention {attention}"
+# What a share of memory is of.
+_SHARES = {
+    "total": "gpu-memory-utilization {share:g}, of what a program is given",
+    "before": "mem-fraction-static {share:g}, of what is free before loading",
+    "after": "free-gpu-memory-fraction {share:g}, of what is free after loading",
+}
 
 
-def _reserve(note: Note) -> str:
-    reserve, chunk = note.value
-    return f"an engine reserve of {scaled(reserve, 'B')} a device, and prefill in chunks of at most {chunk:,} tokens"
+def _memory_share(note: Note) -> str:
+    of, share = note.value
+    whose = f"{note.why}'s own" if note.why else "no engine is named"
+    return f"{_SHARES[of].format(share=share)}: {whose}"
+
+
+def _engine_memory(note: Note) -> str:
+    engine, version = note.value
+    which = f"as of {version}" if version else "as of its newest version"
+    return f"what {engine} keeps beside weights and cache, {which}: by rules found on {note.why}"
 
 
 def _clock(note: Note) -> str:
@@ -117,10 +127,19 @@ def _read_as(note: Note) -> str:
     return f"{note.why} read as {chosen} ({name}){more}"
 
 
-def _memory_label(note: Note) -> str:
-    label, unit, devices, taken = note.value
-    share = f" / {devices}" if devices > 1 else ""
-    return f"memory of {note.why} is the vendor's label, {label:g} {unit}{share}, taken as {taken:,.0f} bytes"
+# How a total of memory was come by.
+_TOTALS = {
+    "measured": "driver output", "printed": "as printed", "rule": "by rule from the other total",
+    "label": "the label in GiB, less what drivers keep", "wired": "what a GPU may wire of it", "stated": "as stated",
+}  # fmt: skip
+
+
+def _memory_total(note: Note) -> str:
+    driver, driver_how, program, program_how = note.value
+    return (
+        f"memory of {note.why}: {scaled(driver, 'B')} ({_TOTALS[driver_how]}), of which a program is given "
+        f"{scaled(program, 'B')} ({_TOTALS[program_how]})"
+    )
 
 
 def _what_if(note: Note) -> str:
@@ -200,8 +219,8 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "package": lambda note: (
         f"{note.why} is one of the {note.value} devices of its package: printed figures are divided"
     ),
-    # value: (number, unit, devices it is divided by, bytes taken)
-    "memory_label": _memory_label,
+    # value: (bytes the driver reports, how that is known, bytes a program is given, how that is known)
+    "memory_total": _memory_total,
     # value: formats that products run in
     "no_peak": _no_peak,
     # value: formats
@@ -255,10 +274,22 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "no_path": _no_path,
     # value: ("graph" or "eager", seconds a kernel); why: the family
     "launch": _launch,
-    # value: (share of memory, attention)
-    "gpu_memory_utilization": _budget,
-    # value: (bytes a device, tokens of a chunk)
-    "reserve": _reserve,
+    "attention": lambda note: f"attention {note.value}",
+    # value: (what it is of, share); why: the engine, "" for none
+    "memory_share": _memory_share,
+    # value: bytes a device
+    "reserve": lambda note: f"an engine reserve of {scaled(note.value, 'B')} a device",
+    # value: (engine, version); why: the source
+    "engine_memory": _engine_memory,
+    # why: the engine
+    "first_start": lambda note: (
+        f"a first start of {note.why} on ROCm, which compiles its kernels while it measures, leaves 0.6 to 3.3 GB a "
+        "device less than later ones"
+    ),
+    # why: the accelerator's id
+    "no_memory_size": lambda note: (
+        f"no source has the memory size of {note.why}, so whether all of it fits cannot be told: --memory says it"
+    ),
     # value: how far the clock may carry a peak, None where its maximum is known; why: the accelerator's id
     "clock": _clock,
     # value: bytes; why: the family

@@ -15,6 +15,7 @@ import msgspec
 from rooflight.values.ggml import MIXES, Mix
 from rooflight.values.model import Attention, Model
 from rooflight.values.parts import Place, is_delta, numbers_of
+from rooflight.work import gguf_ik
 
 # Model types whose files keep queries, keys and values in one tensor (convert_hf_to_gguf.py).
 _FUSED = (
@@ -26,6 +27,9 @@ _LOW = ("iq2_xxs", "iq2_xs", "iq2_s", "iq2_m", "iq1_s", "iq1_m")
 _FALLBACK = {
     "q2_k": "q4_0", "q3_k": "q4_0", "q4_k": "q5_0", "q5_k": "q5_1", "q6_k": "q8_0", "tq1_0": "q4_0", "tq2_0": "q4_0",
     **dict.fromkeys(("iq1_s", "iq1_m", "iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs", "iq3_s", "iq4_xs"), "iq4_nl"),
+    **dict.fromkeys(("iq2_k", "iq2_ks", "iq2_kl", "iq3_k", "iq3_ks", "iq4_k", "iq4_ks", "iq4_kss"), "iq4_nl"),
+    **dict.fromkeys(("iq5_k", "iq5_ks"), "q6_0"), "iq6_k": "q8_0",
+    **dict.fromkeys(("iq1_kt", "iq2_kt", "iq3_kt", "iq4_kt"), "iq4_nl"),
 }  # fmt: skip
 _BLOCK, _SMALL_BLOCK = 256, 32
 # Matrices that the quantiser passes over as too small (tensor_allows_quantization); files hold them in 16 or 32 bits.
@@ -39,7 +43,7 @@ class _Shape(msgspec.Struct, frozen=True, kw_only=True):
     gqa         query heads a KV head
     experts     routed experts of a layer (0: none)
     shared      whether shared experts stand beside them
-    seventy     a stack of 80 layers, which the rule knows as the 70B
+    seventy     a stack of 80 layers, which the rule knows as the 70B; vocab, rows of its table
     native      its experts are MXFP4 in every file: converters keep what the checkpoint quantised so
     """
 
@@ -49,6 +53,7 @@ class _Shape(msgspec.Struct, frozen=True, kw_only=True):
     experts: int
     shared: bool
     seventy: bool
+    vocab: int
     falcon: bool
     fused: bool
     tied: bool
@@ -86,6 +91,7 @@ def _shape_of(model: Model) -> _Shape:
         experts=max((layer.experts.count for layer in routed if layer.experts is not None), default=0),
         shared=any(layer.mlp for layer in routed),
         seventy=layers == 80 and model.type in ("llama", "qwen2") and any(one.heads != one.kv_heads for one in heads),
+        vocab=model.vocab,
         falcon=model.type == "falcon",
         fused=model.type in _FUSED,
         tied=model.tied,
@@ -125,6 +131,8 @@ def _head(mix: Mix, shape: _Shape, place: Place) -> str:
 def _matrix(mix: Mix, shape: _Shape, place: Place) -> str:
     """The rule by the tensor's name in the file."""
     name, rule = place.name, mix.rule
+    if rule in gguf_ik.NAMES:
+        return gguf_ik.type_of(rule, _as_ik(shape, place))
     value = name in ("v", "qkv") or (name in ("q", "k") and shape.fused)
     if rule in _LOW:
         return _low(mix, shape, place, value)
@@ -142,6 +150,18 @@ def _matrix(mix: Mix, shape: _Shape, place: Place) -> str:
     if name in ("gate", "up") and rule == "iq3_xs" and shape.layers // 8 <= place.layer < 7 * shape.layers // 8:
         return "iq3_xxs"
     return mix.base
+
+
+def _as_ik(shape: _Shape, place: Place) -> gguf_ik.Module:
+    return gguf_ik.Module(
+        name=place.name,
+        early=place.layer < shape.layers // 8,
+        shared=place.part == "shared",
+        gqa=shape.gqa,
+        experts=shape.experts,
+        layers=shape.layers,
+        vocab=shape.vocab,
+    )
 
 
 def _more(layer: int, layers: int) -> bool:

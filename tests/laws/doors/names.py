@@ -47,9 +47,9 @@ _ANALYSIS: Lines = (
     (r"served\.(.+)", r"runs.served.\1"),
     (r"most_requests_per_s", None),
     (r"memory\.(weights_bytes|kv_bytes|reserve_bytes|usable_bytes|fits|max_batch)", r"memory.\1"),
-    (r"memory\.\w+", None),
+    (r"memory\..+", None),
     (r"model\.(.+)", r"model.\1"),
-    (r"accelerator\.(memory_bytes\w*|(peak|ridge)_flop_per_\w+\.\w+)", r"accelerator.\1"),
+    (r"accelerator\.((?:program_)?memory_bytes\w*|(peak|ridge)_flop_per_\w+\.\w+)", r"accelerator.\1"),
     (r"accelerator\.count", None),
     (rf"deployment\.{_LAYOUT}", r"deployment.\1"),
     (r"deployment\.\w+", None),
@@ -67,8 +67,11 @@ _COLUMNS = {"weight_bytes": "weights", "kv_read_bytes": "kv_read", "kv_write_byt
             "activation_bytes": "activations"}  # fmt: skip
 _MODEL: Lines = ((r"(parts)\..*|max_context", None), (r"(.+)", r"model.\1"))
 _CARD: Lines = (
-    (r"(memory_bytes\w*|(peak|ridge)_flop_per_\w+\.\w+)", r"accelerator.\1"),
-    (r"(link\..*|pcie_bytes_per_s|last_level_cache_bytes|tdp_w|release_year|uncertain|ceiling_\w+)", None),
+    (r"((?:program_)?memory_bytes\w*|(peak|ridge)_flop_per_\w+\.\w+)", r"accelerator.\1"),
+    (
+        r"(link\..*|pcie_bytes_per_s|last_level_cache_bytes|label_memory_bytes|tdp_w|release_year|uncertain|ceiling_\w+)",
+        None,
+    ),
 )
 # Quantities of check's phases and metrics. A served rate counts what a saturated engine puts out.
 _METRICS = {

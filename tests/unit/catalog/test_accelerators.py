@@ -77,10 +77,14 @@ def test_fp64_takes_the_matrix_units() -> None:
 
 
 def test_memory_is_what_can_be_allocated_else_the_label_and_says_so() -> None:
-    assert one("l40s").memory_bytes == 45.0 * 2**30  # stated: 46068 MiB
-    assert not any("label" in line for line in worded(one("l40s").assumptions))
-    assert one("h100-sxm").memory_bytes == 80e9
-    assert any("80 GB, taken as 80,000,000,000 bytes" in line for line in worded(one("h100-sxm").assumptions))
+    """L40S: 46,068 MiB by its driver, 45,589 MiB for a program, 48 GB on the label. L40: 48 GiB x 0.995 x 0.9375."""
+    l40s, l40 = one("l40s"), one("l40")
+
+    assert (l40s.memory_bytes, l40s.program_bytes, l40s.label_bytes) == (46068 * 2**20, 45589 * 2**20, 48 * 2**30)
+    assert not any("label" in line for line in worded(l40s.assumptions))
+    assert l40.memory_bytes == pytest.approx(48 * 2**30 * 0.995 * 0.9375)  # GDDR with ECC on
+    assert l40.program_bytes == pytest.approx(l40.memory_bytes * (1 - 0.0017) - 0.40 * 2**30)
+    assert any("the label in GiB" in line for line in worded(l40.assumptions))
 
 
 def test_a_package_of_two_is_one_of_its_devices() -> None:
@@ -88,7 +92,8 @@ def test_a_package_of_two_is_one_of_its_devices() -> None:
     mi250x = one("mi250x")
 
     assert mi250x.peak_flop_per_s["bf16"] == 191.5e12
-    assert mi250x.memory_bytes == 64e9
+    assert mi250x.memory_bytes == 65520 * 2**20  # of each, as hipMemGetInfo has it; the label is both
+    assert mi250x.label_bytes == 128 / 2 * 2**30
     assert mi250x.memory_bytes_per_s == 3277e9 / 2
     assert mi250x.last_level_cache_bytes == 8 * 2**20
     assert mi250x.link is not None

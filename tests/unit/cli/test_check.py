@@ -266,3 +266,23 @@ def test_a_dash_is_standard_input(process, rows_file):
 
     assert piped.stdout == named.stdout
     assert piped.returncode == named.returncode == 1
+
+
+def test_a_claim_of_what_fits_by_the_label_is_judged(ask):
+    """688 GB on 8 x 102.6e9 bytes, whatever a share would leave."""
+    claimed = json.loads(ask(
+        "check", "--model", "deepseek-ai/DeepSeek-V3.2", "--on", "8xh20", "--tp", "8", "--engine", "vllm",
+        "--batch", "1", "--isl", "2048", "--osl", "1024", "--output-tok-s", "30", "--json",
+    ).stdout)  # fmt: skip
+
+    assert claimed["rows"][0]["verdict"] in ("ok", "slow")
+
+
+def test_a_cap_is_no_demand(ask):
+    """512 at most is a scheduler's limit: about a hundred run, the rest wait."""
+    claimed = json.loads(ask(
+        "check", "--model", "mistral-7b", "--on", "l4", "--weights", "fp8", "--engine", "vllm", "--max-num-seqs", "512",
+        "--isl", "1024", "--osl", "256", "--output-tok-s", "900", "--json",
+    ).stdout)  # fmt: skip
+
+    assert claimed["rows"][0]["verdict"] in ("ok", "slow", "fast")

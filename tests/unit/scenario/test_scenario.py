@@ -37,7 +37,7 @@ def test_the_defaults():
     assert (load.batch, load.prefill_batch, load.isl, load.osl) == (1, 1, 1024, 256)
     assert (load.context, load.cached_prefix, load.draft_tokens, load.chunk_tokens) == (None, 0, 0, 0)
     assert (layout.tp, layout.pp, layout.ep, layout.dp) == (None, 1, 1, 1)
-    assert (layout.gpu_memory_utilization, layout.attention, layout.graphs) == (0.9, "flash", True)
+    assert (layout.gpu_memory_utilization, layout.attention, layout.graphs) == (None, "flash", True)
     assert (layout.weights, layout.activations, layout.kv_cache, layout.ignore_capacity) == (None, None, None, False)
 
 
@@ -108,10 +108,12 @@ def test_the_margin_of_a_ceiling_is_stated_where_no_clock_is_known():
     assert said("margin", accelerator=a100)
 
 
-def test_the_vendors_label_is_listed_as_memory():
-    h100 = accelerators.load("h100-sxm")[0]
+def test_both_totals_of_memory_are_listed_with_how_they_are_known():
+    """81,559 MiB by nvidia-smi = 85.5 GB, 81,089 MiB by torch = 85.0; nobody printed an L2's: its label in GiB."""
+    measured, labelled = (accelerators.load(name)[0] for name in ("h100-sxm", "l2"))
 
-    assert said("label", "80 GB", "80,000,000,000 bytes", accelerator=h100)
+    assert said("85.5 GB (driver output)", "85 GB (driver output)", accelerator=measured)
+    assert said("the label in GiB", "by rule from the other total", accelerator=labelled)
 
 
 def test_the_card_a_family_name_stands_for_is_listed():

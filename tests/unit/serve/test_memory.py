@@ -6,17 +6,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from rooflight.errors import MissingFact
+from rooflight.catalog.engines import ASSUMED_BUDGET_TOKENS
 from rooflight.scenario.definite import scenario
-from rooflight.serve.memory import (
-    PREFILL_CHUNK_TOKENS,
-    device_sequence_bytes,
-    device_weight_bytes,
-    max_batch,
-    memory,
-    room,
-)
+from rooflight.serve.held import device_sequence_bytes, device_weight_bytes
+from rooflight.serve.memory import max_batch, memory
+from rooflight.serve.room import room
 from rooflight.values.accelerator import Link
+from rooflight.values.analysis import BOUNDLESS
 from rooflight.values.deployment import Deployment
 from rooflight.values.model import Reach, Tower
 from rooflight.values.workload import Workload
@@ -119,7 +115,10 @@ def test_how_the_memory_of_a_device_is_spent():
 
 def test_a_long_prompt_runs_in_chunks():
     """Working memory stops growing where engines cut the prompt."""
-    at, beyond = (room(asked(isl=isl)).chunk for isl in (PREFILL_CHUNK_TOKENS, 4 * PREFILL_CHUNK_TOKENS))
+    roomy = card(memory_bytes=1e12)
+    at, beyond = (
+        room(asked(accelerator=roomy, isl=isl)).chunk for isl in (ASSUMED_BUDGET_TOKENS, 4 * ASSUMED_BUDGET_TOKENS)
+    )
 
     assert at == beyond
 
@@ -184,12 +183,16 @@ def test_a_model_larger_than_the_card_holds_no_sequence():
     assert block.max_batch == 0
 
 
-def test_a_missing_memory_size_names_file_and_fact():
-    with pytest.raises(MissingFact) as caught:
-        memory(asked(accelerator=card(memory_bytes=None)))
+def test_a_missing_memory_size_leaves_an_answer_without_a_verdict():
+    """Weights and caches are counted all the same; what needs the size is null."""
+    sc = asked(accelerator=card(memory_bytes=None), batch=3)
+    block = memory(sc)
 
-    assert caught.value.where == "tests/hand-card.toml"
-    assert "memory-label" in caught.value.want
+    assert block.weights_bytes == weight_bytes(tiny_dense())
+    assert block.kv_bytes == 3 * 20 * CACHED
+    assert [block.fits, block.max_batch, block.usable_bytes, block.kv_pool_bytes, block.kv_tokens] == [None] * 5
+    assert (block.whole, block.most) == (True, BOUNDLESS)
+    assert "no_memory_size" in [note.key for note in sc.warnings]
 
 
 def test_arrays_hold_as_many_as_numbers():

@@ -95,9 +95,9 @@ def test_arrays_give_what_single_points_give(metric):
 
 
 def test_saturation_fills_memory_with_caches_and_nothing_else():
-    """80 GB less 16.06 GB of weights, over 131,072 bytes for each of 1,024 + 64 - 1 tokens."""
+    """80 GiB, the label in full, less 16.06 GB of weights, over 131,072 bytes for each of 1,024 + 64 tokens."""
     sc = asked()
-    assert saturating_batch(sc) == (80e9 - 16_060_522_496) // (131_072 * 1087)
+    assert saturating_batch(sc) == (80 * 2**30 - 16_060_522_496) // (131_072 * 1088)
     assert saturating_batch(asked(dp=2)) == 2 * saturating_batch(sc)
 
 

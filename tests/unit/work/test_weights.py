@@ -321,3 +321,28 @@ def test_a_table_may_be_a_blend():
     given = msgspec.structs.replace(tiny_dense(), table_format="1 q4_k + 1 q6_k")
 
     assert part_bits(given)[0] == ("embedding", (4.5 + 6.5625) / 2)
+
+
+@pytest.mark.parametrize("weights", [None, "mxfp4"])
+def test_the_usual_file_of_the_engine_is_said_where_no_other_is_named(weights):
+    said = rooflight.analyze("gpt-oss-20b", on="rtx-4090", engine="llama.cpp", weights=weights).assumptions
+
+    assert "weights as in the usual file for llama.cpp: mxfp4_moe" in said
+    assert not [note for note in said if "in place of" in note]
+
+
+@pytest.mark.parametrize(
+    "model, name, qkv, o",
+    [
+        ("meta-llama-3.1-8b", "iq3_k", "5 iq3_k + 1 iq4_k", "iq3_k"),  # V is a sixth of the fused rows
+        ("meta-llama-3.1-8b", "iq2_k", "5 iq2_k + 1 iq4_k", "iq3_k"),
+        ("meta-llama-3.1-8b", "iq5_k", "4 iq4_k + 1 iq5_k + 1 iq6_k", "iq5_k"),  # queries narrower, values wider
+        ("llama-2-7b-hf", "iq4_ks", "iq4_ks", "iq4_ks"),  # as many KV heads as query heads: nothing is raised
+        ("qwen3-30b-a3b", "iq4_k", "4 iq4_k + 1 q8_0", "q5_k"),  # experts: keys and values in Q8_0
+        ("meta-llama-3.1-70b", "iq3_k", "9 iq3_k + 1 iq5_k", "iq3_k"),
+    ],
+)
+def test_files_of_ik_llama_cpp_follow_its_own_rule(model, name, qkv, o):
+    found = formats(held(load(model), name))
+
+    assert (found["qkv"], found["o"], found["lm_head"]) == (qkv, o, "q6_k")

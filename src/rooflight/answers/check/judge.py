@@ -20,9 +20,10 @@ from rooflight.scenario import assume
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import phases
 from rooflight.serve.limits import decode_sums, prompt_sums
-from rooflight.serve.memory import holds_weights, memory
+from rooflight.serve.memory import memory
 from rooflight.serve.metrics import bound_of, lone_step, saturating_batch, whole_run
 from rooflight.serve.replica import replica
+from rooflight.serve.room import holds_weights
 from rooflight.span import Span
 from rooflight.values.analysis import MemoryBlock
 from rooflight.values.measurement import Measurement
@@ -56,7 +57,7 @@ class Judge:
             notes.append(Note(key="layout", value=(layout.tp, layout.pp, layout.dp, layout.ep)))
         if question.batch is None:
             notes.append(Note(key="filled_batch", value=sc.workload.batch))
-        notes += assume.warnings(sc.model, sc.workload, layout, sc.rates.links)
+        notes += assume.warnings(sc.model, sc.accelerator, sc.workload, layout, sc.rates.links)
         known = Judged(
             asked=asked, row=question.row, verdict="ok", scenario=sc, span=_bare(span) if question.bare else span,
             notes=tuple(notes), filled=found.filled, claimed=question.claimed,

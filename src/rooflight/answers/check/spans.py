@@ -12,8 +12,8 @@ from rooflight.answers.check.filled import Filled, filled
 from rooflight.answers.check.questions import Question
 from rooflight.errors import RooflightError
 from rooflight.scenario.definite import Scenario
-from rooflight.serve.memory import holds_weights
 from rooflight.serve.metrics import MOST_SEQUENCES, ceiling, metric_span, of_run, run_of, saturating_batch
+from rooflight.serve.room import holds_weights
 from rooflight.span import Span
 from rooflight.values.measurement import Measurement, Timed
 from rooflight.values.run import WholeRun

@@ -13,8 +13,9 @@ from rooflight.roofline.rates import no_peak
 from rooflight.scenario.definite import Scenario, scenario
 from rooflight.serve.apart import pools
 from rooflight.serve.arrivals import loaded
-from rooflight.serve.memory import largest_batch, memory, room
+from rooflight.serve.memory import largest_batch, memory
 from rooflight.serve.mix import mean_load
+from rooflight.serve.room import room
 from rooflight.serve.schedule import chosen
 from rooflight.serve.sweep import filled
 from rooflight.values.accelerator import Accelerator
@@ -60,12 +61,12 @@ class Contender(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def whole(self) -> bool:
         """Whether all sequences of the batch run at once: they fit, or are to be computed anyway."""
-        return self.held is not None and (self.held.fits or self.deployment.ignore_capacity)
+        return self.held is not None and (self.held.whole or self.deployment.ignore_capacity)
 
     @property
     def answers(self) -> bool:
         """Whether it has times: at least one sequence fits, and no more requests arrive than it finishes."""
-        held = self.whole or (self.held is not None and self.held.max_batch > 0)
+        held = self.whole or (self.held is not None and self.held.most > 0)
         return held and self.error is None
 
     @property
@@ -76,7 +77,7 @@ class Contender(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def late(self) -> bool:
         """Whether it fits, but more requests arrive than it finishes."""
-        held = self.whole or (self.held is not None and self.held.max_batch > 0)
+        held = self.whole or (self.held is not None and self.held.most > 0)
         return held and isinstance(self.error, NoSteadyState)
 
     def key(self) -> tuple[object, ...]:
@@ -138,8 +139,7 @@ def _contender(
     try:
         sc = scenario(model, card, count, load, deployment)
         if largest:
-            most = int(largest_batch(sc, room(sc)))
-            sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(load, batch=max(most, 1)))
+            sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(load, batch=_largest(sc)))
         timed, users, late = _loaded(msgspec.structs.replace(sc, workload=mean_load(sc.workload, mix)))
         sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, batch=timed.workload.batch))
         held = memory(sc)
@@ -160,6 +160,17 @@ def _contender(
         users=users,
         error=late or (no_peak(card, sc.unrated, "requests") if sc.unrated else None),
     )
+
+
+def _largest(sc: Scenario) -> int:
+    """The largest batch that fits, 1 at least. Raises MissingFact where no source has the devices' size."""
+    card = sc.accelerator
+    if card.given_bytes is None:
+        raise MissingFact(
+            f"{card.id} has no memory size, so the largest batch that fits cannot be told",
+            where=card.origin or card.id, got="nothing", want=Named.of("memory", "batch"),
+        )  # fmt: skip
+    return max(int(largest_batch(sc, room(sc))), 1)
 
 
 def _loaded(sc: Scenario) -> tuple[Scenario, float, NoSteadyState | None]:

@@ -123,7 +123,7 @@ def compared_of(one: Contender, mix: Mix, timed: Timed | None, baseline: Timed |
         weights=_weights(one),
         kv_cache=sc.numbers.kv if sc else (one.deployment.kv_cache or "bf16"),
         engine=one.deployment.engine,
-        fits=held is not None and held.fits,
+        fits=held.fits if held is not None else False,
         memory=memory,
         request=_whole(timed, baseline) if timed and baseline else None,
         equal_at=equal,

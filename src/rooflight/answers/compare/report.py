@@ -15,7 +15,8 @@ from rooflight.errors import BadInput, Named, UnknownName
 from rooflight.ingest.requests import Log
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import mix as mixes
-from rooflight.serve.memory import max_batch, room
+from rooflight.serve.memory import max_batch
+from rooflight.serve.room import room
 from rooflight.values.comparison import OBJECTIVES, Compared
 from rooflight.values.deployment import Deployment
 from rooflight.values.mix import Mix, Requests

@@ -49,7 +49,7 @@ def _filled(sc: Scenario, done: Set, objective: str, asked: Asked) -> Set:
     """Where the batch was raised to what memory holds: raised again to what it holds by now."""
     now, moves, best = done
     batch = sc.workload.batch
-    if not best.max_batch > best.batch > batch:
+    if best.max_batch is None or not best.max_batch > best.batch > batch:
         return done
     full = changed(now, batch=best.max_batch)
     found = outcome(full, asked.price(sc), decode_alone=asked.decode_alone)
@@ -71,5 +71,5 @@ def _settings(sc: Scenario, used: set[str], asked: Asked) -> Iterator[tuple[Scen
                 found = option.outcome(after, asked)
             except RooflightError:
                 continue
-            if found.max_batch >= 1 or sc.deployment.ignore_capacity:
+            if found.max_batch != 0 or sc.deployment.ignore_capacity:
                 yield after, Note(key=kind.name, value=option.numbers), found

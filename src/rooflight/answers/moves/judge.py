@@ -63,7 +63,7 @@ def _tried(kind: Kind, option: Option, before: Outcome | None, objective: str, a
         after = option.outcome(changed, asked)
     except RooflightError as error:
         return verdict("not-possible", Note(key="refused", value=(error.what,)))
-    if after.max_batch < 1 and not sc.deployment.ignore_capacity:
+    if after.max_batch == 0 and not sc.deployment.ignore_capacity:
         return verdict("does-not-fit", Note(key="does-not-fit", value=(changed, memory(changed))))
     if before is None:
         return verdict("helps", Note(key="fits", value=(after.max_batch,)), after=after)

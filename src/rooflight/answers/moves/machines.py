@@ -110,8 +110,8 @@ def capacity(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """What capacity alone would do: more sequences."""
     card = sc.accelerator
     if card.memory_bytes:
-        roomy = changed(sc, accelerator=msgspec.structs.replace(card, memory_bytes=2 * card.memory_bytes))
-        yield option(roomy, batch=max(memory(roomy).max_batch, sc.workload.batch))
+        roomy = changed(sc, memory=2 * card.memory_bytes)
+        yield option(roomy, batch=max(memory(roomy).most, sc.workload.batch))
 
 
 @move("card-link", "machine")

@@ -32,8 +32,9 @@ def outcome(sc: Scenario, usd_per_hour: float | None = None, *, decode_alone: bo
     if decode_alone:
         return _of_decode(sc, users, held, _spent(usd_per_hour))
     # steps first: runs ask for bounds alone of some of them
-    prefill, decode = dot(sc, phases.prefill(sc)), _token(sc, together(sc, held.max_batch))
-    one, step = whole(sc, users=users), together(sc, held.max_batch)
+    step = together(sc, held.most)
+    prefill, decode = dot(sc, phases.prefill(sc)), _token(sc, step)
+    one = whole(sc, users=users)
     rate = one.output_tokens_per_s
     per_device = one.output_tokens_per_s_per_accelerator
     spent = _spent(usd_per_hour)
@@ -48,7 +49,7 @@ def outcome(sc: Scenario, usd_per_hour: float | None = None, *, decode_alone: bo
 
 def _of_decode(sc: Scenario, users: float, held: MemoryBlock, spent: float | None) -> Outcome:
     """What is known without prompts: steps in which all that fit decode, one after the other."""
-    batch, devices = together(sc, held.max_batch), all_devices(sc)
+    batch, devices = together(sc, held.most), all_devices(sc)
     decode, one = _token(sc, batch), scheduled(sc, users=users)
     rate = decode.time_s.rate(batch) / devices
     return Outcome(

@@ -35,7 +35,7 @@ def moves(sc: Scenario, objective: str = "throughput", asked: Asked | None = Non
     asked = msgspec.structs.replace(asked or Asked(), decode_alone=bool(sc.unrated))
     sc = _asked(sc)
     held = memory(sc)
-    holds = held.max_batch >= 1 or sc.deployment.ignore_capacity
+    holds = held.most >= 1 or sc.deployment.ignore_capacity
     before = outcome(sc, asked.price(sc), decode_alone=asked.decode_alone) if holds else None
     tried = judged(sc, before, objective, asked)
     together = combined(sc, before, objective, asked)
@@ -61,7 +61,7 @@ def _asked(sc: Scenario) -> Scenario:
 def improved(sc: Scenario, objective: str = "throughput") -> Scenario | None:
     """The scenario with the best settings of the same machine; None where it does not fit or nothing helps."""
     sc = _asked(sc)
-    if memory(sc).max_batch < 1:
+    if memory(sc).most < 1:
         return None
     asked = Asked(decode_alone=bool(sc.unrated))
     before = outcome(sc, decode_alone=asked.decode_alone)

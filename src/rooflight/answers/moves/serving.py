@@ -10,7 +10,7 @@ from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.apart import is_apart
 from rooflight.serve.formulas import tokens_per_verify
-from rooflight.serve.memory import device_sequence_bytes
+from rooflight.serve.held import device_sequence_bytes
 from rooflight.serve.replica import replica
 
 # Tokens of a step that are tried where the engine's own budget is larger: shorter steps while prompts are prefilled.

@@ -24,10 +24,11 @@ _WEIGHT_ONLY = {"fp8": "fp8-weight-only", "w8a8-int8": "int8", "nvfp4": "nvfp4-w
 def batch(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Twice, four times, and as many sequences as memory holds; as many as it holds, where it holds fewer."""
     held = memory(sc)
-    now, most = sc.workload.batch, held.max_batch
+    now, most = sc.workload.batch, held.most
     if sc.workload.request_rate is not None or sc.deployment.schedule == "alone":  # what arrives, or one
         return
-    for size in sorted({now * 2, now * 4, most} if most >= now else {most}):
+    sizes = {now * 2, now * 4} if held.max_batch is None else {now * 2, now * 4, most} if most >= now else {most}
+    for size in sorted(sizes):
         if size not in (0, now) and size <= most:
             yield option(sc, now, size, size == most, held.kv_bytes_per_sequence * (size - now), batch=size)
 

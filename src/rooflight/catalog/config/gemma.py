@@ -44,7 +44,9 @@ DEFAULT_SIZES["gemma2"] = {
     "vocab_size": 256000, "hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 26,
     "num_attention_heads": 8, "num_key_value_heads": 4,
 }  # fmt: skip
-DEFAULT_SIZES["gemma3_text"] = {**DEFAULT_SIZES["gemma2"], "vocab_size": 262208}
+DEFAULT_SIZES["gemma3_text"] = {
+    **DEFAULT_SIZES["gemma2"], "vocab_size": 262208, "max_position_embeddings": 131072,
+}  # fmt: skip
 
 
 class _Attends:

@@ -19,6 +19,8 @@ from rooflight.values.model import Linear, Model, Tower
 # Where the text model stands in the config of a multimodal one.
 _TEXT_SECTIONS = ("text_config", "language_config", "llm_config", "thinker_config", "language_model_config", "llm")
 _TOWER_SECTIONS = ("vision_config", "audio_config", "visual", "vision_tower_config", "speech_config", "sound_config")
+# No table of rotary angles is stretched further.
+_MOST_SCALED = 1024
 _MOST_LAYERS = 10_000
 _CONTEXTS = (
     "max_position_embeddings", "max_seq_len", "seq_length", "n_positions", "max_sequence_length", "model_max_length",
@@ -87,6 +89,7 @@ def model_from_dict(
         runs=runs_of(text.layers, layers),
         kv_format=plan.kv_format if plan else None,
         max_context=cfg.optional(*_CONTEXTS),
+        rope_positions=_rope_positions(cfg),
         origin=origin,
         assumptions=tuple(outer.notes),
         warnings=tuple(outer.warnings),
@@ -101,6 +104,20 @@ def _formatted(outer: Config, text: Text, plan: Plan | None, dtype: str, id: str
     if plan is None:
         _doubt_name(outer, id, dtype)
     return placed
+
+
+def _rope_positions(cfg: Config) -> int | None:
+    """Positions that the table of rotary angles is laid out for: the longest context, stretched by a linear scaling."""
+    longest = cfg.optional(*_CONTEXTS)
+    scaling = cfg.raw("rope_scaling") or cfg.raw("rope_parameters")
+    if longest is None or not isinstance(scaling, Mapping):
+        return longest
+    if isinstance(scaling.get("full_attention"), Mapping):
+        scaling = scaling["full_attention"]
+    factor = scaling.get("factor")
+    linear = "linear" in (scaling.get("rope_type"), scaling.get("type"))
+    plain = isinstance(factor, int | float) and not isinstance(factor, bool) and 1 <= factor <= _MOST_SCALED
+    return round(longest * factor) if linear and plain else longest
 
 
 def text_section(outer: Config) -> Config:

@@ -38,7 +38,7 @@ Point = tuple[int, int]
 def explore(sc: Scenario) -> str:
     """The page: roofline, sweep over the batch, waterfall and memory, for a grid of batches and contexts."""
     asked = (int(sc.workload.batch), int(context_tokens(sc.workload)))
-    most = landmarks(sc).kv_limit
+    most = landmarks(sc).kv_limit or max(asked[0], 256)
     batches = sorted({*(size for size in _BATCHES if size <= max(4 * most, 8)), asked[0]})
     contexts = sorted({*_CONTEXTS, asked[1]})
     answers = {(size, context): analyzed(_at(sc, size, context)) for size, context in product(batches, contexts)}

@@ -17,7 +17,7 @@ PARTS = {
     "kv_bytes": ("KV cache of the sequences asked for", "2"),
     "activation_bytes": ("working memory", "4"),
     "engine_bytes": ("the engine itself", "3"),
-    "withheld_bytes": ("withheld from the engine (gpu-memory-utilization)", "capacity"),
+    "withheld_bytes": ("withheld from the engine by its share", "capacity"),
 }
 _READ = (
     "Memory of all devices; each bar starts where the one above ends. The upright line is all there is: what passes it "
@@ -37,8 +37,8 @@ def rows(analysis: Analysis, look: Look = STANDARD) -> Datasets:
             "end": start + size, "hue": hue, "text": numbers.amount(size, "B"),
         })  # fmt: skip
         start += size
-    capacity = [{"x": held.usable_bytes}]
-    return {"parts": found, "capacity": capacity, "ends": ends([start, held.usable_bytes], look)}
+    most = [] if held.usable_bytes is None else [held.usable_bytes]
+    return {"parts": found, "capacity": [{"x": one} for one in most], "ends": ends([start, *most], look)}
 
 
 def memory(analysis: Analysis, *, look: Look = STANDARD) -> Chart:
@@ -54,7 +54,9 @@ def memory(analysis: Analysis, *, look: Look = STANDARD) -> Chart:
 def _title(analysis: Analysis) -> str:
     held = analysis.memory
     taken = held.weights_bytes + held.kv_bytes + held.reserve_bytes
+    if held.usable_bytes is None:
+        return f"{deployed(analysis)} takes {numbers.amount(taken, 'B')}; no source has the devices' size"
     sizes = f"{numbers.amount(taken, 'B')} of {numbers.amount(held.usable_bytes, 'B')}"
     if not held.fits:
         return f"{deployed(analysis)} does not fit: it would take {sizes}"
-    return f"{deployed(analysis)} fits: it takes {sizes}; at most {held.max_batch:,} such sequences fit at once"
+    return f"{deployed(analysis)} fits: it takes {sizes}; at most {held.most:,} such sequences fit at once"

@@ -188,5 +188,7 @@ def _subtitle(analyses: Sequence[Analysis], landmarks: Sequence[Landmarks]) -> s
     if mark.ridge_batch is None:
         why = "no batch gets there, since each sequence brings its own cache"
         return f"{said}; at {mark.context:,} tokens of context {why}."
-    beyond = f", though only {mark.kv_limit:,} fit" if mark.ridge_batch > mark.kv_limit else ""
+    beyond = (
+        f", though only {mark.kv_limit:,} fit" if mark.kv_limit is not None and mark.ridge_batch > mark.kv_limit else ""
+    )
     return f"{said}, which a batch of {mark.ridge_batch:,} reaches{beyond}."

@@ -20,7 +20,8 @@ const place = (phase) => `${plain(phase.intensity_flop_per_byte)} / ${phase.ridg
 
 function row(name, analysis, hue, focus) {
   const title = element("th", { scope: "row" }, hue ? element("span", { class: "swatch", "data-hue": hue, "aria-hidden": "true" }) : null, name);
-  const most = cell(HEAD[7], count(analysis.memory.max_batch), "sequences");
+  const held = analysis.memory.max_batch;
+  const most = cell(HEAD[7], held === null ? "not known" : count(held), "sequences");
   if (!analysis.phases?.decode) {
     const used = analysis.memory;
     const needs = `needs ${amount(used.weights_bytes + used.kv_bytes + used.reserve_bytes - used.withheld_bytes, "B")}`;
@@ -44,8 +45,9 @@ function gains(before, after) {
   if (!before.phases?.decode || !after.phases?.decode) return null;
   const gain = (phase) => (before.phases[phase] && after.phases[phase] ? before.phases[phase].time_s.ceiling / after.phases[phase].time_s.ceiling : null);
   const words = (value) => (value === null ? null : Math.abs(value - 1) < 0.005 ? "the same" : `${plain(value)} ×`);
-  const room = after.memory.max_batch / Math.max(before.memory.max_batch, 1);
-  const cells = [words(gain("decode")), null, null, null, words(gain("prefill")), null, `${plain(room)} ×`];
+  const known = after.memory.max_batch !== null && before.memory.max_batch !== null;
+  const room = known ? after.memory.max_batch / Math.max(before.memory.max_batch, 1) : null;
+  const cells = [words(gain("decode")), null, null, null, words(gain("prefill")), null, room === null ? null : `${plain(room)} ×`];
   return element("tr", { class: "gain" }, element("th", { scope: "row" }, "gain"), ...cells.map((text, place) => cell(HEAD[place + 1], text ?? "", null, text ? "" : "blank")));
 }
 

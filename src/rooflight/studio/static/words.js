@@ -28,7 +28,7 @@ function rooflineWords(analysis, marks) {
   const spent = ` Its time is bound by ${split.map(([name, share]) => `${name} ${percent(share)}`).join(", ")}.`;
   if (!marks) return start + spent;
   if (marks.ridge_batch === null) return `${start} At ${count(marks.context)} tokens of context no batch reaches it, since every sequence brings its own cache.${spent}`;
-  const beyond = marks.ridge_batch > marks.kv_limit ? `, though only ${count(marks.kv_limit)} fit` : "";
+  const beyond = marks.kv_limit !== null && marks.ridge_batch > marks.kv_limit ? `, though only ${count(marks.kv_limit)} fit` : "";
   return `${start} A batch of ${count(marks.ridge_batch)} reaches it${beyond}.${spent}`;
 }
 
@@ -49,6 +49,8 @@ function trafficWords(analysis) {
 function memoryWords(analysis) {
   const held = analysis.memory;
   const used = held.weights_bytes + held.kv_bytes + held.reserve_bytes;
+  if (held.usable_bytes === null) return `It takes ${amount(used, "B")}; no source has the card's memory size.`;
+  const left = held.kv_tokens ? ` The cache has room for ${count(held.kv_tokens)} tokens in all.` : "";
   const verdict = held.fits ? "It fits" : "It does not fit";
-  return `${verdict}: ${amount(used, "B")} of ${amount(held.usable_bytes, "B")}, a sequence keeps ${amount(held.kv_bytes_per_sequence, "B")} of cache.`;
+  return `${verdict}: ${amount(used, "B")} of ${amount(held.usable_bytes, "B")}, a sequence keeps ${amount(held.kv_bytes_per_sequence, "B")} of cache.${left}`;
 }

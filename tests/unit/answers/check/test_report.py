@@ -177,7 +177,7 @@ def test_a_blank_batch_is_the_one_that_is_fastest():
     run = {"phase": "e2e_offline", "metric": "output_tok_s", "input_len": 128, "output_len": 128}
     full, some = one(batch="", **run), one(batch=64, **run)
     assert ceiling(full) > ceiling(some)
-    assert noted(full)["filled_batch"] == pytest.approx((80e9 - 16.06e9) / (131_072 * (128 + 64 - 1)), rel=0.01)
+    assert noted(full)["filled_batch"] == pytest.approx((80 * 2**30 - 16.06e9) / (131_072 * (128 + 64 - 1)), rel=0.01)
     none = one(batch="", model="meta-llama/Meta-Llama-3-70B", **run)
     assert (none.verdict, none.problem, none.held) == ("cannot-judge", None, None)
     assert none.scenario.model.id == "meta-llama/Meta-Llama-3-70B"
