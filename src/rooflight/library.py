@@ -52,9 +52,9 @@ def accelerator(name: str) -> Accelerator:
 
 
 def model(name: str | Path | Model) -> Model:
-    """A model by Hugging Face id, unambiguous short name, config.json or the directory that holds one.
+    """A model by Hugging Face id, unambiguous short name, config.json, GGUF or safetensors file, or their directory.
 
-    Raises UnknownName, or BadConfig for a file that cannot be read as a decoder's config.
+    Raises UnknownName, or BadConfig for a file that cannot be read as a decoder's config or header.
     """
     from rooflight.catalog.models import load
 

@@ -213,7 +213,7 @@ VERSIONS = st.sampled_from([None, "0.3", "0.6", "0.12", "0.18", "0.25", "2024", 
 @given(model=models(), card=cards, load=workloads, layout=deployments, engine=ENGINES, version=VERSIONS)
 @settings(max_examples=examples(60), deadline=None)
 def test_every_engines_memory_adds_up_and_lies_in_its_interval(model, card, load, layout, engine, version):
-    sc = ask(model, card, load, replaced(layout, engine=engine, engine_version=version))
+    sc = ask(model, card, load, replaced(layout, engine=engine, engine_version=version if engine else None))
     held = memory(sc)
     pool = held.kv_pool
 

@@ -1,6 +1,7 @@
-"""Models: one small TOML file each, or any config.json; read into a plan of parts.
+"""Models: one small TOML file each, any config.json, or weight files; read into a plan of parts.
 
-`load("meta-llama/Llama-3.1-70B")`, `load("llama-3.1-70b")` and `load("path/to/config.json")` give a Model.
+`load("meta-llama/Llama-3.1-70B")`, `load("llama-3.1-70b")`, `load("path/to/config.json")`, `load("model.gguf")` and
+`load("path/to/checkpoint")` give a Model.
 A file holds the keys of the model's config.json that its shape hangs on, under [config], and where they were read.
 Files are named after ids (org__name.toml, lower case), so that one id costs one file.
 """
@@ -24,25 +25,37 @@ from rooflight.values.model import Model
 
 _FOLDER = Path(__file__).parent / "models"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+_HUB_FILE = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+/[\w./-]+\.gguf", re.IGNORECASE)
 _ENDING = re.compile(r"-(instruct|chat|base|it|hf|v0\.[0-9])$")
 _KEYS = {"id", "aliases", "source", "path", "commit", "note", "read", "config"}
 
 
 def load(name_or_path: str | Path) -> Model:
-    """The Model a catalog id, a short name, a Hugging Face id or a path stands for. Raises BadInput and its kinds."""
+    """The Model a catalog id, a short name, a path or a Hugging Face id stands for. Raises BadInput and its kinds."""
     name = str(name_or_path).strip()
     if not name:
         raise BadInput("no model is named", want="a catalog id, a Hugging Face id or a config.json")
     if _is_file(name):
-        return read_model(name)
+        return _read(name)
     entry = entry_file(name)
     if entry is not None:
         return _asked_as(_shipped(entry), name)
+    if _HUB_FILE.fullmatch(name) and ".." not in name:
+        return _gguf_from_hub(name)
     if _looks_like_path(name):
-        return read_model(name)
+        return _read(name)
     if _HUB_ID.fullmatch(name):
         return _from_hub(name)
     raise unknown_model(name)
+
+
+def _read(path: str) -> Model:
+    """A config.json without more ado; whatever else a path may hold by its headers."""
+    if path.lower().endswith(".json") and not path.lower().endswith(".index.json"):
+        return read_model(path)
+    from rooflight.catalog.files.model import read_path
+
+    return read_path(path)
 
 
 def catalogued(name: str) -> Model:
@@ -75,10 +88,12 @@ def aliases(model_id: str) -> tuple[str, ...]:
 
 
 def _is_file(name: str) -> bool:
-    """A path that exists; a directory counts only with a config in it, or where nothing else can be meant."""
+    """A path that exists; a directory counts only with a model in it, or where nothing else can be meant."""
     try:
         path = Path(name).expanduser()
-        return (os.path.lexists(path) and not path.is_dir()) or os.path.lexists(path / "config.json")
+        if os.path.lexists(path) and not path.is_dir():
+            return True
+        return os.path.lexists(path / "config.json") or next(path.glob("*.gguf"), None) is not None
     except (OSError, ValueError, RuntimeError):
         return False
 
@@ -209,20 +224,17 @@ def _asked_as(model: Model, name: str) -> Model:
 
 
 def _from_hub(name: str) -> Model:
-    """config.json (and hf_quant_config.json) from the Hugging Face hub; nothing else is fetched. Raises BadInput."""
-    try:
-        import huggingface_hub as hub
-    except ImportError:
-        raise MissingExtra(
-            f"{name} is not in the catalog, and reading it from the hub needs huggingface-hub",
-            got=name,
-            want="a catalog id, or the path of a config.json",
-            try_this=f"pip install 'rooflight[hub]'{_near_words(name)}",
-        ) from None
+    """A repository of the Hugging Face hub: config.json, hf_quant_config.json and the headers of its weights.
+
+    Nothing else is fetched. Raises BadInput.
+    """
+    hub = _hub(name, f"{name} is not in the catalog, and reading it from the hub")
     cached = not _hub_in_reach()
     try:
         config = hub.hf_hub_download(name, "config.json", local_files_only=cached)
     except Exception as error:  # the hub client raises many kinds, for one reason each: say that reason
+        if not cached and "EntryNotFoundError" in _kinds(error):
+            return _gguf_in(hub, name)
         reason = "the hub is out of reach and the file is in no cache" if cached else _reason(error)
         raise BadInput(
             f"{name} is not in the catalog, and its config.json could not be fetched from the hub",
@@ -232,7 +244,64 @@ def _from_hub(name: str) -> Model:
         ) from None
     with contextlib.suppress(Exception):  # most repositories have none
         hub.hf_hub_download(name, "hf_quant_config.json", local_files_only=cached)
-    return msgspec.structs.replace(read_model(config), id=name)
+    if cached:
+        return msgspec.structs.replace(_cached(Path(config)), id=name)
+    from rooflight.catalog.files.hub import checkpoint_of
+
+    return checkpoint_of(hub, name, Path(config))
+
+
+def _cached(config: Path) -> Model:
+    """A repository in the client's cache: by its weights where they are there, else by its config."""
+    from rooflight.catalog.files.model import read_path
+
+    try:
+        return read_path(config.parent)
+    except BadInput:  # weights fetched in part
+        return read_model(config)
+
+
+def _gguf_in(hub: Any, name: str) -> Model:
+    """The one GGUF model of a repository that has no config.json. Raises BadInput."""
+    from rooflight.catalog.files.hub import gguf_files_of, gguf_of
+
+    found = gguf_files_of(hub, name)
+    if len(found) == 1:
+        return gguf_of(hub, found[0])
+    raise BadInput(
+        f"{name} has no config.json on the hub" + (f", but {len(found)} GGUF models" if found else ""),
+        where=name,
+        got=", ".join(found[:4]) + (" ..." if len(found) > 4 else "") or "no GGUF file either",
+        want="one of its GGUF files as org/name/file.gguf" if found else "a repository with a config.json",
+        try_this=found[0] if found else None,
+    )
+
+
+def _gguf_from_hub(path: str) -> Model:
+    """A GGUF file of the hub by its path, org/name/file.gguf, its header alone. Raises BadInput."""
+    hub = _hub(path, f"there is no file {path} here, and reading its header from the hub")
+    if not _hub_in_reach():
+        raise BadInput(
+            f"there is no file {path} here, and the hub is out of reach",
+            where=path, got="no network", want="a GGUF file on this machine",
+        )  # fmt: skip
+    from rooflight.catalog.files.hub import gguf_of
+
+    return gguf_of(hub, path)
+
+
+def _hub(name: str, what: str) -> Any:
+    """The hub's client. Raises MissingExtra."""
+    try:
+        import huggingface_hub
+    except ImportError:
+        raise MissingExtra(
+            f"{what} needs huggingface-hub",
+            got=name,
+            want="a catalog id, or the path of a config.json or a weight file",
+            try_this=f"pip install 'rooflight[hub]'{_near_words(name)}",
+        ) from None
+    return huggingface_hub
 
 
 def _reason(error: Exception) -> str:
@@ -244,7 +313,13 @@ def _reason(error: Exception) -> str:
         "LocalEntryNotFoundError": "the hub did not answer and the file is in no cache",
     }
     name = type(error).__name__
-    return said.get(name) or f"{name}: {(str(error).splitlines() or ['no reason given'])[0].partition('. ')[0]}"[:200]
+    known = next((said[kind] for kind in _kinds(error) if kind in said), None)
+    return known or f"{name}: {(str(error).splitlines() or ['no reason given'])[0].partition('. ')[0]}"[:200]
+
+
+def _kinds(error: Exception) -> list[str]:
+    """An error's class and those it is one of, by name: versions of the client differ in which one they raise."""
+    return [kind.__name__ for kind in type(error).__mro__]
 
 
 def _hub_in_reach() -> bool:

@@ -12,16 +12,18 @@ from rooflight.cli.output import Answer, Output, emit, output_options
 
 
 @click.command("models", cls=Command, context_settings=HELP_NAMES)
-@click.argument("name", metavar="[ID|CONFIG]", required=False, shell_complete=complete.models)
+@click.argument("name", metavar="[ID|FILE]", required=False, shell_complete=complete.models)
 @output_options
 def command(name: str | None, output: Output) -> int:
     """The models of the catalog, or one: parameters by part, weight bytes, KV cache a token, state, the layer plan.
 
-    CONFIG is a config.json or a directory that holds one; no weights are read and no code of the model is run.
+    FILE is a config.json, a GGUF or safetensors file, or a directory that holds one; no weights are read and no code of
+    the model is run.
 
     \b
     rooflight models
     rooflight models ./config.json --json
+    rooflight models ./model-Q4_K_M.gguf
     """
     emit(output, _list() if name is None else _one(name))
     return 0

@@ -22,7 +22,7 @@ STEP = tuple(field for name, field in FIELDS.items() if name not in _PHASES)
 
 
 def model_argument(command: Command) -> Command:
-    """MODEL: an id, a config.json or a directory that holds one."""
+    """MODEL: an id, a config.json, a weight file, or a directory that holds one."""
     return click.argument("model", metavar="MODEL", shell_complete=complete.models)(command)
 
 

@@ -19,7 +19,14 @@ from rooflight.values.ggml import MIXES
 from rooflight.values.model import Model, Recurrent
 from rooflight.values.note import Note
 from rooflight.values.workload import Workload
-from rooflight.work.count import layer_matrices, part_bits, stored_format, table_format, vector_format
+from rooflight.work.count import (
+    layer_matrices,
+    part_bits,
+    stored_format,
+    table_format,
+    vector_format,
+    weight_bytes,
+)
 from rooflight.work.layout import Layout, crossing
 from rooflight.work.numbers import Numbers, product_format
 from rooflight.work.weights import has_native_experts, names_own_format
@@ -73,6 +80,13 @@ def format_notes(
         used = hardware_format(accelerator, name)
         if used != name:
             yield Note(key="no_path", value=(name, used), why=accelerator.id)
+
+
+def size_notes(model: Model, deployment: Deployment) -> Iterator[Note]:
+    """A size of the weights that was stated in place of what their formats come to."""
+    if deployment.weight_bytes is not None:
+        value = (float(deployment.weight_bytes), weight_bytes(model))
+        yield Note(key="weight_bytes", value=value, why=model.quantization or model.dtype)
 
 
 def _weight_notes(model: Model, kept: Model, deployment: Deployment) -> Iterator[Note]:

@@ -21,6 +21,8 @@ def changed(
     need not be evaluated by the other.
     """
     load, layout = split(fields)
+    if model is not None or "weights" in layout:
+        layout.setdefault("weight_bytes", None)  # a size is that of the weights it was stated of
     held = msgspec.structs.replace(sc.deployment, tp=sc.layout.tp)
     if accelerator is not None:  # a size that was stated of one device says nothing of another
         held = msgspec.structs.replace(held, memory=None)

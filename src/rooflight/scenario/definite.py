@@ -28,7 +28,7 @@ from rooflight.values.workload import Workload
 from rooflight.work.count import key_share
 from rooflight.work.layout import Layout, check_layout
 from rooflight.work.numbers import Numbers
-from rooflight.work.weights import NATIVE_FILE, has_native_experts, held, names_own_format
+from rooflight.work.weights import NATIVE_FILE, has_native_experts, held, names_own_format, resized
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +74,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     def replaced(self) -> Format | None:
         """The format that takes the place of the checkpoint's; None: none does, or several do, each in its part."""
         named = self.model.quantization
-        return None if self.model is self.checkpoint or named is None or "=" in named else format_named(named)
+        same = named is None or named == self.checkpoint.quantization
+        return None if same or named is None or "=" in named else format_named(named)
 
     @property
     def devices(self) -> str:
@@ -115,10 +116,11 @@ def scenario(
         accelerator = with_memory(accelerator, deployment.memory)
     layout = _layout(accelerator, count, deployment)
     check_layout(model, layout)
-    kept = held(model, weights_of(model, deployment))
-    numbers = _numbers(model, kept, deployment)
+    named = held(model, weights_of(model, deployment))
+    kept = _sized(named, deployment)
+    numbers = _numbers(model, named, deployment)
     machine = rates(accelerator, layout, graphs=deployment.graphs, network=deployment.network)
-    missing = unrated(accelerator, assume.multiplied(kept, numbers))
+    missing = unrated(accelerator, assume.multiplied(named, numbers))
     engine = engine_of(deployment, accelerator)
     fits = calibration(accelerator.family)
     plans = Plans() if plans is None else plans
@@ -149,7 +151,8 @@ def scenario(
             *accelerator.assumptions,
             *assume.file_notes(model.assumptions),
             *assume.workload_notes(workload),
-            *assume.format_notes(model, kept, accelerator, deployment, numbers),
+            *assume.format_notes(model, named, accelerator, deployment, numbers),
+            *assume.size_notes(named, deployment),
             *assume.machine_notes(accelerator, layout, deployment, machine.links),
             *assume.memory_notes(accelerator, deployment, habits, share),
             *assume.expected_notes(model, accelerator, deployment, engine, fits),
@@ -161,6 +164,12 @@ def scenario(
             *assume.warnings(model, accelerator, workload, layout, machine.links),
         ),
     )
+
+
+def _sized(model: Model, deployment: Deployment) -> Model:
+    """The model with its weights as large as the deployment says."""
+    size = deployment.weight_bytes
+    return model if size is None else resized(model, float(size))
 
 
 def _check_budget(budget: int, workload: Workload) -> None:

@@ -19,13 +19,13 @@ from rooflight.work.count import (
     stored_format,
     table_bytes,
     tower_bytes,
-    vector_format,
+    vector_bytes,
     window_elements,
 )
 from rooflight.work.layout import Layout, kv_share, local_sizes
 from rooflight.work.numbers import Numbers
 from rooflight.work.reach import held_positions
-from rooflight.work.storage import element_bytes, linear_bytes
+from rooflight.work.storage import linear_bytes
 
 # Formats that engines keep without zero points: GPTQ, and 4 bits of which no more is said.
 _SYMMETRIC = ("gptq-", "int4")
@@ -35,14 +35,13 @@ _ALIKE = 1.25
 
 def device_weight_bytes(model: Model, layout: Layout) -> float:
     """Stored bytes on one device, stages taken as equal: matrices by their cut, tables and towers by tp."""
-    wide = element_bytes(vector_format(model))
-    total = table_bytes(model) / layout.tp + model.vector_parameters * wide
+    total = table_bytes(model) / layout.tp + vector_bytes(model, model)
     total += tower_bytes(model) / layout.tp
     tables = list(model.outside) if model.head is None or model.tied else [*model.outside, model.head]
     for linear in tables:
         total += linear_bytes(linear, stored_format(linear)) * local_sizes(linear, layout.tp)[2]
     for layer in model.layers:
-        held = layer.vector_parameters * wide
+        held = vector_bytes(model, layer)
         for linear in (*layer.projections, *layer.mlp, *([layer.experts.router] if layer.experts else [])):
             held += linear_bytes(linear, stored_format(linear)) * local_sizes(linear, layout.tp)[2]
         if layer.experts is not None:

@@ -23,9 +23,10 @@ ONE_SCHEMA = "rooflight.model/1"
 
 
 class Sizes(ModelBlock, frozen=True, kw_only=True):
-    """The model block of `analyze`, and parameters by part."""
+    """The model block of `analyze`, and parameters and stored bytes by part."""
 
     parts: dict[str, int]
+    part_bytes: dict[str, float]
 
 
 class TowerPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +96,7 @@ def sizes(model: Model) -> Sizes:
         windows=count.windows(model),
         state_bytes_per_sequence=whole(count.state_bytes_per_sequence(model)),
         parts=count.parts(model),
+        part_bytes={part: whole(size) for part, size in count.part_bytes(model).items()},
     )
 
 
@@ -142,7 +144,7 @@ def _sentence(model: Model, block: Sizes) -> str:
 def listing(models: Sequence[Model]) -> Listing:
     """The document of several."""
     return Listing(
-        answer=f"{len(models)} models; any config.json, or a directory that holds one, works too.",
+        answer=f"{len(models)} models; any config.json, GGUF or safetensors file works too.",
         models=tuple(map(_entry, models)),
     )
 
@@ -210,14 +212,21 @@ def page_blocks(document: Page) -> list[Block]:
     shown: list[Block] = [Prose(document.answer, "answer")]
     shown += [Prose(f"Warning: {text}", "warning") for text in document.warnings]
     parts = tuple(
-        (_PART_WORDS.get(part, part), f"{number:,}", numbers.percent(number / block.parameters))
+        (
+            _PART_WORDS.get(part, part),
+            f"{number:,}",
+            numbers.percent(number / block.parameters),
+            numbers.amount(block.part_bytes[part], "B"),
+        )
         for part, number in block.parts.items()
         if number
     )
-    total = ("total", f"{block.parameters:,}", "")
+    total = ("total", f"{block.parameters:,}", "", numbers.amount(block.weight_bytes, "B"))
     active = block.active_parameters
-    met = ("active a token", f"{active:,}", numbers.percent(active / block.parameters))
-    shown.append(Table(heads=("parameters", "number", "share"), left=("parameters",), rows=(*parts, total, met)))
+    met = ("active a token", f"{active:,}", numbers.percent(active / block.parameters), "")
+    shown.append(
+        Table(heads=("parameters", "number", "share", "bytes"), left=("parameters",), rows=(*parts, total, met))
+    )
     shown.append(Prose(_bytes_line(document)))
     heads = ("layers", "kind", "attention or state", "experts", "KV cache\na token", "state")
     plan = tuple(_layer_row(layer) for layer in document.layers)

@@ -39,6 +39,10 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
         "experts=iq2_xxs,rest=q6_k.", kind="format", axis="deployments",
         blank="as the config says", aliases=("--quantization",),
     )] = None
+    weight_bytes: Annotated[float | str | None, Field(
+        words="What all stored weights of the text model take, where only their size is known: bytes, or 40GB.",
+        kind="size", blank="by their formats",
+    )] = None
     activations: Annotated[str | None, Field(
         words="Format of activations into products.", kind="format", blank="",
     )] = None

@@ -19,6 +19,7 @@ class Linear(msgspec.Struct, frozen=True, kw_only=True):
     kv_outputs  of `outputs`, those that belong to K and V heads ...
     kv_heads    ... of which there are so many: they are shared no further than that
     pinned      keeps its format when a deployment asks for another one (router, lm_head, ...)
+    stored_bytes    what a file holds of it in its format, bias included (None: no file was read; the format says it)
     """
 
     name: str
@@ -31,6 +32,7 @@ class Linear(msgspec.Struct, frozen=True, kw_only=True):
     kv_outputs: int = 0
     kv_heads: int = 0
     pinned: bool = False
+    stored_bytes: float | None = None
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,6 +146,7 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
     vector_parameters   everything that is no matrix: norms, convolutions, sinks, scalars
     norms               norms over the hidden size in the layer
     inner_norms         norms inside the mixer: of queries and keys, or of latents
+    vector_bytes        what a file holds of what is no matrix (None: no file was read)
     """
 
     count: int
@@ -155,14 +158,19 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
     vector_parameters: int = 0
     norms: int = 2
     inner_norms: int = 0
+    vector_bytes: float | None = None
 
 
 class Tower(msgspec.Struct, frozen=True, kw_only=True):
-    """A vision or audio encoder with its projector; parameters is None where it is not counted."""
+    """A vision or audio encoder with its projector; parameters is None where it is not counted.
+
+    stored_bytes    what a file holds of it (None: no file was read)
+    """
 
     name: str
     parameters: int | None
     format: str = "bf16"
+    stored_bytes: float | None = None
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,9 +184,12 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     dtype                   what the config says weights and activations are
     table_format            of the input tables, and vector_format of norms and the like (None: dtype)
     quantization            what the weights are called: formats of the matrices, or the name of a file's mix
+    called                  another name of the same: what a file's maker calls its mix
     runs                    the stack in order: (which of `layers`, how many of them in a row); empty: as they stand
     rope_positions          positions of the table of rotary angles, stretched ones counted
     kv_format               the KV cache format the checkpoint asks for, if any
+    table_bytes, vector_bytes   what a file holds of the input tables, and of vectors outside the layers (None: no file
+                            was read); a tied table is the head too
     """
 
     id: str
@@ -198,8 +209,11 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     table_format: str | None = None
     vector_format: str | None = None
     quantization: str | None = None
+    called: str | None = None
     runs: tuple[tuple[int, int], ...] = ()
     kv_format: str | None = None
+    table_bytes: float | None = None
+    vector_bytes: float | None = None
     max_context: int | None = None
     rope_positions: int | None = None
     origin: str = ""

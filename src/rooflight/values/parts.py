@@ -64,14 +64,19 @@ def refitted(
         _put(one, choose, [Place(part="other", name=one.name, linear=one, rows=one.outputs)]) for one in model.outside
     )
     tied = model.tied and head is not None
+    if vectors is not None:
+        layers = tuple(msgspec.structs.replace(layer, vector_bytes=None) for layer in layers)
+    table_format = head.format if tied and head is not None else table or model.table_format
     return msgspec.structs.replace(
         model,
         layers=layers,
         head=head,
         outside=outside,
         quantization=name,
-        table_format=head.format if tied and head is not None else table or model.table_format,
+        table_format=table_format,
         vector_format=vectors or model.vector_format,
+        table_bytes=model.table_bytes if table_format == model.table_format else None,
+        vector_bytes=model.vector_bytes if vectors is None else None,
     )
 
 
@@ -146,7 +151,8 @@ def _put(linear: Linear, choose: Choose, met: Iterable[Place]) -> Linear:
         form = choose(place)
         rows[form] = rows.get(form, 0) + place.rows
     form = mixed(tuple(rows.items()))
-    return linear if form == linear.format else msgspec.structs.replace(linear, format=form)
+    # what a file holds of it is so in the file's format only
+    return linear if form == linear.format else msgspec.structs.replace(linear, format=form, stored_bytes=None)
 
 
 @lru_cache(maxsize=4096)

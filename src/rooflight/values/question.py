@@ -95,6 +95,7 @@ class _Anywhere(TypedDict, total=False):
     prefill_tp: int | None
     prefill_ep: int | None
     prefill_dp: int | None
+    weight_bytes: float | str | None
     activations: str | None
     compute: str | None
     cache_type_k: str | None

@@ -253,6 +253,11 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     # value: a format; why: "config", or the format it stands in for
     "weights": lambda note: f"weights as the config says: {note.value}",
     "requantised": lambda note: f"{note.value} weights in place of the config's own {note.why}",
+    # value: (bytes, bytes by the formats); why: the format they are counted in
+    "weight_bytes": lambda note: (
+        f"weights of {note.value[0]:,.0f} bytes in all, as stated: those of {note.why}, {note.value[1]:,.0f} bytes, "
+        f"all scaled by {note.value[0] / note.value[1]:.4g}"
+    ),
     # value: a file's name; why: the engine
     "engine_file": lambda note: f"weights as in the usual file for {note.why}: {note.value}",
     # value: a format; why: the file's name

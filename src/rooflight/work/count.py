@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from rooflight.values.format import Format
@@ -72,6 +72,25 @@ def parts(model: Model) -> dict[str, int]:
 
 
 @lru_cache(maxsize=256)
+def part_bytes(model: Model) -> dict[str, float]:
+    """Stored bytes by part, as parts() names them; they add up to weight_bytes."""
+    head = 0.0 if model.head is None or model.tied else linear_bytes(model.head, stored_format(model.head))
+    sums = {"embedding": table_bytes(model), "mixer": 0.0, "mlp": 0.0, "experts": 0.0, "router": 0.0, "head": head}
+    other = vector_bytes(model, model) + _held(model.outside)
+    for layer in model.layers:
+        sums["mixer"] += layer.count * _held(layer.projections)
+        sums["mlp"] += layer.count * _held(layer.mlp)
+        if layer.experts is not None:
+            sums["experts"] += layer.count * layer.experts.count * _held(layer.experts.linears)
+            sums["router"] += layer.count * _held((layer.experts.router,))
+        other += layer.count * vector_bytes(model, layer)
+    return {**sums, "norms and others": other}
+
+
+def _held(linears: Iterable[Linear]) -> float:
+    return sum(linear_bytes(linear, stored_format(linear)) for linear in linears)
+
+
 def part_bits(model: Model) -> tuple[tuple[str, float], ...]:
     """Bits a weight of each part with its scales: embedding, attention (any mixer), feed-forwards, router, head."""
     sums: dict[str, list[float]] = {}
@@ -92,7 +111,7 @@ def part_bits(model: Model) -> tuple[tuple[str, float], ...]:
             add("router", layer.experts.router, layer.count)
     if model.head is not None and not model.tied:
         add("head", model.head, 1)
-    table = (("embedding", 8 * element_bytes(table_format(model))),)
+    table = (("embedding", 8 * table_bytes(model) / max(model.embedding_parameters, 1)),)
     return table + tuple((part, 8 * held[0] / held[1]) for part, held in sums.items() if held[1])
 
 
@@ -123,15 +142,21 @@ def layer_matrices(layer: Layer) -> Iterator[tuple[Linear, int]]:
 
 def weight_bytes(model: Model) -> float:
     """Stored bytes of the text model's weights, scales and tables included; a tied head is stored once."""
-    wide = element_bytes(vector_format(model))
-    total = table_bytes(model) + model.vector_parameters * wide
+    total = table_bytes(model) + vector_bytes(model, model)
     if model.head is not None and not model.tied:
         total += linear_bytes(model.head, stored_format(model.head))
     total += sum(linear_bytes(linear, stored_format(linear)) for linear in model.outside)
     for layer in model.layers:
         matrices = sum(copies * linear_bytes(m, stored_format(m)) for m, copies in layer_matrices(layer))
-        total += layer.count * (matrices + layer.vector_parameters * wide)
+        total += layer.count * (matrices + vector_bytes(model, layer))
     return total
+
+
+def vector_bytes(model: Model, part: Layer | Model) -> float:
+    """Stored bytes of the norms and other vectors of one layer, or of the model outside its layers."""
+    if part.vector_bytes is not None:
+        return part.vector_bytes
+    return part.vector_parameters * element_bytes(vector_format(model))
 
 
 def streamed_weight_bytes(model: Model) -> float:
@@ -144,12 +169,24 @@ def streamed_weight_bytes(model: Model) -> float:
 
 def table_bytes(model: Model) -> float:
     """Stored bytes of the input tables."""
+    if model.table_bytes is not None:
+        return model.table_bytes
     return model.embedding_parameters * element_bytes(table_format(model))
 
 
+def table_row_bytes(model: Model) -> float:
+    """Bytes of what a token looks up in the input tables."""
+    if model.table_bytes is not None and model.embedding_parameters:
+        return model.table_bytes * model.embedding_row / model.embedding_parameters
+    return model.embedding_row * element_bytes(table_format(model))
+
+
 def tower_bytes(model: Model) -> float:
-    """Stored bytes of the counted vision and audio towers."""
-    return sum(tower.parameters * element_bytes(tower.format) for tower in model.towers if tower.parameters is not None)
+    """Stored bytes of the vision and audio towers, as far as a file holds them or they are counted."""
+    return sum(
+        tower.stored_bytes if tower.stored_bytes is not None else (tower.parameters or 0) * element_bytes(tower.format)
+        for tower in model.towers
+    )
 
 
 def cache_elements(mixer: Mixer | None) -> int:

@@ -12,11 +12,11 @@ from rooflight.values.formats import format_named
 from rooflight.values.model import Attention, Experts, Layer, Linear, Model
 from rooflight.values.work import Exchange, Gemm, Operator, Work
 from rooflight.work import formulas
-from rooflight.work.count import stored_format, table_format, vector_format
+from rooflight.work.count import stored_format, table_row_bytes, vector_bytes
 from rooflight.work.layout import Group, Layout, expert_group, hops, kv_share, local_sizes, tensor_group
 from rooflight.work.mixers import Slice, mixer_operators
 from rooflight.work.numbers import Numbers, product_format
-from rooflight.work.storage import element_bytes, linear_bytes
+from rooflight.work.storage import linear_bytes
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,16 +126,16 @@ def _hops(model: Model, step: Step, layout: Layout, numbers: Numbers) -> Iterato
 
 
 def _embedding(model: Model, step: Step, numbers: Numbers) -> Iterator[Row]:
-    rows = step.tokens * (model.embedding_row * element_bytes(table_format(model)) + model.hidden * numbers.act_bytes)
+    rows = step.tokens * (table_row_bytes(model) + model.hidden * numbers.act_bytes)
     work = Work(activation_bytes=rows, launches=1)
     yield "embedding", "", Operator(name="embedding", kind="elementwise", count=1, compute="bf16", work=work)
-    _, kind, norm = _norm_row(model, model.vector_parameters, step.tokens, 1, 1, numbers)
+    _, kind, norm = _norm_row(model, model, step.tokens, 1, 1, numbers)
     yield "final_norm", kind, msgspec.structs.replace(norm, name="final_norm")
 
 
 def _layer(model: Model, layer: Layer, step: Step, layout: Layout, numbers: Numbers) -> Iterator[Row]:
     tokens, kind, count = step.tokens, layer.kind, layer.count
-    yield _norm_row(model, layer.vector_parameters, tokens, count, layer.norms, numbers)
+    yield _norm_row(model, layer, tokens, count, layer.norms, numbers)
     expansion = sum(part.sequences * part.context for part in step.slices if not part.absorbed)
     outputs = [linear for linear in layer.projections if linear.split == "row"]
     for linear in layer.projections:
@@ -159,7 +159,7 @@ def _layer(model: Model, layer: Layer, step: Step, layout: Layout, numbers: Numb
         yield from _all_reduce(model, tokens, count, layout, numbers)
 
 
-def _norm_row(model: Model, vectors: int, tokens: Number, count: int, norms: int, numbers: Numbers) -> Row:
+def _norm_row(model: Model, part: Layer | Model, tokens: Number, count: int, norms: int, numbers: Numbers) -> Row:
     """The norms of `count` layers, each fused with the residual addition: two rows read, two written.
 
     The layer's vectors (norm weights, biases of convolutions, scalars) are read with them, once a step.
@@ -167,7 +167,8 @@ def _norm_row(model: Model, vectors: int, tokens: Number, count: int, norms: int
     rows = formulas.elementwise(
         tokens=tokens, read_elements=2 * model.hidden, written_elements=2 * model.hidden, act_bytes=numbers.act_bytes
     )
-    work = rows * norms + Work(weight_bytes=vectors * element_bytes(vector_format(model)))
+    vectors = vector_bytes(model, part)
+    work = rows * norms + Work(weight_bytes=vectors)
     if norms > 1:
         work, count = work * (1 / norms), count * norms
     key = ("norm", vectors, norms)

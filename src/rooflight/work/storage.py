@@ -31,8 +31,12 @@ def matrix_bytes(*, inputs: int, outputs: int, groups: int, form: Format) -> flo
 def linear_bytes(linear: Linear, form: Format) -> float:
     """Stored bytes of a Linear with its bias; biases are kept in 16 bits (32 in an fp32 model and in GGUF files).
 
+    What a file holds of it counts, as long as it stays in the file's format.
+
     Check: linear_bytes(Linear(name="o", inputs=8, outputs=4, bias=4), format_named("bf16")) == 8 * 4 * 2 + 4 * 2.
     """
+    if linear.stored_bytes is not None and form.id == linear.format:
+        return linear.stored_bytes
     weights = matrix_bytes(inputs=linear.inputs, outputs=linear.outputs, groups=linear.groups, form=form)
     return weights + linear.bias * (4 if form.id == "fp32" or form.family == "gguf" else 2)
 

@@ -8,17 +8,31 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import msgspec
+
+from rooflight.errors import BadInput, Named
 from rooflight.values.format import Format
 from rooflight.values.formats import format_named
 from rooflight.values.ggml import MIXES, TYPES
-from rooflight.values.model import Linear, Model
+from rooflight.values.model import Layer, Linear, Model
 from rooflight.values.parts import Choose, Place, named_parts, refitted
-from rooflight.work.count import layer_matrices, linear_parameters
+from rooflight.work.count import (
+    layer_matrices,
+    linear_parameters,
+    parameters,
+    stored_format,
+    table_bytes,
+    vector_bytes,
+    weight_bytes,
+)
 from rooflight.work.gguf import table_type, types_of
+from rooflight.work.storage import linear_bytes
 
 # Checkpoints whose experts are MXFP4 as trained: what engines of GGUF files run of them, where no file is named.
 NATIVE_FILE = "mxfp4_moe"
 _WIDE_BITS = 16
+# Less than any format has, and a little more than fp32 has: what a stated size may come to a weight.
+_LEAST_BITS, _MOST_BITS = 0.5, 33.0
 # vLLM's names of methods that say nothing of a width: the checkpoint does.
 _METHODS = (
     "compressed-tensors",
@@ -54,6 +68,53 @@ def _refitted(model: Model, weights: str) -> Model:
     return refitted(model, choose, name=form.id, table=table, vectors=vectors)
 
 
+def resized(model: Model, size_bytes: float) -> Model:
+    """The model with all its weights scaled alike, so that they take `size_bytes` together; formats stay as they are.
+
+    Raises BadInput for a size that no format of its weights comes to.
+    """
+    bits = 8 * size_bytes / parameters(model)
+    if not _LEAST_BITS <= bits <= _MOST_BITS:
+        least, most = (f"{number * parameters(model) / 8e9:.3g} GB" for number in (_LEAST_BITS, _MOST_BITS))
+        raise BadInput(
+            f"{parameters(model):,} weights of {model.id} do not take {size_bytes:,.0f} bytes: {bits:.3g} bits each",
+            where=Named.of("weight_bytes"),
+            got=f"{size_bytes:,.0f} bytes",
+            want=f"{least} to {most}: {_LEAST_BITS:g} to {_MOST_BITS:g} bits a weight",
+        )
+    return _resized(model, size_bytes)
+
+
+@lru_cache(maxsize=256)
+def _resized(model: Model, size_bytes: float) -> Model:
+    factor = size_bytes / weight_bytes(model)
+
+    def put(linear: Linear) -> Linear:
+        return msgspec.structs.replace(linear, stored_bytes=factor * linear_bytes(linear, stored_format(linear)))
+
+    def layer(one: Layer) -> Layer:
+        experts = one.experts
+        if experts is not None:
+            linears = tuple(map(put, experts.linears))
+            experts = msgspec.structs.replace(experts, linears=linears, router=put(experts.router))
+        return msgspec.structs.replace(
+            one,
+            projections=tuple(map(put, one.projections)),
+            mlp=tuple(map(put, one.mlp)),
+            experts=experts,
+            vector_bytes=factor * vector_bytes(model, one),
+        )
+
+    return msgspec.structs.replace(
+        model,
+        layers=tuple(map(layer, model.layers)),
+        head=None if model.head is None else put(model.head),
+        outside=tuple(map(put, model.outside)),
+        table_bytes=factor * table_bytes(model),
+        vector_bytes=factor * vector_bytes(model, model),
+    )
+
+
 def names_own_format(model: Model, weights: str | None) -> bool:
     """Whether a weight format is the checkpoint's own, by its name or by a wider one: "fp8" of fp8-block128.
 
@@ -63,7 +124,7 @@ def names_own_format(model: Model, weights: str | None) -> bool:
     if weights is None or own is None:
         return False
     said = weights.strip().lower().removesuffix("_marlin")
-    if said == own or said.replace("_", "-") in _METHODS:
+    if said in (own, model.called) or said.replace("_", "-") in _METHODS:
         return True
     if named_parts(said):
         return False

@@ -149,8 +149,11 @@ def test_paths_are_read_as_files(tmp_path):
     assert models.load(str(tmp_path / "config.json")).hidden == 64
     with pytest.raises(BadInput, match="there is no file"):
         models.load("./nowhere/config.json")
-    with pytest.raises(BadInput, match="weight file"):
+    with pytest.raises(BadInput, match="there is no file"):
         models.load("./llama.gguf")
+    (tmp_path / "pytorch_model.bin").write_bytes(b"PK")
+    with pytest.raises(BadInput, match="weight file"):
+        models.load(str(tmp_path / "pytorch_model.bin"))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ HINTS = {**get_type_hints(Workload), **get_type_hints(Deployment)}
 
 def test_every_field_of_the_two_values_is_in_the_table():
     assert list(FIELDS) == [*Workload.__struct_fields__, *Deployment.__struct_fields__]
-    assert len(FIELDS) == 41
+    assert len(FIELDS) == 42
     assert all(getattr(Workload(), name, None) == FIELDS[name].default for name in Workload.__struct_fields__)
     assert all(getattr(Deployment(), name, None) == FIELDS[name].default for name in Deployment.__struct_fields__)
 

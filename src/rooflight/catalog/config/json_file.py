@@ -70,10 +70,10 @@ def _config_in(path: Path) -> Path:
     where = str(path)
     if path.suffix.lower() in _WEIGHT_ENDINGS:
         raise BadInput(
-            f"{path.name} is a weight file, and this version reads a model from its config.json only",
+            f"{path.name} is a weight file, not a config",
             where=where,
             got=path.suffix,
-            want="a config.json, or a directory that holds one",
+            want="a config.json, a GGUF or safetensors file, or a directory that holds one",
             try_this="the config.json of the same model, or its Hugging Face id",
         )
     try:
@@ -81,7 +81,7 @@ def _config_in(path: Path) -> Path:
             inside = path / "config.json"
             if not os.path.lexists(inside):
                 raise BadInput(
-                    f"the directory {where} holds no config.json",
+                    f"the directory {where} holds no config.json and no GGUF file",
                     where=where,
                     got=_listing(path),
                     want="a directory as `huggingface-cli download` makes it",

@@ -114,8 +114,7 @@ class _Placer:
     def layer(self, layer: Layer, number: int) -> Layer:
         base = None if self.plan.experts_only else self.plan.base
         own = f"layers.{number}."
-        mixer = layer.mixer
-        holders = _RECURRENT.get(mixer.kind, ("mixer", "mamba")) if isinstance(mixer, Recurrent) else _ATTENTION
+        holders = _holders(layer)
         projections = tuple(
             self.put_pieces(p, layer, tuple(_paths(own, holders, p.name)), number, base) for p in layer.projections
         )
@@ -129,9 +128,7 @@ class _Placer:
             self.put_pieces(p, layer, tuple(_expert_paths(own, p.name)), number, base) for p in experts.linears
         )
         whole = base if self.plan.whole else None
-        routers = tuple(
-            f"{own}{holder}.{leaf}" for holder in _FEED for leaf in ("gate", "router", "gate.wg", "router.gate")
-        )
+        routers = tuple(_router_paths(own))
         return msgspec.structs.replace(
             experts, linears=linears, router=self.put(experts.router, routers, number, whole)
         )
@@ -152,6 +149,25 @@ def _divides(form: str, linear: Linear) -> bool:
     """Whether the groups of a format divide the rows of a matrix: MLX leaves others wide."""
     group = format_named(form, None).block_inputs
     return not group or linear.inputs // linear.groups % group == 0
+
+
+def paths_of(layer: Layer, linear: Linear, role: str) -> Iterator[str]:
+    """Modules of a layer that a matrix may stand for; role: mixer, mlp, experts or router."""
+    if role == "mixer":
+        return _paths("", _holders(layer), linear.name)
+    if role == "mlp":
+        return _mlp_paths("", linear.name)
+    return _expert_paths("", linear.name) if role == "experts" else _router_paths("")
+
+
+def _holders(layer: Layer) -> tuple[str, ...]:
+    """What holds the mixer's modules."""
+    mixer = layer.mixer
+    return _RECURRENT.get(mixer.kind, ("mixer", "mamba")) if isinstance(mixer, Recurrent) else _ATTENTION
+
+
+def _router_paths(own: str) -> Iterator[str]:
+    return (f"{own}{holder}.{leaf}" for holder in _FEED for leaf in ("gate", "router", "gate.wg", "router.gate"))
 
 
 def _paths(own: str, holders: Iterable[str], name: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -34,6 +34,31 @@ _DTYPES = {
 }  # fmt: skip
 
 
+# what of a Stored is a Model's own
+_HELD = ("called", "vector_format", "table_bytes", "vector_bytes")
+
+
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
+    """A text plan with what a weight file holds of it: sizes on its parts, formats, and what is to be said.
+
+    quantization    the narrow formats of the matrices; None: all are wide, or the config names them
+    called          what the file's maker calls the mix
+    dtype           the wide type most of it is kept in, None where most is narrow
+    """
+
+    text: Text
+    quantization: str | None = None
+    called: str | None = None
+    dtype: str | None = None
+    table_format: str | None = None
+    vector_format: str | None = None
+    table_bytes: float | None = None
+    vector_bytes: float | None = None
+    towers: tuple[Tower, ...] = ()
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
 def model_from_dict(
     data: Mapping[str, Any],
     *,
@@ -42,34 +67,29 @@ def model_from_dict(
     sidecar: Mapping[str, Any] | None = None,
     warnings: tuple[str, ...] = (),
     leaves_defaults_out: bool = False,
+    weighed: Callable[[Text], Stored] | None = None,
 ) -> Model:
     """The Model a config describes. Raises BadConfig, UnknownName.
 
     leaves_defaults_out     sizes that are the defaults of the model type were left out on purpose: not worth a word
+    weighed                 puts on the plan what the weight files hold of it
     """
     outer = Config(data, origin=origin)
     for warning in warnings:
         outer.warn(warning)
-    cfg = text_section(outer)
     architecture = first_architecture(outer)
-    refuse_other_shapes(outer, architecture)
-    model_type = canonical_type(outer, cfg)
-    reader = reader_of(model_type)
-    if reader is None:
-        raise unknown_type(outer, model_type, architecture)
-    cfg = _completed(outer, cfg, model_type)
-    _refuse_endless(cfg)
-    text = _headless(outer, architecture, reader(cfg))
+    cfg, model_type, text = _read(outer, architecture)
     dtype = _dtype(outer, cfg)
     _note_drafts(cfg)
     plan = _plan(outer, cfg, sidecar)
-    placed = _formatted(outer, text, plan, dtype, id)
-    text = placed.text
-    towers = _towers(outer, dtype)
+    placed = _formatted(outer, text, plan, dtype, None if weighed else id)
+    stored = Stored(text=placed.text) if weighed is None else _said(outer, weighed(placed.text))
+    text, dtype = stored.text, stored.dtype or dtype
+    towers = stored.towers or _towers(outer, dtype)
     if not leaves_defaults_out:
         outer.say_left_out()
     layers = merged(text.layers)
-    return Model(
+    model = Model(
         id=id,
         type=model_type,
         architecture=architecture,
@@ -84,8 +104,8 @@ def model_from_dict(
         vector_parameters=text.vector_parameters,
         towers=towers,
         dtype=dtype,
-        table_format=placed.table,
-        quantization=" + ".join(placed.formats) or None,
+        table_format=stored.table_format or placed.table,
+        quantization=stored.quantization or " + ".join(placed.formats) or None,
         runs=runs_of(text.layers, layers),
         kv_format=plan.kv_format if plan else None,
         max_context=cfg.optional(*_CONTEXTS),
@@ -94,14 +114,38 @@ def model_from_dict(
         assumptions=tuple(outer.notes),
         warnings=tuple(outer.warnings),
     )
+    held = {name: getattr(stored, name) for name in _HELD}
+    return msgspec.structs.replace(model, **held)
 
 
-def _formatted(outer: Config, text: Text, plan: Plan | None, dtype: str, id: str) -> Placed:
+def _read(outer: Config, architecture: str) -> tuple[Config, str, Text]:
+    """The text config, its model type and its plan. Raises BadConfig, UnknownName."""
+    cfg = text_section(outer)
+    refuse_other_shapes(outer, architecture)
+    model_type = canonical_type(outer, cfg)
+    reader = reader_of(model_type)
+    if reader is None:
+        raise unknown_type(outer, model_type, architecture)
+    cfg = _completed(outer, cfg, model_type)
+    _refuse_endless(cfg)
+    return cfg, model_type, _headless(outer, architecture, reader(cfg))
+
+
+def _said(outer: Config, stored: Stored) -> Stored:
+    """What weight files hold, with what is to be said of it among the config's own notes and warnings."""
+    for said in stored.notes:
+        outer.assume(said)
+    for said in stored.warnings:
+        outer.warn(said)
+    return stored
+
+
+def _formatted(outer: Config, text: Text, plan: Plan | None, dtype: str, id: str | None) -> Placed:
     """The text model with a format on every matrix; what is odd about it is warned of."""
     placed = apply(text, plan, dtype)
     for doubt in placed.doubts:
         outer.warn(doubt)
-    if plan is None:
+    if plan is None and id is not None:
         _doubt_name(outer, id, dtype)
     return placed
 
