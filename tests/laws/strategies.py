@@ -26,7 +26,7 @@ workloads = st.builds(
     batch=st.integers(1, 300),
     prefill_batch=st.integers(1, 8),
     isl=st.integers(2, 20_000),
-    osl=st.integers(1, 2000),
+    osl=st.integers(0, 2000),
     context=st.one_of(st.none(), st.integers(0, 100_000)),
     cached_prefix=st.integers(0, 1),
 )

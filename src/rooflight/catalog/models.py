@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 
 from rooflight.catalog.config import model_from_dict, read_model
+from rooflight.catalog.config.heads import as_named
 from rooflight.errors import BadConfig, BadInput, MissingExtra, UnknownName
 from rooflight.values.model import Model
 
@@ -36,14 +37,14 @@ def load(name_or_path: str | Path) -> Model:
     if not name:
         raise BadInput("no model is named", want="a catalog id, a Hugging Face id or a config.json")
     if _is_file(name):
-        return _read(name)
+        return as_named(_read(name))
     entry = entry_file(name)
     if entry is not None:
         return _asked_as(_shipped(entry), name)
     if _HUB_FILE.fullmatch(name) and ".." not in name:
         return _gguf_from_hub(name)
     if _looks_like_path(name):
-        return _read(name)
+        return as_named(_read(name))
     if _HUB_ID.fullmatch(name):
         return _from_hub(name)
     raise unknown_model(name)
@@ -173,7 +174,7 @@ def _shipped(stem: str) -> Model:
     file = _FOLDER / f"{stem}.toml"
     document = _document(file)
     config, origin = expanded(document["config"]), f"catalog/models/{file.name}"
-    return model_from_dict(config, id=document["id"], origin=origin, leaves_defaults_out=True)
+    return as_named(model_from_dict(config, id=document["id"], origin=origin, leaves_defaults_out=True))
 
 
 def _document(file: Path) -> dict[str, Any]:
@@ -245,10 +246,10 @@ def _from_hub(name: str) -> Model:
     with contextlib.suppress(Exception):  # most repositories have none
         hub.hf_hub_download(name, "hf_quant_config.json", local_files_only=cached)
     if cached:
-        return msgspec.structs.replace(_cached(Path(config)), id=name)
+        return as_named(msgspec.structs.replace(_cached(Path(config)), id=name))
     from rooflight.catalog.files.hub import checkpoint_of
 
-    return checkpoint_of(hub, name, Path(config))
+    return as_named(checkpoint_of(hub, name, Path(config)))
 
 
 def _cached(config: Path) -> Model:

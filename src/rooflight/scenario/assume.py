@@ -22,6 +22,7 @@ from rooflight.values.workload import Workload
 from rooflight.work.count import (
     layer_matrices,
     part_bits,
+    puts_out_tokens,
     stored_format,
     table_format,
     vector_format,
@@ -31,7 +32,7 @@ from rooflight.work.layout import Layout, crossing
 from rooflight.work.numbers import Numbers, product_format
 from rooflight.work.weights import has_native_experts, names_own_format
 
-_DEFAULTS = Workload()
+DEFAULTS = Workload()
 
 
 def file_notes(said: Iterable[str]) -> Iterator[Note]:
@@ -43,7 +44,7 @@ def workload_notes(workload: Workload) -> Iterator[Note]:
     """Counts left at their defaults, and what steps of other kinds take for granted."""
     for name in ("batch", "prefill_batch", "isl", "osl"):
         value = getattr(workload, name)
-        if isinstance(value, int) and value == getattr(_DEFAULTS, name):
+        if isinstance(value, int) and value == getattr(DEFAULTS, name):
             yield Note(key=name, value=value, why="default")
     if workload.context is None:
         yield Note(key="context", why="the mean of the request")
@@ -108,7 +109,8 @@ def _weight_notes(model: Model, kept: Model, deployment: Deployment) -> Iterator
 
 def multiplied(model: Model, numbers: Numbers) -> set[str]:
     """The formats that products of the model run in, before the hardware has its say."""
-    matrices = [matrix for layer in model.layers for matrix, _ in layer_matrices(layer)]
+    # a router has no format of its own to multiply in (work.step)
+    matrices = [matrix for layer in model.layers for matrix, _ in layer_matrices(layer) if matrix.name != "router"]
     matrices += [model.head] if model.head is not None else []
     return {numbers.kv_compute, *(product_format(stored_format(m), numbers) for m in matrices)}
 
@@ -203,8 +205,10 @@ def worker_devices(deployment: Deployment, layout: Layout) -> int:
     return (deployment.prefill_workers or 1) * tp * layout.pp * dp + (deployment.decode_workers or 1) * layout.devices
 
 
-def model_notes(model: Model) -> Iterator[Note]:
+def model_notes(model: Model, workload: Workload) -> Iterator[Note]:
     """What is taken for granted of the model's parts."""
+    if not puts_out_tokens(model) and is_plain(workload.osl) and workload.osl == 0:
+        yield Note(key="no_tokens", why=model.id)
     if any(layer.experts is not None for layer in model.layers):
         yield Note(key="routing")
     if any(isinstance(layer.mixer, Recurrent) for layer in model.layers):
@@ -216,9 +220,12 @@ def model_notes(model: Model) -> Iterator[Note]:
 def warnings(
     model: Model, accelerator: Accelerator, workload: Workload, layout: Layout, links: Links | None
 ) -> Iterator[Note]:
-    """No size of memory, more tokens than the model was made for, more devices than one link joins; computed anyway."""
+    """No size of memory, more tokens than the model was made for or any of one without a head, more devices than one
+    link joins; computed anyway."""
     if accelerator.memory_bytes is None:
         yield Note(key="no_memory_size", why=accelerator.id)
+    if not puts_out_tokens(model) and (not is_plain(workload.osl) or workload.osl > 0):
+        yield Note(key="tokens_of_none", why=model.id)
     longest = workload.isl + workload.osl if workload.context is None else workload.context + 1
     longest = longest + workload.draft_tokens
     if model.max_context is not None and is_plain(longest) and longest > model.max_context:

@@ -25,7 +25,7 @@ from rooflight.values.formats import arithmetic, format_named
 from rooflight.values.model import Model
 from rooflight.values.note import Note
 from rooflight.values.workload import Workload
-from rooflight.work.count import key_share
+from rooflight.work.count import key_share, puts_out_tokens
 from rooflight.work.layout import Layout, check_layout
 from rooflight.work.numbers import Numbers
 from rooflight.work.weights import NATIVE_FILE, has_native_experts, held, names_own_format, resized
@@ -116,6 +116,7 @@ def scenario(
         accelerator = with_memory(accelerator, deployment.memory)
     layout = _layout(accelerator, count, deployment)
     check_layout(model, layout)
+    workload = _without_tokens(model, workload)
     named = held(model, weights_of(model, deployment))
     kept = _sized(named, deployment)
     numbers = _numbers(model, named, deployment)
@@ -157,7 +158,7 @@ def scenario(
             *assume.memory_notes(accelerator, deployment, habits, share),
             *assume.expected_notes(model, accelerator, deployment, engine, fits),
             *assume.run_notes(accelerator, layout, deployment, engine, own),
-            *assume.model_notes(model),
+            *assume.model_notes(model, workload),
         ),
         warnings=(
             *assume.file_notes(model.warnings),
@@ -181,6 +182,12 @@ def _check_budget(budget: int, workload: Workload) -> None:
             where=Named.of("max_num_batched_tokens"), got=f"{budget}, with {drafted} drafted and one verified",
             want=f"at least {drafted + 2}",
         )  # fmt: skip
+
+
+def _without_tokens(model: Model, workload: Workload) -> Workload:
+    """A model without a vocabulary head is asked for no tokens, unless another length than the default is stated."""
+    usual = is_plain(workload.osl) and workload.osl == assume.DEFAULTS.osl
+    return msgspec.structs.replace(workload, osl=0) if usual and not puts_out_tokens(model) else workload
 
 
 def engine_of(deployment: Deployment, accelerator: Accelerator) -> Engine:

@@ -61,7 +61,11 @@ class Steps:
         return Parts() if parts is None else parts
 
     def _passed(self, step: Step, bounds_only: bool) -> Pass:
-        sizes = (size for part in step.slices for size in (part.sequences, part.new, part.context, part.steps))
+        sizes = (
+            size
+            for part in step.slices
+            for size in (part.sequences, part.new, part.context, part.steps, part.head_positions)
+        )
         plain = is_plain(step.busy, *sizes)
         found = self._seen.get(step) if plain else None
         if found is not None and (bounds_only or found.parts is not None):

@@ -79,8 +79,9 @@ def _runs(sc: Scenario, users: Number, only: str | None) -> dict[str, Run | None
 
 
 def _phases(sc: Scenario, whole: bool) -> dict[str, Phase | None]:
-    """Prefill always; steps of all sequences where they fit. Prompts' steps need a compute peak."""
+    """Prefill always; steps of all sequences where they fit and a token is put out. Prompts' steps need a peak."""
     load = sc.workload
+    whole = whole and load.osl > 0
     others: dict[str, Callable[[Scenario], phases.PhaseTime]] = {"decode": phases.decode}
     others |= {"verify": phases.verify} if load.draft_tokens else {}
     others |= {"mixed": phases.mixed} if load.chunk_tokens else {}

@@ -150,7 +150,8 @@ def prefill(
     prompts = load.prefill_batch if prompts is None else prompts
     cached_prefix = load.cached_prefix if cached_prefix is None else cached_prefix
     share = share_out(prompts, sc.layout)
-    step = steps.prefill(sequences=share.sequences, isl=isl, cached_prefix=cached_prefix)
+    ends = steps.prompt_ends(sc.model, load.osl)
+    step = steps.prefill(sequences=share.sequences, isl=isl, cached_prefix=cached_prefix, ends=ends)
     stages = sc.layout.pp
     overlap, fill = share.passes / stages, (share.passes + stages - 1) / stages
     time, part = _timed(sc, step, share, overlap=overlap, fill=fill, bounds_only=bounds_only)
@@ -173,12 +174,12 @@ def main_format(sc: Scenario, time: StepTime) -> str:
     """The hardware format that most of a step's FLOP run in (by their totals, if there are many points)."""
     sums: dict[str, float] = {}
     for row in time.operators:
-        flop = row.operator.work.flop
+        flop = row.operator.work.flop * row.operator.count
         if not is_plain(flop):
             flop = flop.sum() / flop.size
         if flop:
             used = hardware_format(sc.accelerator, row.operator.compute)
-            sums[used] = sums.get(used, 0.0) + flop * row.operator.count
+            sums[used] = sums.get(used, 0.0) + flop
     return max(sums, key=lambda name: sums[name], default="bf16")
 
 

@@ -27,8 +27,10 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
     users       requests of the pass, those that wait too; at least 1
     replicas    that have requests; passes: of each, which fill its pipeline
     prompt      tokens that are computed of a prompt; cached: those before them
-    steps       decode steps of a request: osl - 1, of drafted tokens fewer; NO_STEPS where there are none
+    steps       decode steps of a request: osl - 1, of drafted tokens fewer; NO_STEPS where there are none. An output
+                of 0 is a prompt alone: its first token is its result
     each        tokens that a sequence gets out of a step, and rows that it puts into one
+    ends        positions of a prompt that pass the head
     context     tokens cached in the mean over a request's decode steps; contexts: of which there are so many, or 1
                 where every layer's cost is a straight line of them
     budget      tokens of a step at most; room: sequences at most, as memory and the engine allow, no whole number
@@ -43,6 +45,7 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
     steps: Number
     each: Number
     rows: Number
+    ends: Number
     context: Number
     contexts: Number
     budget: Number
@@ -107,7 +110,7 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
             shape = {"sequences": decoding, "context": self.context, "steps": self.contexts}
             found.append(steps.verify(draft_tokens=self.drafted, **shape) if self.drafts else steps.decode(**shape))
         if tokens is not None:
-            found.append(steps.chunked(tokens=tokens, prompt=self.prompt, cached=self.cached))
+            found.append(steps.chunked(tokens=tokens, prompt=self.prompt, cached=self.cached, ends=self.ends))
         return steps.together(*found)
 
     def _plain(self) -> steps.Step:
@@ -159,7 +162,7 @@ def replica(sc: Scenario, users: Number | None = None) -> Replica:
     return Replica(
         sc=sc, users=of_one / passes, replicas=replicas, passes=passes,
         prompt=maximum(load.isl - load.cached_prefix, 1), cached=load.cached_prefix,
-        steps=maximum(tokens, NO_STEPS) / each, each=each, rows=rows,
+        steps=maximum(tokens, NO_STEPS) / each, each=each, rows=rows, ends=steps.prompt_ends(sc.model, load.osl),
         context=load.mean_context, contexts=contexts if bends(sc) else 1,
         budget=maximum(sc.budget_tokens, rows + 1), room=maximum(held / passes, 1),
     )  # fmt: skip

@@ -90,7 +90,10 @@ class SweepPoints(Shown):
     def warned(self) -> tuple[Note, ...]:
         """Of all scenarios, each once; and of axes that change nothing in this phase or run."""
         what = self.phase if self.schedule is None else f"run {self.schedule}"
-        idle = [Note(key="idle_axis", value=axis, why=what) for axis in self.axes if axis in _IDLE_IN[what]]
+        # a prompt that nothing follows does not pass the head
+        heads = what == "prefill" and "osl" in self.grid and self.grid["osl"].min() == 0 < self.grid["osl"].max()
+        repeats = set(_IDLE_IN[what]) - ({"osl"} if heads else set())
+        idle = [Note(key="idle_axis", value=axis, why=what) for axis in self.axes if axis in repeats]
         return tuple(dict.fromkeys([*idle, *(note for sc in self.scenarios for note in sc.warnings)]))
 
     def __iter__(self) -> Iterator[SweepBlock]:
@@ -172,7 +175,10 @@ def make_sweep(
         for card, count in devices
         for deployment_with in _deployments(deployment, axes)
     )
-    chosen = phase or ("decode" if schedule else _phase_of(axes))
+    outputs = grid.get("osl", np.asarray([scenarios[0].workload.osl]))
+    _check_outputs(outputs, phase)
+    nothing = outputs.max() == 0 if schedule else outputs.min() == 0
+    chosen = phase or ("prefill" if nothing else "decode" if schedule else _phase_of(axes))
     if chosen == "prefill" and all(sc.unrated for sc in scenarios):
         raise no_peak(scenarios[0].accelerator, scenarios[0].unrated, "prefill")
     if chosen not in ("decode", "prefill"):
@@ -181,6 +187,15 @@ def make_sweep(
         )
     several = ("accelerator",) if len(devices) > 1 else ()
     return SweepPoints(scenarios, grid, chosen, (*several, *axes), schedule=schedule, wanted=wanted)
+
+
+def _check_outputs(outputs: np.ndarray[Any, Any], phase: str | None) -> None:
+    """Refuse steps that some point has none of. Raises BadInput."""
+    if phase == "decode" and outputs.min() == 0:
+        raise BadInput(
+            "where no token is put out there is no decode step", where=Named.of("phase", "osl"), got="decode, osl 0",
+            want=Named("{phase}, or a longer {osl}", phase="prefill"),
+        )  # fmt: skip
 
 
 def _check_runs(schedule: str | None, phase: str | None) -> None:

@@ -79,7 +79,8 @@ def _stands(before: Outcome, found: Moves) -> Block:
 def _rate(one: Outcome) -> str:
     each = one.rate
     all_ = each.expected * one.devices if one.tokens_per_s is None else one.tokens_per_s.expected
-    said = f"{round_significant(all_)} output tok/s expected"
+    kind = "prompt" if one.decode is None else "output"
+    said = f"{round_significant(all_)} {kind} tok/s expected"
     if one.devices > 1:
         said += f", {round_significant(each.expected)} an accelerator"
     if one.usd_per_million_tokens is not None:

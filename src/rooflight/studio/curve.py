@@ -19,7 +19,10 @@ _STEPS_AN_OCTAVE = 8
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True):
-    """Decode steps of many batches, as columns. Times are null where the batch does not fit (unless asked anyway)."""
+    """Decode steps of many batches, as columns.
+
+    Times are null where the batch does not fit (unless asked anyway), and where no token is put out.
+    """
 
     batch: list[int]
     fits: list[bool]
@@ -48,7 +51,7 @@ def curve(sc: Scenario) -> Curve:
 
     def listed(values: Any) -> list[float | None]:
         spread = np.broadcast_to(values, fits.shape).tolist()
-        return [value if kept else None for value, kept in zip(spread, shown, strict=True)]
+        return [value if kept and load.osl else None for value, kept in zip(spread, shown, strict=True)]
 
     return Curve(
         batch=list(BATCHES),

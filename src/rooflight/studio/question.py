@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from rooflight.catalog import accelerators, models
 from rooflight.catalog.config import model_from_dict
+from rooflight.catalog.config.heads import as_named
 from rooflight.errors import BadInput, Named
 from rooflight.scenario.definite import Scenario, scenario
 from rooflight.studio.kept import Kept, digest
@@ -151,10 +152,14 @@ def model_of(question: Question) -> Model:
         return _model(question.model)
     config = question.config
     try:
-        return _pasted.get_or_make(digest(config), lambda: model_from_dict(config, id=_name_in(config), origin=PASTED))
+        return _pasted.get_or_make(digest(config), lambda: _read(config))
     except BadInput as error:
         error.where = error.where if error.where and error.where.startswith(PASTED) else PASTED
         raise
+
+
+def _read(config: dict[str, Any]) -> Model:
+    return as_named(model_from_dict(config, id=_name_in(config), origin=PASTED))
 
 
 def _name_in(config: dict[str, Any]) -> str:

@@ -211,8 +211,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """What `rooflight.analyze` returns. `to_dict()` is the documented JSON, `chart()` its picture.
 
-    phases      None where not one sequence fits; decode, verify, mixed None where fewer than the batch do; prefill and
-                mixed None where the accelerator has no compute peak
+    phases      None where not one sequence fits; decode, verify, mixed None where fewer than the batch do, or where
+                nothing is put out (osl 0); prefill and mixed None where the accelerator has no compute peak
     most_requests_per_s     where more arrive than this, which is what is finished; the answer is that of one in flight
     runs        by schedule; run: the one that the answer speaks of. None where not one sequence fits
     """

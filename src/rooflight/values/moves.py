@@ -46,9 +46,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     batch               requests in flight; max_batch: sequences that memory holds (null: its size is
                         not known)
     prefill             of prefill-batch prompts; decode: a step of all sequences that fit (per token, where a step
-                        yields more)
+                        yields more), None where nothing is put out
     run                 of the question's schedule: alone, served, ... (values.run.Run)
-    token_s, request_s, tokens_per_s, tokens_per_s_per_accelerator     of the run; token_s null for one output token
+    token_s, request_s, tokens_per_s, tokens_per_s_per_accelerator     of the run; token_s null for one output token;
+                        tokens are those put out, or where none are those of the prompts
     usd_per_million_tokens          by the accelerator's price; null without one
 
     decode_tokens_per_s_per_accelerator    of decode steps alone
@@ -62,19 +63,26 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     max_batch: int | None
     fits: bool | None
     prefill: Dot | None
-    decode: Dot
+    decode: Dot | None
     run: Run
     token_s: Span | None
     request_s: Span | None
     tokens_per_s: Span | None
     tokens_per_s_per_accelerator: Span | None
-    decode_tokens_per_s_per_accelerator: Span
+    decode_tokens_per_s_per_accelerator: Span | None
     usd_per_million_tokens: Span | None = None
 
     @property
     def rate(self) -> Span:
         """Output tokens a second and accelerator, of decode steps alone where the run's are not known."""
-        return self.tokens_per_s_per_accelerator or self.decode_tokens_per_s_per_accelerator
+        return self.tokens_per_s_per_accelerator or self.decode_rate
+
+    @property
+    def decode_rate(self) -> Span:
+        """Of decode steps alone. Raises TypeError where nothing is put out."""
+        if self.decode_tokens_per_s_per_accelerator is None:
+            raise TypeError("nothing is decoded where nothing is put out")
+        return self.decode_tokens_per_s_per_accelerator
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):

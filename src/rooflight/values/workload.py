@@ -33,7 +33,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
         words="Input tokens of a sequence.", unit="tokens", axis="points", aliases=("--input-len",),
     )] = 1024
     osl: Annotated[Number, Field(
-        words="Output tokens of a sequence.", unit="tokens", axis="points", aliases=("--output-len",),
+        words="Output tokens of a sequence; 0 where the prompt is all there is (embeddings, scores).", unit="tokens",
+        axis="points", least=0, aliases=("--output-len",),
     )] = 256
     context: Annotated[Number | None, Field(
         words="Tokens cached before the decode step.", unit="tokens", axis="points", least=0,

@@ -65,7 +65,10 @@ def answer(sc: Scenario, found: Analysis) -> str:
         return does_not_fit(sc, held)
     share = _share(sc, held)
     fit = "" if held.whole or "decode" not in steps else f"{does_not_fit(sc, held)} Ignoring that: "
-    said = _decode(sc, steps["decode"]) if "decode" in steps else _too_many(sc, held)
+    if sc.workload.osl == 0:
+        said = "no token is put out" + ("" if held.whole else f", and {_too_many(sc, held)}")
+    else:
+        said = _decode(sc, steps["decode"]) if "decode" in steps else _too_many(sc, held)
     return (
         f"{fit}{sc.model.id} ({sc.weights} weights) on {sc.devices}: {said}; {_prefill(sc, steps.get('prefill'))}"
         f"{_others(sc, steps)}.{share}{_run(found)}"
@@ -151,15 +154,17 @@ def _run(found: Analysis) -> str:
     if not isinstance(one, WholeRun):
         token = "" if one.tpot_s is None else scaled(one.tpot_s.expected, "s")
         return f" Expected {RUNS[name].format(batch=found.workload['batch'])}: after the first a token every {token}."
+    waits = ""
+    if one.waiting >= 0.5 * one.running:
+        waits = f"; {one.waiting:,.0f} of them wait for their turn or for the server"
+    if found.workload["osl"] == 0:
+        result = f"a result after {scaled(one.ttft_s.expected, 's')}"
+        all_ = "" if name == "alone" else f", {round_significant(one.requests_per_s.expected)} requests/s in all"
+        return f" Expected {RUNS[name].format(batch=found.workload['batch'])}: {result}{all_}{waits}."
     first = f"a first token after {scaled(one.ttft_s.expected, 's')}"
     then = "" if one.tpot_s is None else f", then one every {scaled(one.tpot_s.expected, 's')}"
     rate = one.output_tokens_per_s.expected
     all_ = "" if name == "alone" else f", {round_significant(rate)} output tok/s in all"
-    waits = (
-        f"; {one.waiting:,.0f} of them wait for their turn or for the server"
-        if one.waiting >= 0.5 * one.running
-        else ""
-    )
     return f" Expected {RUNS[name].format(batch=found.workload['batch'])}: {first}{then}{all_}{waits}."
 
 

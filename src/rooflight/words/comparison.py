@@ -98,7 +98,8 @@ def _too_close(found: Found, winner: Compared) -> str:
     """The two best where the expected interval of one reaches into the other's: which is ahead, and why."""
     second = next(place for place in found.ranked if place.one.label == found.too_close[0])
     gain = round_significant(found.ranked[0].expected / second.expected)
-    ahead = f"the first gives {gain} times the {OBJECTIVES[found.objective]} of the other"
+    what = OBJECTIVES[found.objective] if found.mix.osl else "requests per second"
+    ahead = f"the first gives {gain} times the {what} of the other"
     told = "both are as good" if gain == "1" else f"{ahead}, which is within their intervals"
     if gain == "1" and found.per_s is not None:
         told = "both finish what arrives"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from rooflight.scenario.assume import file_notes
 from rooflight.scenario.definite import Scenario
 from rooflight.units import round_significant, scaled
 from rooflight.values.moves import Combined, Dot, Found, Left, Move, Moves, Tried
@@ -34,7 +35,7 @@ def answered(sc: Scenario, found: Found) -> Moves:
         ),
         left=tuple(_left(one, getattr(before, one.phase)) for one in found.left),
         stories=tuple(map(told, found.stories)),
-        assumptions=tuple(dict.fromkeys((*worded(sc.assumptions), *assumed))),
+        assumptions=tuple(dict.fromkeys((*worded((*file_notes(sc.model.warnings), *sc.assumptions)), *assumed))),
     )  # fmt: skip
 
 

@@ -239,6 +239,11 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "prefill_batch": _default,
     "isl": _default,
     "osl": _default,
+    "tokens_of_none": lambda note: (
+        f"{note.why} has no vocabulary head and puts out no tokens: decode steps are counted as asked for; osl 0 is "
+        "what it does"
+    ),
+    "no_tokens": lambda note: f"{note.why} puts out no tokens: osl 0, and the times are the prefill's",
     "context": lambda note: f"decode context isl + osl / 2 - 1 tokens, {note.why}",
     # value: (chance, share of a decode step)
     "acceptance": lambda note: (

@@ -15,6 +15,7 @@ from rooflight.answers.check.report import judged_claims, judged_rows
 from rooflight.answers.check.tally import Counts
 from rooflight.errors import BadInput, Named
 from rooflight.ingest.rows import RowLike, given_rows, open_table, table_rows
+from rooflight.scenario.assume import file_notes
 from rooflight.scenario.definite import Scenario
 from rooflight.span import Span
 from rooflight.units import round_significant, scaled, to_base
@@ -59,6 +60,7 @@ def claimed(sc: Scenario, values: Mapping[str, float], given: Collection[str] | 
     said = " ".join(f"{one.reason.rstrip('.')}." for one in rows)
     open_ = given is not None and "batch" not in given
     assumed = [note for note in sc.assumptions if not (open_ and note.key == "batch")]
+    assumed = [*file_notes(sc.model.warnings), *assumed]
     return Report(answer=said or answer(tally), summary=tally, notes=worded(assumed), rows=rows)
 
 

@@ -11,6 +11,11 @@ from rooflight.values.model import Attention, LatentAttention, Layer, Linear, Mi
 from rooflight.work.storage import element_bytes, linear_bytes
 
 
+def puts_out_tokens(model: Model) -> bool:
+    """Whether the model ends in a vocabulary head: not in hidden states (embeddings), nor in a few scores."""
+    return model.head is not None and model.head.name != "score"
+
+
 def linear_parameters(linear: Linear) -> int:
     """Weights and bias of one matrix: inputs x outputs / groups + bias."""
     return linear.inputs * linear.outputs // linear.groups + linear.bias

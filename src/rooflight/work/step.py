@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from rooflight.numeric import Number, minimum
+from rooflight.numeric import Number, is_plain, minimum, where
 from rooflight.values.format import Format
 from rooflight.values.formats import format_named
 from rooflight.values.model import Attention, Experts, Layer, Linear, Model
@@ -39,9 +39,16 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
         return sum(part.sequences * part.head_positions for part in self.slices)
 
 
-def prefill(*, sequences: Number, isl: Number, cached_prefix: Number = 0) -> Step:
-    """Prompts of isl tokens, the first cached_prefix of them cached; the head runs on the last position."""
-    return Step(slices=(Slice(sequences=sequences, new=isl - cached_prefix, context=cached_prefix),))
+def prompt_ends(model: Model, osl: Number) -> Number:
+    """Positions of a prompt that pass the head: the last one where a token follows or a score is made, else none."""
+    scores = model.head is not None and model.head.name == "score"
+    return 1 if scores else minimum(osl, 1)
+
+
+def prefill(*, sequences: Number, isl: Number, cached_prefix: Number = 0, ends: Number = 1) -> Step:
+    """Prompts of isl tokens, the first cached_prefix of them cached; `ends` of their positions pass the head."""
+    part = Slice(sequences=sequences, new=isl - cached_prefix, context=cached_prefix, head_positions=ends)
+    return Step(slices=(part,))
 
 
 def decode(*, sequences: Number, context: Number, steps: Number = 1) -> Step:
@@ -56,16 +63,15 @@ def verify(*, sequences: Number, context: Number, draft_tokens: Number, steps: N
     return Step(slices=(part,))
 
 
-def chunked(*, tokens: Number, prompt: Number, cached: Number) -> Step:
+def chunked(*, tokens: Number, prompt: Number, cached: Number, ends: Number = 1) -> Step:
     """`tokens` of prompts that have `prompt` tokens left after `cached` ones: whole prompts, or a chunk of a long one.
 
     A chunk attends all before it, in the mean over a prompt's chunks cached + (prompt - chunk) / 2; the head runs on
-    each prompt's last token. Check: tokens 100, prompt 25, cached 0 -> 4 sequences of 25 tokens after none.
+    `ends` tokens of each prompt. Check: tokens 100, prompt 25, cached 0 -> 4 sequences of 25 tokens after none.
     """
     chunk = minimum(tokens, prompt)
-    part = Slice(
-        sequences=tokens / chunk, new=chunk, context=cached + (prompt - chunk) / 2, head_positions=chunk / prompt
-    )
+    context = cached + (prompt - chunk) / 2
+    part = Slice(sequences=tokens / chunk, new=chunk, context=context, head_positions=ends * chunk / prompt)
     return Step(slices=(part,))
 
 
@@ -108,7 +114,18 @@ def _all(model: Model, step: Step, layout: Layout, numbers: Numbers) -> Iterator
     if layout.pp > 1:
         yield from _hops(model, step, layout, numbers)
     if model.head is not None:
-        yield _linear_row(model.head, step.head_rows, "", 1, layout.tp, numbers)
+        yield from _head(model.head, step.head_rows, layout.tp, numbers)
+
+
+def _head(head: Linear, rows: Number, cut: int, numbers: Numbers) -> Iterator[Row]:
+    """The head on the positions that need it; where none does, it neither runs nor is read."""
+    if is_plain(rows):
+        if rows:
+            yield _linear_row(head, rows, "", 1, cut, numbers)
+        return
+    runs = rows > 0
+    key, kind, op = _linear_row(head, rows if runs.all() else where(runs, rows, 1.0), "", 1, cut, numbers)
+    yield key, kind, op if runs.all() else msgspec.structs.replace(op, count=where(runs, 1, 0))
 
 
 def _hops(model: Model, step: Step, layout: Layout, numbers: Numbers) -> Iterator[Row]:
@@ -152,7 +169,7 @@ def _layer(model: Model, layer: Layer, step: Step, layout: Layout, numbers: Numb
         yield from _all_reduce(model, tokens, count, layout, numbers)
     yield from _mlp(layer.mlp, tokens, kind, count, layout.tp, numbers)
     if layer.experts is not None:
-        yield from _experts(model, layer.experts, step, kind, count, layout, numbers)
+        yield from _experts(layer.experts, step, kind, count, layout, numbers)
     tensor_cut = any(linear.split == "row" for linear in layer.mlp)
     tensor_cut |= layer.experts is not None and layout.pooled == 1
     if tensor_cut:
@@ -193,7 +210,7 @@ def _inner_norm_row(layer: Layer, tokens: Number, cut: int, numbers: Numbers) ->
 
 def _linear_row(
     linear: Linear, tokens: Number, kind: str, count: int, cut: int, numbers: Numbers, *,
-    matrices: Number = 1, held: Number = 1, chance: float = 1.0,
+    matrices: Number = 1, held: Number = 1, chance: float = 1.0, compute: str | None = None,
 ) -> Row:  # fmt: skip
     form = stored_format(linear)
     inputs, outputs, share = local_sizes(linear, cut)
@@ -209,7 +226,7 @@ def _linear_row(
         name=linear.name,
         kind="linear",
         count=count,
-        compute=product_format(form, numbers),
+        compute=compute or product_format(form, numbers),
         work=work,
         shape=Gemm(
             tokens=tokens,
@@ -258,13 +275,14 @@ def _activation_row(up: Linear, down: Linear, tokens: Number, kind: str, count: 
     return ("act", up, down), kind, Operator(name=name, kind="elementwise", count=count, compute="bf16", work=work)
 
 
-def _experts(
-    model: Model, experts: Experts, step: Step, kind: str, count: int, layout: Layout, numbers: Numbers
-) -> Iterator[Row]:
+def _experts(experts: Experts, step: Step, kind: str, count: int, layout: Layout, numbers: Numbers) -> Iterator[Row]:
     tokens = step.tokens
-    yield _linear_row(experts.router, tokens, kind, count, 1, numbers)
+    # a router in fp32 beside others is no reason to multiply in it: engines may narrow it, and a ceiling lets them
+    beside = product_format(stored_format(experts.linears[0]), Numbers())
+    wide = stored_format(experts.router).bits > 16 and beside != "fp32"
+    yield _linear_row(experts.router, tokens, kind, count, 1, numbers, compute="bf16" if wide else None)
     if layout.pooled > 1:
-        yield from _all_to_all(model, experts, tokens, count, layout, numbers)
+        yield from _all_to_all(experts, tokens, count, layout, numbers)
     pool_tokens = tokens * (step.busy * layout.pooled if layout.pooled > 1 else 1)
     routing = {"experts": experts.count, "chosen": experts.chosen, "tokens": pool_tokens}
     touched = formulas.touched_experts(**routing) / layout.ep
@@ -284,11 +302,17 @@ def _experts(
         read = msgspec.structs.replace(op.work, weight_bytes=one * touched, avoidable_bytes=one * (touched - sure))
         op = msgspec.structs.replace(op, kind="experts", work=read)
         yield ("experts", experts, key), kind, op
+    width = expert_width(experts)
     combine = formulas.elementwise(
-        tokens=rows, read_elements=model.hidden, written_elements=0, act_bytes=numbers.act_bytes
-    ) + Work(activation_bytes=tokens * model.hidden * numbers.act_bytes, launches=1)
+        tokens=rows, read_elements=width, written_elements=0, act_bytes=numbers.act_bytes
+    ) + Work(activation_bytes=tokens * width * numbers.act_bytes, launches=1)
     op = Operator(name="expert_sort_combine", kind="elementwise", count=count, compute="bf16", work=combine)
     yield ("combine", experts), kind, op
+
+
+def expert_width(experts: Experts) -> int:
+    """Elements of a token that reach an expert and leave it: the hidden size, or the latent it works in."""
+    return experts.linears[0].inputs
 
 
 def _all_reduce(model: Model, tokens: Number, count: int, layout: Layout, numbers: Numbers) -> Iterator[Row]:
@@ -315,22 +339,20 @@ def _exchange(what: str, payload: Number, group: Group, once: Number = 0) -> Exc
     )  # fmt: skip
 
 
-def _all_to_all(
-    model: Model, experts: Experts, tokens: Number, count: int, layout: Layout, numbers: Numbers
-) -> Iterator[Row]:
+def _all_to_all(experts: Experts, tokens: Number, count: int, layout: Layout, numbers: Numbers) -> Iterator[Row]:
     """Dispatch in the experts' activation format, combine in the wide one; each tensor rank moves its part.
 
     Within a domain a copy goes to each device that needs it, across to each domain that does.
     """
-    form, group = stored_format(experts.linears[0]), expert_group(layout)
+    width, form, group = expert_width(experts), stored_format(experts.linears[0]), expert_group(layout)
     routing = {"chosen": experts.chosen, "groups": experts.groups, "chosen_groups": experts.chosen_groups}
     neighbours = (group.local - 1) / (layout.ep - 1)
     for name, element in (("dispatch", input_bytes(form, numbers)), ("combine", numbers.act_bytes)):
-        rows = {"tokens": tokens / layout.tp, "row_bytes": model.hidden * element, **routing}
+        rows = {"tokens": tokens / layout.tp, "row_bytes": width * element, **routing}
         within = formulas.all_to_all_bytes(**rows, devices=layout.ep) * neighbours
         across = formulas.all_to_all_bytes(**rows, devices=group.domains)
         # what a rank sends out if each token went to every expert it chose
-        payload = tokens / layout.tp * experts.chosen * model.hidden * element
+        payload = tokens / layout.tp * experts.chosen * width * element
         op = Operator(
             name=f"all_to_all {name}",
             kind="collective",

@@ -181,3 +181,12 @@ def test_keys_that_place_experts_mean_the_same_in_hybrids(name, changes, expecte
     model = read({**WITNESS[name]["config"], **types, **sparse, **changes})
 
     assert {kind: number for kind, number in kinds(model).items() if kind.endswith("dense")} == expected
+
+
+def test_nemotron_h_names_its_head_size_in_two_ways():
+    """The first ones say attention_head_dim (Nemotron-H-56B: 128), later ones head_dim; and the rank of no Mamba-2."""
+    config = {key: value for key, value in WITNESS["nemotron_h"]["config"].items() if key != "head_dim"}
+    one, other = read({**config, "head_dim": 8}), read({**config, "attention_head_dim": 8, "time_step_rank": 4})
+
+    assert one.layers == other.layers
+    assert other.warnings == one.warnings

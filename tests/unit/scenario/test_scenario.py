@@ -262,7 +262,7 @@ def test_a_text_longer_than_the_model_was_made_for_is_warned_about_and_computed(
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("batch", 0), ("batch", -1), ("batch", 1.5), ("batch", True), ("batch", float("nan")), ("isl", 0), ("osl", 0),
+        ("batch", 0), ("batch", -1), ("batch", 1.5), ("batch", True), ("batch", float("nan")), ("isl", 0), ("osl", -1),
         ("context", -1), ("cached_prefix", 1024), ("prefill_batch", 2**41), ("draft_tokens", -1), ("isl", "long"),
     ],
 )  # fmt: skip

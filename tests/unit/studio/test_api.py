@@ -31,13 +31,19 @@ QUESTIONS = [
     ({"model": "mixtral-8x7b", "cards": ["h200-sxm"], "tp": 2, **REST}, "mixtral-8x7b", "8xh200-sxm", REST),
 ]  # fmt: skip
 
+# Prompts alone, of which there is no decode step to draw over the batch.
+SILENT = [
+    ({"osl": 0, "batch": 8}, LLAMA, "h100-sxm", {"osl": 0, "batch": 8}),
+    ({"model": "Qwen/Qwen3-Embedding-8B"}, "Qwen/Qwen3-Embedding-8B", "h100-sxm", {}),
+]
+
 
 def plain(value):
     """As JSON has it: tuples are lists."""
     return json.loads(json.dumps(value))
 
 
-@pytest.mark.parametrize(("question", "model", "on", "fields"), QUESTIONS)
+@pytest.mark.parametrize(("question", "model", "on", "fields"), [*QUESTIONS, *SILENT])
 def test_analyze_is_the_library(studio, question, model, on, fields):
     answer = studio.post("/api/analyze", question)
 
@@ -52,7 +58,7 @@ def in_picture(whole):
     return {**whole, "request": None, "served": None, "runs": runs}
 
 
-@pytest.mark.parametrize(("question", "model", "on", "fields"), QUESTIONS)
+@pytest.mark.parametrize(("question", "model", "on", "fields"), [*QUESTIONS, *SILENT])
 def test_a_picture_holds_the_same_figures(studio, question, model, on, fields):
     picture = studio.post("/api/picture", question).json()
     whole = plain(rooflight.analyze(model, on, **fields).to_dict())
@@ -74,6 +80,14 @@ def test_a_curve_is_the_library_sweep(studio, question, model, on, fields):
             value if kept else None for value, kept in zip(columns[name].tolist(), shown, strict=True)
         ]
     assert curve["intensity_flop_per_byte"] == columns["intensity_flop_per_byte"].tolist()
+
+
+@pytest.mark.parametrize(("question", "model", "on", "fields"), SILENT)
+def test_where_nothing_is_put_out_a_curve_has_no_times(studio, question, model, on, fields):
+    curve = studio.post("/api/picture", question).json()["cards"][0]["curve"]
+
+    assert all(curve["fits"][:8])
+    assert set(curve["ceiling_s"] + curve["expected_s"]) == {None}
 
 
 @pytest.mark.parametrize(("question", "model", "on", "fields"), QUESTIONS[:3])

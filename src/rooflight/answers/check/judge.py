@@ -11,7 +11,7 @@ from rooflight.answers.check.causes import causes, spared
 from rooflight.answers.check.doubts import doubts
 from rooflight.answers.check.mixups import TOLERANCE, TooFast, mix_ups, too_fast
 from rooflight.answers.check.outcome import Finding, Judged, Limit, NoCeiling
-from rooflight.answers.check.questions import ONE_TOKEN, Question
+from rooflight.answers.check.questions import NO_TOKENS, ONE_TOKEN, Question
 from rooflight.answers.check.spans import Answered
 from rooflight.errors import RooflightError
 from rooflight.ingest.rows import GivenRow
@@ -44,6 +44,8 @@ class Judge:
     def row(self, asked: GivenRow, question: Question, found: Answered) -> Judged | NoCeiling:
         """The verdict on a row or a claim from its fastest scenario."""
         sc, span = found.scenario, found.span
+        if sc is not None and sc.workload.osl == 0 and question.counts_tokens:
+            return NoCeiling(asked=asked, problem=NO_TOKENS)
         held = _too_little(sc, question)
         if sc is None or span is None:
             return NoCeiling(asked=asked, problem=found.problem, scenario=sc, held=held)

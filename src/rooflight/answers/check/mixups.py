@@ -104,7 +104,7 @@ def mix_ups(one: TooFast) -> Iterator[Finding]:
 def _total_tokens(one: TooFast) -> Iterator[Finding]:
     """Input and output tokens counted as output."""
     load, metric, step = one.scenario.workload, one.row.measures, one.row.timed is Timed.STEP
-    if metric.time or metric.prompts or (step and not (one.lengths and metric.together)):
+    if not load.osl or metric.time or metric.prompts or (step and not (one.lengths and metric.together)):
         return
     prompt = load.isl - load.cached_prefix if step else load.isl
     # a claim of a step says nothing of prompts, so that what is left must be what is expected

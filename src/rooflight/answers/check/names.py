@@ -61,9 +61,10 @@ class Names:
     def _read(self, name: str) -> Model:
         from rooflight.catalog import models
         from rooflight.catalog.config import read_model
+        from rooflight.catalog.config.heads import as_named
 
         if name in self._files:
-            return read_model(self._files[name])
+            return as_named(read_model(self._files[name]))
         # only the catalog: a table's names are no paths, and are never fetched from the hub
         if len(name) > _LONGEST_NAME or models.entry_file(name) is None:
             raise UnknownName(f"there is no model {name[:60]!r} in the catalog or in --configs")

@@ -16,6 +16,7 @@ from rooflight.values.note import Note
 from rooflight.values.workload import Workload
 
 ONE_TOKEN = "output_len is 1: no token comes after the first, so there is no time per output token"
+NO_TOKENS = "no token is put out (output_len 0, or no vocabulary head), so there is none to time or count"
 
 
 class Drafts(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +57,12 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     claimed: bool = False
 
     @property
+    def counts_tokens(self) -> bool:
+        """Whether what it times or counts are tokens that are put out, and not prompts or whole requests."""
+        metric = self.row.measures
+        return self.row.timed.step or not (self.row.timed.prompt or metric.time or metric.prompts)
+
+    @property
     def shape(self) -> tuple[object, ...]:
         """What rows must share to be computed together, beside the scenario: of a run any metric."""
         blanks = (self.batch is None, self.context is None, self.prompts is None)
@@ -77,7 +84,7 @@ def question(row: Measurement, names: Names, more: tuple[Note, ...] = ()) -> Que
     timed = row.timed
     make = _decode if timed is Timed.STEP else _prefill if timed.prompt else _request
     found = make(row, options, notes)
-    lengths = bool(row.input_len and row.output_len)
+    lengths = bool(row.input_len) and row.output_len is not None
     return _possible(msgspec.structs.replace(found, drafts=_drafts(row), lengths=lengths))
 
 
@@ -147,7 +154,8 @@ def _prefill(row: Measurement, options: Candidates, notes: list[Note]) -> Questi
     if one and (row.batch or 1) > 1:
         notes.append(Note(key="one_prompt"))
     served = row.served and row.timed is not Timed.PREFILL
-    osl = max(row.output_len or 1, 1) if served else 1
+    # a prefill by itself ends in a token's logits (llama-bench, whose tables say an output of 0)
+    osl = row.output_len if served and row.output_len is not None else 1
     alone = row.batch is None and row.timed is Timed.SERVED_FIRST
     notes += [Note(key="alone")] if alone else []
     return Question(
@@ -160,7 +168,7 @@ def _request(row: Measurement, options: Candidates, notes: list[Note]) -> Questi
     """A whole request, or a saturated run of them; without lengths, decoding alone from an empty cache."""
     if row.timed.step and row.output_len == 1:
         raise BadRow(ONE_TOKEN)
-    if row.input_len and row.output_len:
+    if row.input_len and row.output_len is not None:
         batch = _batch(row, notes)
         phase = "e2e_server" if batch is None else row.phase  # a saturated run, however it is called
         depth = row.depth or 0

@@ -81,6 +81,8 @@ def _asks(one: Question, found: Answered) -> bool:
     span, row = found.span, one.row
     if span is None or one.bare or span.low is None or span.high is None:
         return False
+    if one.counts_tokens and found.scenario is not None and found.scenario.workload.osl == 0:
+        return False
     if row.measures.speed_over(row.value, span.ceiling) > 1:
         return False
     if one.batch is None:

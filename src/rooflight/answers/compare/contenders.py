@@ -108,8 +108,9 @@ def contenders(
             got=f"{len(devices):,} x {len(layouts):,}", want=f"at most {MOST:,}",
         )  # fmt: skip
     load = msgspec.structs.replace(
-        workload, batch=1 if batch is None else batch, isl=max(mix.batch_isl, 1), osl=max(mix.batch_osl, 1)
-    )
+        workload, batch=1 if batch is None else batch, isl=max(mix.batch_isl, 1),
+        osl=max(mix.batch_osl, 1 if mix.osl else 0),
+    )  # fmt: skip
     found: dict[tuple[object, ...], Contender] = {}
     notes: list[Note] = []
     for card, count in devices:

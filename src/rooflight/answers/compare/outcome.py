@@ -23,7 +23,7 @@ from rooflight.values.steptime import BOUNDS
 class Timed(msgspec.Struct, frozen=True, kw_only=True):
     """A contender that has times: its run, and the steps it is made of.
 
-    decode          None where memory cannot hold all sequences of the batch at once
+    decode          None where memory cannot hold all sequences of the batch at once, or nothing is put out
     inside          sequences that are in the engine at once; fewer than the batch there
     prompts         that one prefill step stands for: at least one a replica, for one without would stand idle
     """
@@ -67,7 +67,7 @@ def timed_of(one: Contender, sc: Scenario, mix: Mix) -> Timed:
     prompts = maximum(float(sc.workload.prefill_batch), float(sc.layout.dp))
     return Timed(
         one=one, sc=sc, mix=mix, run=run, prefill=phases.prefill(sc), inside=inside, prompts=prompts,
-        decode=decode_step(sc, mix, sc.workload.batch) if one.whole else None,
+        decode=decode_step(sc, mix, sc.workload.batch) if one.whole and mix.osl else None,
     )  # fmt: skip
 
 
@@ -181,7 +181,7 @@ def _decode(timed: Timed, baseline: Timed) -> PhasePart | None:
         step_s=phase.span.plain(),
         tokens_per_s=phase.span.plain().rate(float(phase.tokens)),
         bound=BOUNDS[int(phase.time.bound)],
-        share=_prompts_share(timed).each(lambda share: 1 - share),
+        share=_prompts_share(timed).each(lambda share: 1 - share if timed.steps else 0.0),
         speed_up=_ratio(baseline.decode_s, timed.decode_s),
     )
 
@@ -200,14 +200,11 @@ def _decode_alone(sc: Scenario, mix: Mix, baseline: Timed | None) -> PhasePart:
 
 
 def _prompts_share(timed: Timed) -> Span:
-    """The prompts' share of a request's machine time: the run's own as expected, at the other two that of the phases.
-
-    Where nothing is decoded, all of it.
-    """
+    """The prompts' share of a request's machine time: the run's own as expected, else that of the phases."""
     prompts, steps = timed.prefill_s, timed.decode_s
     parts = prompts.over(prompts + steps)
     share = timed.run.prefill_share
-    return parts if share is None or not timed.steps else msgspec.structs.replace(parts, expected=float(share))
+    return parts if share is None else msgspec.structs.replace(parts, expected=float(share))
 
 
 def _whole(timed: Timed, baseline: Timed) -> Whole:

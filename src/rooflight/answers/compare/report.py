@@ -13,6 +13,7 @@ from rooflight.answers.compare.outcome import Timed, compared_of, timed_of
 from rooflight.answers.compare.ranking import Ranked, ranking, too_close
 from rooflight.errors import BadInput, Named, UnknownName
 from rooflight.ingest.requests import Log
+from rooflight.scenario.assume import DEFAULTS
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import mix as mixes
 from rooflight.serve.memory import max_batch
@@ -23,6 +24,7 @@ from rooflight.values.mix import Mix, Requests
 from rooflight.values.model import Model
 from rooflight.values.note import Note
 from rooflight.values.workload import Workload
+from rooflight.work.count import puts_out_tokens
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +68,8 @@ def compare(
     missing for every deployment.
     """
     requests = _requests(workload) if log is None else log.requests
+    if log is None and workload.osl == DEFAULTS.osl and not puts_out_tokens(model):
+        requests = msgspec.structs.replace(requests, osl=requests.osl * 0)
     mix = mixes.summary(requests, source=log.source if log else None, bad_rows=log.bad_rows if log else 0)
     rows, notes = contenders(
         model, devices, axes, mix=mix, batch=batch, workload=workload, deployment=deployment, prices=prices

@@ -26,13 +26,13 @@ def gains(before: Outcome, after: Outcome) -> dict[str, Span]:
 
     times = {
         "prefill": (dot_s(before.prefill), dot_s(after.prefill)),
-        "decode": (before.decode.time_s, after.decode.time_s),
+        "decode": (dot_s(before.decode), dot_s(after.decode)),
         "ttft": (before.run.ttft_s, after.run.ttft_s),
         "request": (before.request_s, after.request_s),
     }
     found = {name: one.over(other) for name, (one, other) in times.items() if one is not None and other is not None}
     whole = before.tokens_per_s_per_accelerator is not None and after.tokens_per_s_per_accelerator is not None
-    was, now = (one.rate if whole else one.decode_tokens_per_s_per_accelerator for one in (before, after))
+    was, now = (one.rate if whole else one.decode_rate for one in (before, after))
     found["throughput"] = now.over(was)
     if before.usd_per_million_tokens is not None and after.usd_per_million_tokens is not None:
         found["cost"] = before.usd_per_million_tokens.over(after.usd_per_million_tokens)
@@ -84,8 +84,8 @@ def _tried(kind: Kind, option: Option, before: Outcome | None, objective: str, a
 
 def _user(one: Outcome) -> float:
     """Tokens a second of a user: at the rate of the tokens after the first, of one token from end to end."""
-    span = one.token_s or one.request_s or one.decode.time_s
-    return 1 / span.expected
+    span = one.token_s or one.request_s
+    return 1 / span.expected if span is not None else one.decode_rate.expected * one.devices / one.batch
 
 
 def effect(before: Outcome, after: Outcome, objective: str) -> Note:
@@ -109,6 +109,8 @@ def effect(before: Outcome, after: Outcome, objective: str) -> Note:
 
 def _prefill_rules(before: Outcome, objective: str) -> bool:
     """Whether prefill takes most of what the objective counts: of a request's time, or of the machine's."""
+    if before.decode is None:
+        return True
     first, request = before.run.ttft_s, before.request_s
     if objective == "latency" and first is not None and request is not None:
         return first.expected > 0.5 * request.expected

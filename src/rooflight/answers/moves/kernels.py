@@ -17,9 +17,10 @@ from rooflight.values.moves import Outcome
 @move("fusion", alone=True)
 def fusion(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Norms, activation functions and rotary embedding inside the products and attention beside them."""
+    prompts = phases.prefill(sc)
     spared, held = (
         [row.operator for row in phase.time.operators if is_fusible(row.operator)]
-        for phase in (phases.decode(sc), phases.prefill(sc))
+        for phase in (phases.decode(sc) if sc.workload.osl else prompts, prompts)
     )
     kernels = sum(op.count for op in spared)
     yield option(sc, kernels, sum(op.work.moved_bytes * op.count for op in held), judged=_fused)

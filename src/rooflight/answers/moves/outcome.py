@@ -32,17 +32,18 @@ def outcome(sc: Scenario, usd_per_hour: float | None = None, *, decode_alone: bo
     if decode_alone:
         return _of_decode(sc, users, held, _spent(usd_per_hour))
     # steps first: runs ask for bounds alone of some of them
-    step = together(sc, held.most)
-    prefill, decode = dot(sc, phases.prefill(sc)), _token(sc, step)
-    one = whole(sc, users=users)
-    rate = one.output_tokens_per_s
-    per_device = one.output_tokens_per_s_per_accelerator
+    prefill, step = dot(sc, phases.prefill(sc)), together(sc, held.most)
+    decode = _token(sc, step) if load.osl else None
+    one, devices = whole(sc, users=users), all_devices(sc)
+    # where nothing is put out, what is made of a second is prompts read
+    rate = one.output_tokens_per_s if load.osl else one.requests_per_s * load.isl
+    per_device = rate / devices
     spent = _spent(usd_per_hour)
     return Outcome(
-        devices=round(rate.ceiling / per_device.ceiling), batch=load.batch, max_batch=held.max_batch, fits=held.fits,
+        devices=devices, batch=load.batch, max_batch=held.max_batch, fits=held.fits,
         prefill=prefill, decode=decode, run=one, token_s=one.tpot_s, request_s=one.request_s, tokens_per_s=rate,
         tokens_per_s_per_accelerator=per_device,
-        decode_tokens_per_s_per_accelerator=decode.time_s.rate(step) / all_devices(sc),
+        decode_tokens_per_s_per_accelerator=None if decode is None else decode.time_s.rate(step) / devices,
         usd_per_million_tokens=None if spent is None else per_device.rate(spent),
     )  # fmt: skip
 

@@ -46,9 +46,7 @@ def moves(sc: Scenario, objective: str = "throughput", asked: Asked | None = Non
         memory=held,
         tried=tried,
         together=together,
-        left=()
-        if before is None
-        else tuple(left(name, dot) for name in ("prefill", "decode") if (dot := getattr(before, name)) is not None),
+        left=() if before is None else _lefts(before),
         stories=() if before is None else stories(sc, before, asked),
     )
 
@@ -90,6 +88,11 @@ def _slower(found: dict[str, Span]) -> float | None:
         return None
     request = found["request"].expected
     return None if request > 1 - NOTHING else 1 / request
+
+
+def _lefts(before: Outcome) -> tuple[Left, ...]:
+    dots = {"prefill": before.prefill, "decode": before.decode}
+    return tuple(left(name, dot) for name, dot in dots.items() if dot is not None)
 
 
 def left(phase: str, dot: Dot) -> Left:

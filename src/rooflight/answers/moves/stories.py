@@ -14,7 +14,7 @@ from rooflight.roofline.rates import ridges
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve import phases
-from rooflight.values.moves import Outcome
+from rooflight.values.moves import Dot, Outcome
 from rooflight.values.note import Note
 from rooflight.work import count, formulas
 from rooflight.work.layout import crossing
@@ -39,8 +39,17 @@ def _rated(teller: Teller) -> Teller:
     return lambda sc, before, asked: None if sc.unrated else teller(sc, before, asked)
 
 
+def decoded(one: Outcome) -> Dot:
+    """The decode step of an outcome that has one. Raises TypeError."""
+    if one.decode is None:
+        raise TypeError("nothing is decoded where nothing is put out")
+    return one.decode
+
+
 def stories(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Note, ...]:
-    """The beliefs this situation invites, answered."""
+    """The beliefs this situation invites, answered: they are of decode, so none where nothing is put out."""
+    if before.decode is None:
+        return ()
     told = ((name, teller(sc, before, asked)) for name, teller in TELLERS.items())
     return tuple(Note(key=name, value=numbers) for name, numbers in told if numbers is not None)
 
@@ -48,7 +57,7 @@ def stories(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Note, ...]:
 @story("more-flop", needs_peak=True)
 def more_flop(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Decode far below the ridge."""
-    one = before.decode
+    one = decoded(before)
     ridge = one.ridge_flop_per_byte or 0.0
     if one.bound != "memory" or one.intensity_flop_per_byte > ridge / 4:
         return None
@@ -59,7 +68,7 @@ def more_flop(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | 
 @story("narrow-weights")
 def narrow_weights(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Bytes that are not weights."""
-    one = before.decode
+    one = decoded(before)
     wide = sc.replaced is None or sc.replaced.bits == 16
     if one.bound != "memory" or one.weights > 0.8 or not wide or sc.checkpoint.quantization:
         return None
@@ -95,7 +104,7 @@ def tensor_parallelism(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any
 @story("small-model")
 def small_model(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Launches and the host take more than the bytes."""
-    one = before.decode
+    one = decoded(before)
     found = phases.decode(sc).expected
     floor = one.terms_s["launch"]
     if found.host + floor < 0.5 * found.seconds:
@@ -107,18 +116,18 @@ def small_model(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] 
 def one_profile(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Prefill and decode bound by different things, decode most of the time."""
     share = before.run.prefill_share or 0.0
-    if before.prefill is None or before.prefill.bound == before.decode.bound or share > 0.3:
+    if before.prefill is None or before.prefill.bound == decoded(before).bound or share > 0.3:
         return None
-    return before.prefill.bound, share, before.decode.bound
+    return before.prefill.bound, share, decoded(before).bound
 
 
 @story("smaller-batch", needs_peak=True)
 def smaller_batch(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Steps that hardly shorten when sequences leave."""
-    if sc.workload.batch < 4 or before.decode.bound != "memory":
+    if sc.workload.batch < 4 or decoded(before).bound != "memory":
         return None
     half = outcome(changed(sc, batch=sc.workload.batch // 2))
-    step = 1 - half.decode.time_s.expected / before.decode.time_s.expected
+    step = 1 - decoded(half).time_s.expected / decoded(before).time_s.expected
     lost = 1 - half.rate.expected / before.rate.expected
     return None if step > lost / 1.5 else (half.batch, step, lost)
 
@@ -137,7 +146,7 @@ def active_parameters(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any,
 @story("cache-read")
 def cache_read(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """A KV cache that weighs as much as the weights."""
-    one = before.decode
+    one = decoded(before)
     if one.bound != "memory" or one.kv < 0.3:
         return None
     memory_s = one.terms_s["memory"]
@@ -147,7 +156,7 @@ def cache_read(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] |
 @story("interconnect")
 def interconnect(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """Links that are not what binds."""
-    link, one = sc.accelerator.link, before.decode
+    link, one = sc.accelerator.link, decoded(before)
     if link is None or sc.layout.devices == 1:
         return None
     link_s, ceiling_s = one.terms_s["link"], one.time_s.ceiling
@@ -168,7 +177,7 @@ def speculation(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] 
 @story("utilisation", needs_peak=True)
 def utilisation(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
     """A busy device that hardly computes."""
-    one = before.decode
+    one = decoded(before)
     time = phases.decode(sc).time
     peak = sc.rates.peak(phases.main_format(sc, time))
     used = time.work.flop / one.time_s.expected / peak

@@ -13,10 +13,11 @@ from typing import Literal
 
 import msgspec
 
+from rooflight.catalog.config.feeds import dense, mlps, routed
 from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.layouts import Dense, Flag, Windows, dense_layers, is_set, label_of, reaches_of
 from rooflight.catalog.config.registry import Text, reads
-from rooflight.catalog.config.vocabulary import Half, Heads, dense, heads_of, layer, mlps, routed, softmax, text
+from rooflight.catalog.config.vocabulary import Half, Heads, heads_of, layer, softmax, text
 
 ATTENTION_BIAS = ("attention_bias", False)
 MLP_BIAS = ("mlp_bias", False)
@@ -32,6 +33,7 @@ class Routed(msgspec.Struct, frozen=True, kw_only=True):
     shared_gate     a sigmoid gate (hidden -> 1) on the shared expert
     bias            of the experts and the router
     correction      the routing correction bias is a parameter (one an expert)
+    wide_router     the router's weights are fp32, whatever the others are
     norm_behind     a norm behind the routed feed-forward
     dense_first     how many layers in front have none, where the file is silent
     kind            what the feed-forward is called ("MoE", "MoE + shared expert" if None)
@@ -50,6 +52,7 @@ class Routed(msgspec.Struct, frozen=True, kw_only=True):
     dense_width: tuple[str, ...] = ("intermediate_size",)
     bias: bool = False
     correction: bool = False
+    wide_router: bool = False
     norm_behind: bool = False
     kind: str | None = None
 
@@ -160,7 +163,7 @@ def _mixers(decoder: Decoder, cfg: Config) -> list[Half]:
             kind=label_of(reach),
             bias=bias,
             o_bias=o_bias,
-            gate=shape.q if decoder.output_gate else 0,
+            gate=shape.q if decoder.output_gate else None,
             gate_bias=False,
             sinks=decoder.sinks,
             vectors=weights + decoder.extra,
@@ -211,11 +214,12 @@ def _routed(experts: Routed, cfg: Config) -> Half:
         shared_gate=experts.shared_gate,
         shared_bias=bool(shared) and is_set(cfg, experts.shared_bias),
         bias=experts.bias,
+        wide_router=experts.wide_router,
     )
     return msgspec.structs.replace(
         half,
         kind=experts.kind or ("MoE + shared expert" if shared else "MoE"),
-        vectors=count if experts.correction else 0,
+        vectors=half.vectors + (count if experts.correction else 0),
         norms=int(experts.norm_behind),
     )
 

@@ -8,10 +8,11 @@ import msgspec
 
 from rooflight.catalog.config import towers
 from rooflight.catalog.config.decoder import ATTENTION_BIAS, LLAMA, MLP_BIAS, Decoder, Routed, described, read
+from rooflight.catalog.config.feeds import routed
 from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.latent import latents, sparse_latents
 from rooflight.catalog.config.registry import Text, counts_towers, reads
-from rooflight.catalog.config.vocabulary import Half, layer, routed, text
+from rooflight.catalog.config.vocabulary import Half, layer, text
 from rooflight.errors import BadConfig
 from rooflight.values.model import Attention, Indexer, Layer, Linear, Reach, Tower
 
@@ -94,6 +95,7 @@ def _compressor(hidden: int, size: int, rate: int, prefix: str) -> tuple[tuple[L
 def _mixer(cfg: Config, rate: int) -> Half:
     """Attention over a window and a past compressed `rate` to one (0: a window only)."""
     hidden = cfg.hidden
+    cfg.repeats("num_key_value_heads", 1)
     heads, size = cfg.integer("num_attention_heads"), cfg.integer("head_dim", default=512)
     q_rank = cfg.assumed("q_lora_rank", default=1024)
     groups, o_rank = cfg.assumed("o_groups", default=8), cfg.assumed("o_lora_rank", default=1024)

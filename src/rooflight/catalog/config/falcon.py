@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from rooflight.catalog.config.decoder import Decoder, read
+from rooflight.catalog.config.feeds import dense
 from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.registry import Text, reads
 from rooflight.catalog.config.spellings import gpt
 from rooflight.catalog.config.states import mamba_only, named_mamba2
-from rooflight.catalog.config.vocabulary import alone, dense, heads_of, layer, softmax, text
+from rooflight.catalog.config.vocabulary import alone, heads_of, layer, softmax, text
 
 reads("falcon_mamba")(mamba_only)
 

@@ -19,8 +19,9 @@ _LONGEST = 100  # characters of a number in a string
 class Config:
     """One JSON object of a config file, with where it stands in it ("text_config" ...).
 
-    `notes` (what was assumed), `warnings` and `left_out` (sizes the file is silent about, by object) are shared between
-    an object and its sections. `spelled` says which key of the file stands under a usual one (renamed()).
+    `notes` (what was assumed), `warnings`, `left_out` (sizes the file is silent about, by object) and `met` (the keys
+    that were asked for, with their paths) are shared between an object and its sections. `spelled` says which key of
+    the file stands under a usual one (renamed()).
     """
 
     def __init__(self, data: Mapping[str, Any], *, origin: str, path: str = "", parent: Config | None = None) -> None:
@@ -31,6 +32,7 @@ class Config:
         self.notes: list[str] = parent.notes if parent else []
         self.warnings: list[str] = parent.warnings if parent else []
         self.left_out: dict[str, dict[str, Any]] = parent.left_out if parent else {}
+        self.met: set[str] = parent.met if parent else set()
 
     def at(self, key: str) -> str:
         """Where a key stands, for an error: `config.json: text_config.hidden_size`."""
@@ -51,28 +53,39 @@ class Config:
         """
         data, spelled = dict(self.data), dict(self.spelled)
         for usual, others in (names or {}).items():
-            found = next((other for other in others.split() if self.has(other)), None)
-            if found is not None:
+            given = [other for other in others.split() if self.data.get(other) is not None]
+            if given:
+                found = given[0]
+                self.aside(*(other for other in (*given[1:], usual) if self.data.get(other) == self.data[found]))
                 data[usual], spelled[usual] = self.data[found], found
         data.update((key, value) for key, value in silent.items() if data.get(key) is None)
         data.update(fixed or {})
+        self.aside(*(fixed or {}))
         result = self.replaced(data)
         result.spelled = spelled
         return result
 
+    def aside(self, *keys: str) -> None:
+        """Keys that are known to add nothing to the shapes here: read, whatever they say."""
+        self.met.update(f"{self.path}{self.spelled.get(key, key)}" for key in keys)
+
+    def repeats(self, key: str, known: object) -> None:
+        """A key that is read where it says over again what is `known` from others; where it says more it is not."""
+        if self.data.get(key) == known:
+            self.aside(key)
+
     def raw(self, *keys: str) -> Any:
         """The first of `keys` that is present and not null, else None."""
-        for key in keys:
-            value = self.data.get(key)
-            if value is not None:
-                return value
-        return None
+        return self._found(keys)[1]
 
     def has(self, *keys: str) -> bool:
         return self.raw(*keys) is not None
 
     def _found(self, keys: Sequence[str]) -> tuple[str, Any]:
-        return next(((key, self.data[key]) for key in keys if self.data.get(key) is not None), (keys[0], None))
+        """The first key that is given, and its value. Others of its meaning are met where they say the same."""
+        found = next(((key, self.data[key]) for key in keys if self.data.get(key) is not None), (keys[0], None))
+        self.aside(*(key for key in keys if key == found[0] or self.data.get(key) == found[1]))
+        return found
 
     def integer(self, *keys: str, default: Any = _MISSING, at_least: int = 1, said: bool = True) -> int:
         """A whole number; a string of digits is read as one, with a warning. Raises BadConfig.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rooflight.catalog.config import towers
 from rooflight.catalog.config.decoder import ATTENTION_BIAS, Decoder, described
+from rooflight.catalog.config.feeds import dense, experts_of, feed_forward
 from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.layouts import Windows, every
 from rooflight.catalog.config.registry import DEFAULT_SIZES, Text, counts_towers, reads
@@ -13,9 +14,6 @@ from rooflight.catalog.config.vocabulary import (
     SLIDING,
     Half,
     Heads,
-    dense,
-    experts_of,
-    feed_forward,
     heads_of,
     kinds_of,
     layer,

@@ -29,7 +29,9 @@ def kimi_linear(cfg: Config) -> Text:
         head_dim=linear.integer(*head_dim_keys, default=128),
         kernel=linear.integer("short_conv_kernel_size", "linear_conv_kernel_dim", default=4),
         low_rank=True,
+        low_rank_gate=not linear.flag("use_full_rank_gate"),
     )
+    linear.repeats("kda_layers", [i + 1 for i, kind in enumerate(pattern) if kind == LINEAR])
     mixers = {LINEAR: delta, FULL: latent(cfg)}
     return hybrid(cfg, kinds_of(cfg, pattern), mixers, dense_first=1)
 

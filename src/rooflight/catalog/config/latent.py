@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from rooflight.catalog.config.feeds import dense, mlps, routed
 from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.layouts import dense_layers
 from rooflight.catalog.config.registry import Text
-from rooflight.catalog.config.vocabulary import Half, dense, mlps, routed, stack, text
+from rooflight.catalog.config.vocabulary import WIDE_GATE, Half, stack, text
 from rooflight.values.model import Indexer, LatentAttention, Linear, Reach
 
 
@@ -33,6 +34,7 @@ def latent(cfg: Config, indexer: str | None = None) -> Half:
     hidden, heads = cfg.hidden, cfg.integer("num_attention_heads")
     rank, rope = cfg.integer("kv_lora_rank"), cfg.integer("qk_rope_head_dim")
     nope, value = cfg.integer("qk_nope_head_dim"), _value_dim(cfg, hidden, heads)
+    cfg.aside("head_dim", "num_key_value_heads", "qk_head_dim")  # of ordinary attention, or sums of these
     biased = cfg.flag("attention_bias")
     queries, q_rank = _queries(cfg, heads * (nope + rope), biased)
     parts = [
@@ -41,6 +43,8 @@ def latent(cfg: Config, indexer: str | None = None) -> Half:
         Linear(name="kv_b", inputs=rank, outputs=heads * (nope + value)),
         Linear(name="o", inputs=heads * value, outputs=hidden, bias=hidden * biased, split="row"),
     ]
+    if cfg.flag("mla_use_output_gate", *WIDE_GATE):
+        parts.append(Linear(name="output_gate", inputs=hidden, outputs=heads * value))
     vectors = rank + (q_rank or 0)
     reach, scorer = Reach(), None
     if indexer is not None:
@@ -125,6 +129,11 @@ def hybrid(cfg: Config, kinds: Sequence[str], mixers: Mapping[str, Half], *, den
         ),
         dense=lambda: dense(cfg, cfg.integer("intermediate_size")),
     )
+    # what is weighed is read from before, a vector and a norm in front of each half and of the head
+    residual = 2 * cfg.hidden if cfg.optional("attn_res_block_size") else 0
     # the norms inside latent attention are counted among the vectors here, not as steps of their own
-    bare = {kind: msgspec.structs.replace(half, inner_norms=0) for kind, half in mixers.items()}
-    return text(cfg, stack(cfg, kinds, bare, feeds))
+    bare = {
+        kind: msgspec.structs.replace(half, inner_norms=0, vectors=half.vectors + 2 * residual)
+        for kind, half in mixers.items()
+    }
+    return text(cfg, stack(cfg, kinds, bare, feeds), vectors=residual)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rooflight.catalog.config.feeds import dense, mlps, routed
 from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.registry import Text, reads
 from rooflight.catalog.config.vocabulary import (
@@ -9,12 +10,9 @@ from rooflight.catalog.config.vocabulary import (
     FULL,
     SLIDING,
     Half,
-    dense,
     gated,
     heads_of,
     kinds_of,
-    mlps,
-    routed,
     softmax,
     stack,
     text,
@@ -80,7 +78,7 @@ def lfm3(cfg: Config) -> Text:
     has_gate = cfg.flag("use_attention_gate", default=True)
 
     def attending(kind: str, reach: Reach) -> Half:
-        half = softmax(cfg, shape, reach, kind=kind, vectors=shape.qk_norms)
+        half = softmax(cfg, shape, reach, kind=kind, gate=0, vectors=shape.qk_norms)
         return gated(cfg, half, shape.heads) if has_gate else half
 
     mixers = {

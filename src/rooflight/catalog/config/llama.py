@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rooflight.catalog.config import towers
 from rooflight.catalog.config.decoder import LLAMA, described
+from rooflight.catalog.config.feeds import dense, mlps, routed
 from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.layouts import every
 from rooflight.catalog.config.registry import DEFAULT_SIZES, Text, counts_towers, reads
@@ -11,13 +12,10 @@ from rooflight.catalog.config.vocabulary import (
     CHUNKED,
     FULL,
     Half,
-    dense,
     heads_of,
     kinds_of,
     layer,
-    mlps,
     output,
-    routed,
     softmax,
     stack,
     text,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from rooflight.catalog.config.decoder import EXPERT_COUNT
+from rooflight.catalog.config.feeds import dense, experts_of
 from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.latent import latent
 from rooflight.catalog.config.registry import Text, reads
-from rooflight.catalog.config.vocabulary import dense, experts_of, layer, text
+from rooflight.catalog.config.vocabulary import layer, text
 
 
 @reads("longcat_flash")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from rooflight.catalog.config.feeds import dense, mlps, routed
 from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.registry import Text, reads
 from rooflight.catalog.config.states import Mamba2, mamba1, mamba2, mamba_only, named_mamba2, time_step_rank
-from rooflight.catalog.config.vocabulary import alone, dense, heads_of, layer, mlps, routed, softmax, text
+from rooflight.catalog.config.vocabulary import alone, heads_of, layer, softmax, text
 from rooflight.errors import BadConfig
 
 reads("mamba")(mamba_only)

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from rooflight.catalog.config.decoder import Decoder, Routed, described
+from rooflight.catalog.config.feeds import dense, mlps, routed
 from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.layouts import dense_layers
 from rooflight.catalog.config.registry import Text, reads
-from rooflight.catalog.config.vocabulary import (
-    FULL,
-    LINEAR,
-    Half,
-    Heads,
-    dense,
-    heads_of,
-    kinds_of,
-    mlps,
-    routed,
-    softmax,
-    stack,
-    text,
-)
+from rooflight.catalog.config.vocabulary import FULL, LINEAR, Half, Heads, heads_of, kinds_of, softmax, stack, text
 from rooflight.values.model import Indexer, Linear, Reach, Recurrent
 
 _SPARSE = "minimax_m3_sparse"
 
-described({"minimax_m2": Decoder(qk_norm="heads", experts=Routed(width=("intermediate_size",)))})
+described({"minimax_m2": Decoder(qk_norm="heads", experts=Routed(width=("intermediate_size",), wide_router=True))})
 
 
 def _lightning(hidden: int, shape: Heads) -> Half:
@@ -80,6 +68,7 @@ def _block_sparse(hidden: int, shape: Heads, plain: Half, cfg: Config) -> Half:
 @reads("minimax_m3", "minimax_m3_vl", "minimax_m3_vl_text")
 def minimax_m3(cfg: Config) -> Text:
     """MiniMax-M3: after the first layers, attention to the best blocks of keys a small indexer picks, and experts."""
+    cfg.repeats("n_shared_experts", 1)
     shape = heads_of(cfg, head_dim=128)
     sparse = cfg.section("sparse_attention_config") or cfg
     flags = sparse.items("sparse_attention_freq", length=cfg.layers) or [0] * cfg.layers
@@ -92,8 +81,9 @@ def minimax_m3(cfg: Config) -> Text:
             cfg,
             count=cfg.assumed("num_local_experts", "num_experts", default=128),
             chosen=cfg.assumed("num_experts_per_tok", default=4),
-            width=cfg.integer("intermediate_size"),
+            width=cfg.integer("intermediate_size", "moe_intermediate_size"),
             shared=cfg.integer("shared_intermediate_size"),
+            wide_router=True,
         ),
         dense=lambda: dense(cfg, cfg.integer("dense_intermediate_size")),
     )

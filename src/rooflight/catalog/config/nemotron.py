@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from rooflight.catalog.config.decoder import LLAMA, described
+from rooflight.catalog.config.feeds import dense, routed
 from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.registry import Text, reads
 from rooflight.catalog.config.states import Mamba2, mamba2
@@ -14,12 +13,10 @@ from rooflight.catalog.config.vocabulary import (
     Half,
     Heads,
     alone,
-    dense,
     heads_of,
     kinds_of,
     layer,
     pick,
-    routed,
     softmax,
     text,
 )
@@ -79,24 +76,16 @@ _PATTERN = {"M": LINEAR, "E": "moe", "*": FULL, "-": "mlp"}
 
 def _moe(cfg: Config) -> Half:
     """Ungated experts, in a narrower latent space where moe_latent_size is given, beside a shared one at full width."""
-    hidden, bias = cfg.hidden, cfg.flag("mlp_bias")
-    latent = cfg.optional("moe_latent_size")
-    half = routed(
+    cfg.repeats("n_shared_experts", 1)
+    return routed(
         cfg,
         count=cfg.integer("n_routed_experts"),
         chosen=cfg.integer("num_experts_per_tok"),
         width=cfg.integer("moe_intermediate_size"),
         shared=cfg.integer("moe_shared_expert_intermediate_size"),
-        shared_bias=bias,
+        shared_bias=cfg.flag("mlp_bias"),
         gated=False,
-        inputs=latent,
     )
-    if latent is None:
-        return half
-    # every device needs the whole latent vector
-    down = Linear(name="latent_down", inputs=hidden, outputs=latent, bias=latent if bias else 0, split="none")
-    up = Linear(name="latent_up", inputs=latent, outputs=hidden, bias=hidden if bias else 0, split="none")
-    return msgspec.structs.replace(half, linears=(*half.linears, down, up))
 
 
 def _kinds(cfg: Config) -> list[str]:
@@ -117,6 +106,8 @@ def _kinds(cfg: Config) -> list[str]:
 @reads("nemotron_h")
 def nemotron_h(cfg: Config) -> Text:
     """Nemotron-H and Nemotron 3: a layer is one of Mamba-2, attention, experts or a feed-forward."""
+    cfg = cfg.renamed({"head_dim": "head_dim attention_head_dim"})
+    cfg.aside("time_step_rank")  # of the first Mamba: Mamba-2 has a step a head
     kinds = _kinds(cfg)
     bias = cfg.flag("use_bias")
     sizes = Mamba2(
@@ -136,4 +127,6 @@ def nemotron_h(cfg: Config) -> Text:
         blocks["moe"] = _moe(cfg)
     if "mlp" in kinds:
         blocks["mlp"] = dense(cfg, cfg.integer("intermediate_size"), gated=False, bias=cfg.flag("mlp_bias"))
+    else:
+        cfg.aside("intermediate_size")
     return text(cfg, [alone(cfg, pick(cfg, "layers_block_type", kind, blocks)) for kind in kinds])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from rooflight.catalog.config.decoder import ATTENTION_BIAS, Decoder, Routed, described
+from rooflight.catalog.config.feeds import dense
 from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.layouts import Windows, every
 from rooflight.catalog.config.registry import Text, reads
 from rooflight.catalog.config.states import gated_delta
-from rooflight.catalog.config.vocabulary import FULL, LINEAR, dense, heads_of, kinds_of, softmax, stack, text
+from rooflight.catalog.config.vocabulary import FULL, LINEAR, heads_of, kinds_of, softmax, stack, text
 
 _OLMO2 = Decoder(bias=ATTENTION_BIAS, qk_norm="heads")
 

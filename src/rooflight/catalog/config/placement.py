@@ -36,6 +36,9 @@ _LEAVES = {
     "in_proj": "in_proj in_proj_qkv in_proj_z in_proj_qkvz",
     "in_proj_ba": "in_proj_ba in_proj_a in_proj_b",
     "out_proj": "out_proj",
+    "latent_down": "fc1_latent_proj routed_expert_down_proj",
+    "latent_up": "fc2_latent_proj routed_expert_up_proj",
+    "output_gate": "g_proj gate_proj output_gate",
     "index_q": "indexer.wq_b",
     "index_k": "indexer.wk",
     "index_weights": "indexer.weights_proj indexers_proj",
@@ -75,7 +78,8 @@ class _Placer:
             if form is None and (not linear.pinned or self.plan.whole):
                 form = base
         if form is None or (self.plan.whole and not _divides(form, linear)):
-            return self.dtype
+            # a router that its family keeps in fp32 stays so
+            return linear.format if linear.format == "fp32" else self.dtype
         self.used[form] = None
         return form
 

@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from rooflight.catalog.config import towers
 from rooflight.catalog.config.decoder import ATTENTION_BIAS, Decoder, Routed, described, read
+from rooflight.catalog.config.feeds import dense, mlps, routed
 from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.layouts import Windows, dense_layers, every
 from rooflight.catalog.config.registry import DEFAULT_SIZES, Text, counts_towers, reads
 from rooflight.catalog.config.states import gated_delta
-from rooflight.catalog.config.vocabulary import (
-    FULL,
-    LINEAR,
-    Half,
-    dense,
-    heads_of,
-    kinds_of,
-    mlps,
-    routed,
-    softmax,
-    stack,
-    text,
-)
+from rooflight.catalog.config.vocabulary import FULL, LINEAR, Half, heads_of, kinds_of, softmax, stack, text
 from rooflight.values.model import Tower
 
 _WHEN = ("use_sliding_window", False)

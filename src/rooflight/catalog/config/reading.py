@@ -9,12 +9,14 @@ from typing import Any
 import msgspec
 
 from rooflight.catalog.config.fields import Config
+from rooflight.catalog.config.heads import headed
 from rooflight.catalog.config.names import canonical_type, first_architecture, refuse_other_shapes, unknown_type
 from rooflight.catalog.config.placement import Placed, apply
 from rooflight.catalog.config.plan import MLX_SECTION, SECTIONS, Plan
 from rooflight.catalog.config.registry import Text, default_sizes_of, reader_of, tower_counter_of
+from rooflight.catalog.config.unread import unread
 from rooflight.catalog.config.vocabulary import merged, runs_of
-from rooflight.values.model import Linear, Model, Tower
+from rooflight.values.model import Model, Tower
 
 # Where the text model stands in the config of a multimodal one.
 _TEXT_SECTIONS = ("text_config", "language_config", "llm_config", "thinker_config", "language_model_config", "llm")
@@ -86,8 +88,8 @@ def model_from_dict(
     stored = Stored(text=placed.text) if weighed is None else _said(outer, weighed(placed.text))
     text, dtype = stored.text, stored.dtype or dtype
     towers = stored.towers or _towers(outer, dtype)
-    if not leaves_defaults_out:
-        outer.say_left_out()
+    max_context, rope_positions = cfg.optional(*_CONTEXTS), _rope_positions(cfg)
+    _say(outer, cfg, keys=weighed is None, sizes=not leaves_defaults_out)
     layers = merged(text.layers)
     model = Model(
         id=id,
@@ -108,8 +110,8 @@ def model_from_dict(
         quantization=stored.quantization or " + ".join(placed.formats) or None,
         runs=runs_of(text.layers, layers),
         kv_format=plan.kv_format if plan else None,
-        max_context=cfg.optional(*_CONTEXTS),
-        rope_positions=_rope_positions(cfg),
+        max_context=max_context,
+        rope_positions=rope_positions,
         origin=origin,
         assumptions=tuple(outer.notes),
         warnings=tuple(outer.warnings),
@@ -128,7 +130,7 @@ def _read(outer: Config, architecture: str) -> tuple[Config, str, Text]:
         raise unknown_type(outer, model_type, architecture)
     cfg = _completed(outer, cfg, model_type)
     _refuse_endless(cfg)
-    return cfg, model_type, _headless(outer, architecture, reader(cfg))
+    return cfg, model_type, headed(outer, cfg, reader(cfg))
 
 
 def _said(outer: Config, stored: Stored) -> Stored:
@@ -162,6 +164,18 @@ def _rope_positions(cfg: Config) -> int | None:
     linear = "linear" in (scaling.get("rope_type"), scaling.get("type"))
     plain = isinstance(factor, int | float) and not isinstance(factor, bool) and 1 <= factor <= _MOST_SCALED
     return round(longest * factor) if linear and plain else longest
+
+
+def _say(outer: Config, cfg: Config, *, keys: bool, sizes: bool) -> None:
+    """Once all is read: keys that nobody asked for, and unless left out on purpose the sizes that are not there.
+
+    keys    no weight file is at hand, whose own matrices would say so better
+    """
+    doubt = unread(outer, cfg) if keys else None
+    if doubt is not None:
+        outer.warn(doubt)
+    if sizes:
+        outer.say_left_out()
 
 
 def text_section(outer: Config) -> Config:
@@ -222,23 +236,6 @@ def _dtype(outer: Config, cfg: Config) -> str:
         return "bf16"
     outer.assume("the config names no weight type (torch_dtype): bf16")
     return "bf16"
-
-
-def _headless(outer: Config, architecture: str, text: Text) -> Text:
-    """Embedding and reward models: the same stack without the vocabulary head."""
-    name = architecture.lower()
-    if name.endswith(("forsequenceclassification", "rewardmodel", "forrewardmodel")):
-        names = outer.raw("id2label")
-        default = len(names) if isinstance(names, Mapping) and names else (1 if "reward" in name else 2)
-        labels = outer.integer("num_labels", default=default, said=False)
-        outputs = "1 output" if labels == 1 else f"{labels} outputs"
-        outer.assume(f"{architecture} scores a sequence with {outputs}: it has no vocabulary head")
-        score = Linear(name="score", inputs=text.hidden, outputs=labels, split="none", pinned=True)
-        return msgspec.structs.replace(text, head=score, tied=False)
-    if name.endswith("model") and not name.endswith(("lmheadmodel", "chatglmmodel")):
-        outer.assume(f"{architecture} has no vocabulary head: it returns hidden states (an embedding model)")
-        return msgspec.structs.replace(text, head=None, tied=False)
-    return text
 
 
 def _doubt_name(outer: Config, id: str, dtype: str) -> None:

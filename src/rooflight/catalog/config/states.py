@@ -172,21 +172,27 @@ def gated_delta(hidden: int, *, key_heads: int, heads: int, key_dim: int, value_
     )
 
 
-def kimi_delta(hidden: int, *, heads: int, head_dim: int, kernel: int, low_rank: bool) -> Half:
-    """Kimi delta attention: the delta rule with a decay a channel. Decay and gate go through a low rank or straight."""
+def kimi_delta(
+    hidden: int, *, heads: int, head_dim: int, kernel: int, low_rank: bool, low_rank_gate: bool | None = None
+) -> Half:
+    """Kimi delta attention: the delta rule with a decay a channel. Decay and gate go through a low rank or straight.
+
+    low_rank_gate   of the gate, where it differs from the decay (Kimi K3's gate has the full rank)
+    """
     width = heads * head_dim
-    if low_rank:
-        gates: tuple[Linear, ...] = (
-            Linear(name="decay_a", inputs=hidden, outputs=head_dim, split="none"),
-            Linear(name="decay_b", inputs=head_dim, outputs=width),
-            Linear(name="gate_a", inputs=hidden, outputs=head_dim, split="none"),
-            Linear(name="gate_b", inputs=head_dim, outputs=width),
+
+    def made(whole: str, part: str, narrow: bool) -> tuple[Linear, ...]:
+        if not narrow:
+            return (Linear(name=whole, inputs=hidden, outputs=width),)
+        return (
+            Linear(name=f"{part}_a", inputs=hidden, outputs=head_dim, split="none"),
+            Linear(name=f"{part}_b", inputs=head_dim, outputs=width),
         )
-    else:
-        gates = (
-            Linear(name="decay", inputs=hidden, outputs=width),
-            Linear(name="output_gate", inputs=hidden, outputs=width),
-        )
+
+    gates = (
+        *made("decay", "decay", low_rank),
+        *made("output_gate", "gate", low_rank if low_rank_gate is None else low_rank_gate),
+    )
     return delta(
         "kda",
         (

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from rooflight.catalog.config import towers
+from rooflight.catalog.config.feeds import dense, mlps, routed
 from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.registry import Text, counts_towers, reads
 from rooflight.catalog.config.vocabulary import (
     FULL,
+    HEAD_GATE,
     SLIDING,
     Half,
     Heads,
-    dense,
     gated,
     heads_of,
     kinds_of,
-    mlps,
-    routed,
     softmax,
     stack,
     text,
@@ -53,7 +50,8 @@ def _kinds(cfg: Config) -> list[str]:
 def _attention(cfg: Config, shape: Heads, kind: str, reach: Reach) -> Half:
     """Attention with normed queries and keys, its output gated a head (or an element, where `gating` says so)."""
     per_head = cfg.raw("gating") in (None, True, "per-head")
-    half = softmax(cfg, shape, reach, kind=kind, vectors=shape.qk_norms)
+    cfg.aside(*HEAD_GATE)
+    half = softmax(cfg, shape, reach, kind=kind, gate=0, vectors=shape.qk_norms)
     return gated(cfg, half, shape.heads if per_head else shape.q)
 
 
@@ -62,12 +60,17 @@ def step(cfg: Config) -> Text:
     """Step 3.5 and 3.7: query heads of their own number in sliding layers, a gate a head, experts and a shared one."""
     shape = heads_of(cfg, head_dim=128, kv_key=("num_key_value_heads", "num_attention_groups"), kv_default=8)
     other = cfg.section("attention_other_setting")
-    heads = other.integer("num_attention_heads", default=shape.heads) if other else shape.heads
+    heads, kv_heads, size = shape.heads, shape.kv_heads, shape.head_dim
+    if other is not None:
+        heads = other.integer("num_attention_heads", default=heads, said=False)
+        kv_heads = other.integer("num_attention_groups", "num_key_value_heads", default=kv_heads, said=False)
+        size = other.integer("head_dim", default=size, said=False)
     heads = cfg.integer("num_sliding_attention_heads", default=heads, said=False)
     kinds = _kinds(cfg)
+    cfg.repeats("n_shared_experts", 1)
     mixers = {FULL: _attention(cfg, shape, "full attention", Reach())}
     if SLIDING in kinds:
-        local = msgspec.structs.replace(shape, heads=heads)
+        local = Heads(heads=heads, kv_heads=kv_heads, head_dim=size, value_dim=size)
         mixers[SLIDING] = _attention(cfg, local, "sliding attention", Reach(window=cfg.integer("sliding_window")))
     feeds = mlps(
         cfg,

@@ -7,7 +7,7 @@ is what mixes tokens (`softmax`; `latent` in latent.py; `mamba1`, `gated_delta` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,6 +22,9 @@ SLIDING = "sliding_attention"
 CHUNKED = "chunked_attention"
 LINEAR = "linear_attention"
 CONV = "conv"
+# gates of the attention output, as wide as it, and one a head
+WIDE_GATE = ("attn_output_gate", "attention_output_gate", "use_attn_output_gate", "elementwise_attn_output_gate")
+HEAD_GATE = ("headwise_attn_output_gate", "use_head_wise_attn_gate")
 
 # older spellings of layer_types entries, as published configs have them
 _SPELLINGS = {"attention": FULL, "mamba": LINEAR, "mamba2": LINEAR, "recurrent": LINEAR, "global_attention": FULL}
@@ -151,7 +154,7 @@ def softmax(
     kind: str = "attention",
     bias: bool | None = None,
     o_bias: bool | None = None,
-    gate: int = 0,
+    gate: int | None = None,
     gate_bias: bool = True,
     made: int | None = None,
     sinks: bool = False,
@@ -161,10 +164,13 @@ def softmax(
     """Softmax attention: its mixer, the fused input projection and the output projection.
 
     bias, o_bias   of queries, keys and values, and of the output: what attention_bias says, and as `bias`, where None
-    gate           further outputs where the query makes a gate, with a bias of their own or not (gate_bias)
+    gate           further outputs where the query makes a gate, with a bias of their own or not (gate_bias); None: what
+                   the file says of an output gate, of which silence means none
     made           elements of K and V that the layer makes (all if None); 0: it reads the cache of an earlier layer
     """
     biased = cfg.flag("attention_bias") if bias is None else bias
+    if gate is None:
+        gate = output_gate(cfg, shape)
     kv = shape.kv if made is None else made
     outputs = shape.q + kv + gate
     qkv = Linear(
@@ -184,6 +190,13 @@ def softmax(
     )
 
 
+def output_gate(cfg: Config, shape: Heads) -> int:
+    """Outputs of the gate of the attention output that a file asks for: one an element, one a head, or none."""
+    if cfg.flag(*WIDE_GATE):
+        return shape.out
+    return shape.heads if cfg.flag(*HEAD_GATE) else 0
+
+
 def output(cfg: Config, shape: Heads, *, bias: bool = False) -> Linear:
     """The output projection of attention."""
     return Linear(name="o", inputs=shape.out, outputs=cfg.hidden, bias=cfg.hidden if bias else 0, split="row")
@@ -193,93 +206,6 @@ def gated(cfg: Config, half: Half, outputs: int) -> Half:
     """A mixer whose output passes a gate with a matrix of its own, `outputs` wide: one a head, or one an element."""
     gate = Linear(name="output_gate", inputs=cfg.hidden, outputs=outputs)
     return msgspec.structs.replace(half, linears=(*half.linears, gate))
-
-
-def feed_forward(
-    hidden: int, width: int, *, gated: bool = True, bias: bool = False, prefix: str = ""
-) -> tuple[Linear, ...]:
-    """The matrices of a feed-forward of `width`: gate and up fused, and down; or up and down where there is no gate."""
-    up = width * (2 if gated else 1)
-    return (
-        Linear(name=f"{prefix}gate_up" if gated else f"{prefix}up", inputs=hidden, outputs=up, bias=up if bias else 0),
-        Linear(name=f"{prefix}down", inputs=width, outputs=hidden, bias=hidden if bias else 0, split="row"),
-    )
-
-
-def dense(cfg: Config, width: int, *, gated: bool = True, bias: bool = False) -> Half:
-    """A feed-forward every token passes."""
-    return Half(kind="dense", linears=feed_forward(cfg.hidden, width, gated=gated, bias=bias))
-
-
-def experts_of(
-    cfg: Config,
-    *,
-    count: int,
-    chosen: int,
-    width: int,
-    gated: bool = True,
-    bias: bool = False,
-    inputs: int | None = None,
-    chosen_key: str = "num_experts_per_tok",
-) -> Experts:
-    """`count` experts of `width`, and the router that picks `chosen` of them. Raises BadConfig.
-
-    bias      of the experts and the router
-    inputs    what the experts are fed, where that is not the hidden size
-    """
-    if chosen > count:
-        raise cfg.bad(chosen_key, chosen, f"at most the {count} experts there are")
-    scores = count if bias else 0
-    groups, chosen_groups = _expert_groups(cfg, count)
-    return Experts(
-        count=count,
-        chosen=chosen,
-        groups=groups,
-        chosen_groups=chosen_groups,
-        linears=feed_forward(inputs or cfg.hidden, width, gated=gated, bias=bias),
-        router=Linear(name="router", inputs=cfg.hidden, outputs=count, bias=scores, split="none", pinned=True),
-    )
-
-
-def _expert_groups(cfg: Config, count: int) -> tuple[int, int]:
-    """(groups of experts, how many of them a token may choose from), (1, 1) where the router is free to choose.
-
-    A greedy router has the keys and does not look at them (DeepSeek-V2-Lite).
-    """
-    groups, chosen = cfg.raw("n_group"), cfg.raw("topk_group")
-    whole = all(isinstance(number, int) and not isinstance(number, bool) for number in (groups, chosen))
-    if not whole or not 1 <= chosen < groups <= count or count % groups or cfg.raw("topk_method") == "greedy":
-        return 1, 1
-    return groups, chosen
-
-
-def routed(
-    cfg: Config,
-    *,
-    shared: int = 0,
-    shared_gate: bool = False,
-    shared_bias: bool = False,
-    gated: bool = True,
-    **experts: Any,
-) -> Half:
-    """Experts (`experts` as in experts_of), and a shared one of the width `shared` beside them (0: none).
-
-    shared_gate, shared_bias   of the shared one: a gate of its own (hidden -> 1), and biases
-    """
-    own = experts_of(cfg, gated=gated, **experts)
-    linears = feed_forward(cfg.hidden, shared, gated=gated, bias=shared_bias, prefix="shared_") if shared else ()
-    if shared and shared_gate:
-        linears += (Linear(name="shared_gate", inputs=cfg.hidden, outputs=1, split="none", pinned=True),)
-    return Half(kind="MoE", linears=linears, experts=own)
-
-
-def mlps(cfg: Config, without: Container[int], *, dense: Callable[[], Half], routed: Callable[[], Half]) -> list[Half]:
-    """The feed-forward of each layer: dense `without` experts, else routed. One that no layer has is not asked for."""
-    numbers = range(cfg.layers)
-    plain = [number in without for number in numbers]
-    experts = NOTHING if all(plain) else routed()
-    other = dense() if any(plain) else NOTHING
-    return [other if is_dense else experts for is_dense in plain]
 
 
 def layer(cfg: Config, mixer: Half | None, mlp: Half | None, *, norms: int | None = None, weights: int = 1) -> Layer:
@@ -362,6 +288,7 @@ def text(
     """
     hidden = cfg.hidden
     rows = cfg.integer("vocab_size") if vocab is None else cfg.assumed("vocab_size", default=vocab)
+    cfg.repeats("padded_vocab_size", rows)
     head = Linear(name="lm_head", inputs=hidden, outputs=rows, bias=rows if head_bias else 0, pinned=True)
     return Text(
         hidden=hidden,

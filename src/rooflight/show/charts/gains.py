@@ -27,10 +27,16 @@ def rows(moves: Moves, look: Look = STANDARD) -> Datasets:
         bars.append({
             "row": number, "name": one.title, "x": 0.0, "x2": expected, "end": max(expected, ceiling),
             "text": f"{times(expected)}, at the ceiling {times(ceiling)}",
-            "hue": one.after.decode.bound if one.after else "capacity",
+            "hue": _hue(one),
         })  # fmt: skip
         tops.append({"row": number, "x": ceiling, "hue": "ink"})
     return {"bars": bars, "ceilings": tops, "ends": ends([row["end"] for row in bars], look)}
+
+
+def _hue(one: Move) -> str:
+    """What binds the decode step, of a prompt alone its prefill."""
+    dot = None if one.after is None else one.after.decode or one.after.prefill
+    return "capacity" if dot is None else dot.bound
 
 
 def _evaluated(moves: Moves) -> list[tuple[Move, float, float]]:

@@ -22,20 +22,28 @@ function row(name, analysis, hue, focus) {
   const title = element("th", { scope: "row" }, hue ? element("span", { class: "swatch", "data-hue": hue, "aria-hidden": "true" }) : null, name);
   const held = analysis.memory.max_batch;
   const most = cell(HEAD[7], held === null ? "not known" : count(held), "sequences");
-  if (!analysis.phases?.decode) {
+  const silent = analysis.phases?.prefill && analysis.workload.osl === 0;
+  if (!analysis.phases?.decode && !silent) {
     const used = analysis.memory;
     const needs = `needs ${amount(used.weights_bytes + used.kv_bytes + used.reserve_bytes - used.withheld_bytes, "B")}`;
     return element("tr", { class: focus ? "focus" : "" }, title, element("td", { colspan: 6, "data-label": "memory" }, bound("capacity"), element("small", {}, needs)), most);
   }
   const { decode, prefill } = analysis.phases;
+  // without a compute peak nothing is known of prompts
+  const ofPrompt = [
+    prefill ? cell(HEAD[5], seconds(prefill.time_s.ceiling), interval(prefill.time_s, seconds)) : cell(HEAD[5], "not known", "no compute peak is published"),
+    prefill ? cell(HEAD[6], bound(prefill.bound), place(prefill)) : cell(HEAD[6], "", null, "blank"),
+  ];
+  if (silent) {
+    const none = element("td", { colspan: 4, "data-label": "decode" }, element("small", {}, "no token is put out"));
+    return element("tr", { class: focus ? "focus" : "" }, title, none, ...ofPrompt, most);
+  }
   return element("tr", { class: focus ? "focus" : "" }, title,
     cell(HEAD[1], seconds(decode.time_s.ceiling), interval(decode.time_s, seconds)),
     cell(HEAD[2], plain(decode.tokens_per_s.ceiling), interval(decode.tokens_per_s, plain)),
     cell(HEAD[3], plain(decode.tokens_per_s_per_user.ceiling), interval(decode.tokens_per_s_per_user, plain)),
     cell(HEAD[4], bound(decode.bound), place(decode)),
-    // without a compute peak nothing is known of prompts
-    prefill ? cell(HEAD[5], seconds(prefill.time_s.ceiling), interval(prefill.time_s, seconds)) : cell(HEAD[5], "not known", "no compute peak is published"),
-    prefill ? cell(HEAD[6], bound(prefill.bound), place(prefill)) : cell(HEAD[6], "", null, "blank"),
+    ...ofPrompt,
     most);
 }
 

@@ -16,6 +16,7 @@ export function chartWords(picture, analysis) {
 const HERE = "The upright line is the batch you chose.";
 
 function rooflineWords(analysis, marks) {
+  if (analysis.phases?.prefill && analysis.workload.osl === 0) return "No token is put out: the prompt is all there is.";
   if (!analysis.phases?.decode) return "No time can be given for what does not fit; the roofs are the card's all the same.";
   const { decode } = analysis.phases;
   if (decode.ridge_flop_per_byte == null) {
@@ -41,7 +42,7 @@ function batchWords(analysis, marks) {
 
 function trafficWords(analysis) {
   const moved = analysis.phases?.decode?.bytes;
-  if (!moved) return "Nothing runs, so nothing moves.";
+  if (!moved) return analysis.phases?.prefill ? "No step decodes." : "Nothing runs, so nothing moves.";
   const cache = (moved.kv_read + moved.kv_write) / moved.total;
   return `A decode step moves ${amount(moved.total, "B")} through memory: weights ${percent(moved.weights / moved.total)}, cache ${percent(cache)}.`;
 }
