@@ -111,9 +111,10 @@ _SPELLED = {
 
 
 def engine_id(name: str) -> str:
-    """The id of an engine by any of its spellings."""
+    """The id of an engine by any of its spellings; "ollama or llama.cpp" are one."""
     plain = name.strip().lower()
-    return _SPELLED.get(plain, plain)
+    ids = {_SPELLED.get(one.strip(), one.strip()) for one in plain.split(" or ")}
+    return ids.pop() if len(ids) == 1 else plain
 
 
 def calibrated(name: str) -> bool:

@@ -9,7 +9,7 @@ import msgspec
 from rooflight.catalog.accelerators import with_memory
 from rooflight.catalog.calibration import NEWEST, calibrated, calibration, engine_id, engine_named
 from rooflight.catalog.engine_memory import EngineMemory, engine_memory
-from rooflight.catalog.engines import era_of, limits
+from rooflight.catalog.engines import Limits, era_of, limits
 from rooflight.errors import BadInput, Named
 from rooflight.numeric import Number, is_plain, maximum, tidy
 from rooflight.roofline.links import Links, links_of
@@ -130,7 +130,7 @@ def scenario(
     budget = deployment.max_num_batched_tokens or own.budget_tokens
     _check_budget(budget, workload)
     share = share_of(deployment, None if habits is None else habits.rule, accelerator, kept, layout, budget)
-    return Scenario(
+    found = Scenario(
         model=kept,
         checkpoint=model,
         accelerator=accelerator,
@@ -148,22 +148,33 @@ def scenario(
         most_sequences=deployment.max_num_seqs or own.sequences,
         steps=plans.steps(kept, layout, numbers, machine, fits),
         plans=plans,
+        assumptions=(),
+        warnings=(),
+    )
+    return _noted(found, named, own)
+
+
+def _noted(sc: Scenario, named: Model, own: Limits) -> Scenario:
+    """The scenario with what it takes for granted and what is odd about it.
+
+    named       the model in its formats, before a stated size; own: the engine's limits
+    """
+    model, card, asked, links = sc.checkpoint, sc.accelerator, sc.deployment, sc.rates.links
+    return msgspec.structs.replace(
+        sc,
         assumptions=(
-            *accelerator.assumptions,
+            *card.assumptions,
             *assume.file_notes(model.assumptions),
-            *assume.workload_notes(workload),
-            *assume.format_notes(model, named, accelerator, deployment, numbers),
-            *assume.size_notes(named, deployment),
-            *assume.machine_notes(accelerator, layout, deployment, machine.links),
-            *assume.memory_notes(accelerator, deployment, habits, share),
-            *assume.expected_notes(model, accelerator, deployment, engine, fits),
-            *assume.run_notes(accelerator, layout, deployment, engine, own),
-            *assume.model_notes(model, workload),
+            *assume.workload_notes(sc.workload),
+            *assume.format_notes(model, named, card, asked, sc.numbers),
+            *assume.size_notes(named, asked),
+            *assume.machine_notes(card, sc.layout, asked, links),
+            *assume.memory_notes(card, asked, sc.habits, sc.share),
+            *assume.expected_notes(model, card, asked, sc.engine, sc.fits),
+            *assume.run_notes(card, sc.layout, asked, sc.engine, own),
+            *assume.model_notes(model, sc.workload),
         ),
-        warnings=(
-            *assume.file_notes(model.warnings),
-            *assume.warnings(model, accelerator, workload, layout, machine.links),
-        ),
+        warnings=(*assume.file_notes(model.warnings), *assume.warnings(model, card, sc.workload, sc.layout, links)),
     )
 
 

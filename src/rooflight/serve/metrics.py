@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.errors import MissingFact, Named
 from rooflight.numeric import Number, floor, maximum, minimum
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve import phases, run
@@ -133,16 +132,13 @@ def saturating_batch(sc: Scenario) -> Number:
     """The most sequences that can run at once, 0 where the weights alone do not fit.
 
     An upper limit: all that the label says holds caches beside the weights, and sequences are half way through on
-    average, or as far as the engine reckons with. Raises MissingFact where no source has the size.
+    average, or as far as the engine reckons with. Of a size that is in no source any number.
     """
     load = sc.workload
     done = load.osl * minimum(sc.engine.reserved_output, 0.5)
     half = msgspec.structs.replace(load, batch=1, context=maximum(load.isl + floor(done) - 1, 0))
     if sc.accelerator.most_bytes is None:
-        raise MissingFact(
-            f"{sc.accelerator.id} has no memory size, so how many sequences may have run cannot be told",
-            where=sc.accelerator.origin or sc.accelerator.id, got="nothing", want=Named.of("memory"),
-        )  # fmt: skip
+        return MOST_SEQUENCES
     one = labelled(msgspec.structs.replace(sc, workload=half))
     left = maximum(one.left, 0)
     each = maximum(floor(left / maximum(one.cache, left / MOST_SEQUENCES + 1)), 0)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from rooflight.units import scaled
 from rooflight.values.note import Note
+from rooflight.words import machines
 
 # Cards named of those that an engine was fitted on.
 _CARDS = 3
@@ -45,64 +46,6 @@ def _kv_cache(note: Note) -> str:
     return f"KV cache {note.value}{own}"
 
 
-def _no_path(note: Note) -> str:
-    name, used = note.value
-    return f"{note.why} has no {name} path: those products run at its {used} peak"
-
-
-def _no_peak(note: Note) -> str:
-    forms = " or ".join(note.value)
-    return (
-        f"{note.why} has no published {forms} peak: decode counts memory and links alone, of which arithmetic may take "
-        "longer at large batches; prefill, first tokens and whole requests are withheld"
-    )
-
-
-def _in_conflict(note: Note) -> str:
-    things, doubt = note.value
-    named = "; ".join(
-        f"{thing} {' or '.join(f'{value:,g} {unit} ({source})' for value, unit, source in figures)}"
-        for thing, figures in things
-    )
-    return (
-        f"sources disagree on {note.why}: {named}; {doubt}. Ceilings take the faster, so that nothing true is called "
-        "impossible; roofline, expected times and ridge points take the slower, which may be relied on"
-    )
-
-
-def _launch(note: Note) -> str:
-    mode, floor = note.value
-    if not floor:
-        return f"no launch floor: {note.why} runs a compiled program"
-    return f"{mode} launch floor {scaled(floor, 's')} a kernel, the smallest seen for {note.why}"
-
-
-# What a share of memory is of.
-_SHARES = {
-    "total": "gpu-memory-utilization {share:g}, of what a program is given",
-    "before": "mem-fraction-static {share:g}, of what is free before loading",
-    "after": "free-gpu-memory-fraction {share:g}, of what is free after loading",
-}
-
-
-def _memory_share(note: Note) -> str:
-    of, share = note.value
-    whose = f"{note.why}'s own" if note.why else "no engine is named"
-    return f"{_SHARES[of].format(share=share)}: {whose}"
-
-
-def _engine_memory(note: Note) -> str:
-    engine, version = note.value
-    which = f"as of {version}" if version else "as of its newest version"
-    return f"what {engine} keeps beside weights and cache, {which}: by rules found on {note.why}"
-
-
-def _clock(note: Note) -> str:
-    if note.value is None:
-        return f"the compute ceiling of {note.why} is taken at its maximum clock, all other rates as rated"
-    return f"the compute ceiling of {note.why} is its rated peak with a margin of {note.value - 1:.0%} for the clock"
-
-
 def _engine(note: Note) -> str:
     if note.value is None:
         return "expected times are the mean of the serving engines vLLM, SGLang and TensorRT-LLM"
@@ -127,21 +70,6 @@ def _read_as(note: Note) -> str:
     return f"{note.why} read as {chosen} ({name}){more}"
 
 
-# How a total of memory was come by.
-_TOTALS = {
-    "measured": "driver output", "printed": "as printed", "rule": "by rule from the other total",
-    "label": "the label in GiB, less what drivers keep", "wired": "what a GPU may wire of it", "stated": "as stated",
-}  # fmt: skip
-
-
-def _memory_total(note: Note) -> str:
-    driver, driver_how, program, program_how = note.value
-    return (
-        f"memory of {note.why}: {scaled(driver, 'B')} ({_TOTALS[driver_how]}), of which a program is given "
-        f"{scaled(program, 'B')} ({_TOTALS[program_how]})"
-    )
-
-
 def _what_if(note: Note) -> str:
     bandwidth, peaks = note.value
     return f"what if: {note.why} with {bandwidth:g} times its memory bandwidth and {peaks:g} times its peaks"
@@ -150,28 +78,6 @@ def _what_if(note: Note) -> str:
 def _beyond_the_model(note: Note) -> str:
     tokens, most = note.value
     return f"{tokens:,} tokens exceed the {most:,} that {note.why} was made for; computed anyway"
-
-
-def _beyond_the_link(note: Note) -> str:
-    devices, domain, across, far, rate = note.value
-    names = {"tp": "tensor parallelism", "pp": "the pipeline", "ep": "expert parallelism"}
-    talk = " and ".join(names[one] for one in across)
-    joined = f"exceed the {domain} that {note.why} joins" if note.why else "are a machine each"
-    over = f"{_LINKS.get(far, far)} at {scaled(rate, 'B/s')} a device, one way"
-    return f"{devices} devices {joined}: {talk} crosses {over}, and the slower level counts"
-
-
-# What is no link by name.
-_LINKS = {"network": "the network between machines"}
-
-
-def _network(note: Note) -> str:
-    rate, fastest, known = note.value
-    whose = f"the adapters of {note.why}'s reference node" if known else "an adapter of a reference node"
-    return (
-        f"network not stated: {scaled(rate, 'B/s')} a device, one way, {whose}; the ceiling takes "
-        f"{scaled(fastest, 'B/s')}, the fastest known"
-    )
 
 
 def _devices_and_gpus(note: Note) -> str:
@@ -220,15 +126,15 @@ _WORDS: dict[str, Callable[[Note], str]] = {
         f"{note.why} is one of the {note.value} devices of its package: printed figures are divided"
     ),
     # value: (bytes the driver reports, how that is known, bytes a program is given, how that is known)
-    "memory_total": _memory_total,
+    "memory_total": machines.memory_total,
     # value: formats that products run in
-    "no_peak": _no_peak,
+    "no_peak": machines.no_peak,
     # value: formats
     "vector_peak": lambda note: (
         f"peaks of {note.why} in {', '.join(note.value)} are its vector units': no faster dense one is published"
     ),
     # value: ((what it is, figures as (number, unit, source)) ..., why one is doubted)
-    "in_conflict": _in_conflict,
+    "in_conflict": machines.in_conflict,
     "confidence": lambda note: (
         f"figures of {note.why} are uncertain: one source, derived or only announced (confidence {note.value})"
     ),
@@ -281,16 +187,16 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     # value: a format; why: the one the checkpoint asks for
     "kv_cache": _kv_cache,
     # value: (format asked for, format used); why: the accelerator's id
-    "no_path": _no_path,
+    "no_path": machines.no_path,
     # value: ("graph" or "eager", seconds a kernel); why: the family
-    "launch": _launch,
+    "launch": machines.launch,
     "attention": lambda note: f"attention {note.value}",
     # value: (what it is of, share); why: the engine, "" for none
-    "memory_share": _memory_share,
+    "memory_share": machines.memory_share,
     # value: bytes a device
     "reserve": lambda note: f"an engine reserve of {scaled(note.value, 'B')} a device",
     # value: (engine, version); why: the source
-    "engine_memory": _engine_memory,
+    "engine_memory": machines.engine_memory,
     # why: the engine
     "first_start": lambda note: (
         f"a first start of {note.why} on ROCm, which compiles its kernels while it measures, leaves 0.6 to 3.3 GB a "
@@ -301,7 +207,7 @@ _WORDS: dict[str, Callable[[Note], str]] = {
         f"no source has the memory size of {note.why}, so whether all of it fits cannot be told: --memory says it"
     ),
     # value: how far the clock may carry a peak, None where its maximum is known; why: the accelerator's id
-    "clock": _clock,
+    "clock": machines.clock,
     # value: bytes; why: the family
     "last_level_cache": lambda note: f"last-level cache {scaled(note.value, 'B')}, assumed for {note.why}",
     "link": lambda _: "devices joined by PCIe: no other link is known",
@@ -312,7 +218,7 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     # value: devices; why: the link
     "no_domain": lambda note: f"no source says how many devices {note.why} joins: taken as all {note.value}",
     # value: bytes a second (of the reference node, of the fastest known), whether a source names it; why: the id
-    "network": _network,
+    "network": machines.network,
     # value: (engine, era, cards it was fitted on), None for the mean of all; why: the accelerator's id
     "engine": _engine,
     # value: tokens, sequences; why: the source
@@ -324,7 +230,7 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "server": lambda note: f"a server takes {scaled(note.value, 's')} of its own before a first token",
     # value: bytes a second; why: the link
     "between_workers": lambda note: (
-        f"a prompt's cache goes from prefill to decode workers over {_LINKS.get(note.why, note.why)} at "
+        f"a prompt's cache goes from prefill to decode workers over {machines.LINKS.get(note.why, note.why)} at "
         f"{scaled(note.value, 'B/s')} a device, one way"
     ),
     # value: names of coefficients; why: the engine
@@ -371,7 +277,7 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     # value: a swept field; why: the phase
     "idle_axis": lambda note: f"{note.why} does not depend on {note.value.replace('_', '-')}: its rows repeat",
     # value: (devices, those one link joins, degrees across, what is left there, its bytes a second); why: the link
-    "beyond_the_link": _beyond_the_link,
+    "beyond_the_link": machines.beyond_the_link,
     # What a row of measurements leaves open. value: the model whose config stands in
     "config_like": lambda note: f"counted with the config of {note.value}",
     "uncalibrated_engine": lambda note: (

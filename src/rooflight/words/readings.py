@@ -126,9 +126,16 @@ def _doubted_int8(sc: Scenario, _: None) -> str:
     )
 
 
+# What a row says of speculation.
+_DRAFTED = {
+    "yes": "speculative decoding was used", "unknown": "whether speculative decoding was used is not known",
+    "name": "the model's name speaks of speculative decoding",
+}  # fmt: skip
+
+
 def _doubted_speculation(_: Scenario, value: tuple[str, int]) -> str:
     said, accepted = value
-    used = "speculative decoding was used" if said == "yes" else "whether speculative decoding was used is not known"
+    used = _DRAFTED[said]
     drafts = f"{accepted} drafted token{'s' * (accepted > 1)} accepted a step"
     return f"above the ceiling without drafts, possible with {drafts}: {used}, draft_tokens are not stated"
 

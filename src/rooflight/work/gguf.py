@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from rooflight.values.formats import format_named
 from rooflight.values.ggml import MIXES, Mix
 from rooflight.values.model import Attention, Model
 from rooflight.values.parts import Place, is_delta, numbers_of
@@ -44,7 +45,7 @@ class _Shape(msgspec.Struct, frozen=True, kw_only=True):
     experts     routed experts of a layer (0: none)
     shared      whether shared experts stand beside them
     seventy     a stack of 80 layers, which the rule knows as the 70B; vocab, rows of its table
-    native      its experts are MXFP4 in every file: converters keep what the checkpoint quantised so
+    native      its experts are MXFP4 as trained: converters keep what the checkpoint quantised so
     """
 
     layers: int
@@ -100,7 +101,7 @@ def _shape_of(model: Model) -> _Shape:
 
 
 def _stored(mix: Mix, shape: _Shape, place: Place) -> str:
-    if place.part == "experts" and (shape.native or mix.rule == "mxfp4_moe"):
+    if place.part == "experts" and (mix.rule == "mxfp4_moe" or (shape.native and _keeps(mix, place.linear.inputs))):
         return "mxfp4"
     if place.part == "router" or place.linear.name == "shared_gate":
         return "fp32"
@@ -111,6 +112,12 @@ def _stored(mix: Mix, shape: _Shape, place: Place) -> str:
     if mix.base in ("f16", "q8_0"):
         return mix.base
     return fitting(_matrix(mix, shape, place), place.linear.inputs // place.linear.groups)
+
+
+def _keeps(mix: Mix, inputs: int) -> bool:
+    """Whether a file of that name keeps experts in MXFP4: all but narrower types whose blocks fit the rows."""
+    narrower = format_named(mix.base).bits < format_named("mxfp4").bits
+    return not narrower or bool(inputs % _BLOCK)
 
 
 def fitting(form: str, inputs: int) -> str:

@@ -145,3 +145,8 @@ def test_coefficients_stay_a_few_dozen_a_family():
         for part in (found.gemm, found.decode, found.prefill):
             own = [set(fit.__struct_fields__) - skipped for fit in part.values() if fit.error.rows]
             assert sum(map(len, own)) <= 60
+
+
+def test_two_names_of_one_engine_are_that_engine():
+    assert calibration.engine_id("Ollama or llama.cpp") == "llama.cpp"
+    assert calibration.engine_id("vllm or sglang") == "vllm or sglang"

@@ -252,14 +252,14 @@ def test_links_to_cpus_are_facts():
 def test_an_assumed_network_makes_nothing_impossible():
     """Above the ceiling of the fastest known network, and below any without one: not judged; a stated one judges."""
     given = {"model": "deepseek-v3", "on": "64xh100-sxm"}
-    load_ = Workload(batch=65536, isl=1024, osl=1024)
+    load_ = Workload(batch=32_768, isl=1024, osl=1024)
     fastest = rooflight.analyze(
         given["model"], on=given["on"], workload=load_, tp=1, dp=64, ep=64, ignore_capacity=True
     ).phases["decode"]
     assert fastest.bound == "link"
     row = {
         "model": "deepseek-ai/DeepSeek-V3", "accelerator": "h100-sxm", "gpus": 64, "tp": 1, "dp": 64, "ep": 64,
-        "metric": "tpot_ms", "phase": "decode", "value": 0.9 * fastest.time_s.ceiling * 1000, "batch": 65536,
+        "metric": "tpot_ms", "phase": "decode", "value": 0.9 * fastest.time_s.ceiling * 1000, "batch": 32_768,
         "input_len": 1023 + 512, "weights": "fp8-block128", "engine": "",
     }  # fmt: skip
     open_, judged = (rooflight.check([{**row, "network": text}]).rows[0] for text in ("", "400Gb/s"))

@@ -52,7 +52,7 @@ def test_the_head_neither_runs_nor_is_read(model):
 
     assert some.flop - none.flop == pytest.approx(2 * head.inputs * head.outputs, rel=1e-6)
     assert some.weight_bytes - none.weight_bytes == pytest.approx(
-        linear_bytes(head, count.stored_format(head, None)), rel=1e-6
+        linear_bytes(head, count.stored_format(head)), rel=1e-6
     )
 
 

@@ -185,6 +185,17 @@ def test_native_experts_stay_mxfp4_in_every_file(model, name):
     assert found["router"] == "fp32"
 
 
+def test_native_experts_whose_rows_are_whole_blocks_are_narrowed_by_narrower_files():
+    """DeepSeek-V4-Flash: a file called IQ2_XXS has 84.6 GiB, of which its experts would take 137 in MXFP4."""
+    model = load("deepseek-ai/DeepSeek-V4-Flash")
+    experts = {name: {form for matrix, form in formats(held(model, name)).items() if matrix.startswith("experts")}
+               for name in ("iq2_xxs", "q4_k_m", "q8_0")}  # fmt: skip
+
+    assert "mxfp4" not in experts["iq2_xxs"]
+    assert experts["q4_k_m"] == experts["q8_0"] == {"mxfp4"}
+    assert weight_bytes(held(model, "iq2_xxs")) < 84.62 * 2**30
+
+
 @pytest.mark.parametrize("name", sorted(MIXES))
 @pytest.mark.parametrize("model", ["meta-llama-3.1-8b", "qwen3-30b-a3b", "deepseek-v3", "qwen3.5-35b-a3b"])
 def test_every_file_has_a_size_near_its_base(model, name):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from msgspec.structs import replace
@@ -17,6 +18,8 @@ from rooflight.work.layout import crossing
 
 # Weights whose format says in which 16-bit type the products ran.
 _SAID = ("bf16", "fp32")
+# In a model's name: that it comes with what drafts for it.
+_DRAFTS = re.compile(r"(?:^|[-_.:/])(mtp|eagle\d*|medusa|dflash)(?=$|[-_.:/])", re.IGNORECASE)
 # Faster than any that could bind.
 _ANY_NETWORK = "1000PB/s"
 _ANY_LINK_BYTES_PER_S = to_base(1000, "PB/s")
@@ -26,10 +29,11 @@ def doubts(one: TooFast, *, gpus_open: bool) -> Iterator[Finding]:
     """Each that would do; gpus_open: the row does not say on how many devices it ran."""
     sc, row = one.scenario, one.row
     load = sc.workload
-    if row.speculative in ("yes", "unknown") and not load.draft_tokens:
+    drafts = row.speculative or ("name" if _DRAFTS.search(row.model) else None)
+    if drafts in ("yes", "unknown", "name") and not load.draft_tokens:
         found = next(speculative(one), None)
         if found is not None:
-            yield Finding("speculation", (row.speculative, found.value))
+            yield Finding("speculation", (drafts, found.value))
     if load.draft_tokens and row.acceptance is None:
         accepted = replace(sc, workload=replace(load, acceptance=1.0))
         if one.possible(accepted):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from rooflight.answers.moves import kernels, machines, models, serving, settings  # noqa: F401 - they register their moves
 from rooflight.answers.moves.option import KINDS, Asked, Kind, Option
 from rooflight.errors import RooflightError
@@ -84,8 +86,8 @@ def _tried(kind: Kind, option: Option, before: Outcome | None, objective: str, a
 
 def _user(one: Outcome) -> float:
     """Tokens a second of a user: at the rate of the tokens after the first, of one token from end to end."""
-    span = one.token_s or one.request_s
-    return 1 / span.expected if span is not None else one.decode_rate.expected * one.devices / one.batch
+    span = one.token_s or one.request_s or (None if one.decode is None else one.decode.time_s)
+    return math.nan if span is None else 1 / span.expected
 
 
 def effect(before: Outcome, after: Outcome, objective: str) -> Note:

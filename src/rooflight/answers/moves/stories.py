@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -36,7 +37,13 @@ def story(name: str, *, needs_peak: bool = False) -> Callable[[Teller], Teller]:
 
 
 def _rated(teller: Teller) -> Teller:
-    return lambda sc, before, asked: None if sc.unrated else teller(sc, before, asked)
+    """The teller where the accelerator has the peaks that it needs."""
+
+    @functools.wraps(teller)
+    def told(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] | None:
+        return None if sc.unrated else teller(sc, before, asked)
+
+    return told
 
 
 def decoded(one: Outcome) -> Dot:

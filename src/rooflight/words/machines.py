@@ -1,0 +1,111 @@
+"""What is taken for granted of a machine, in words: one function a key of a note."""
+
+from __future__ import annotations
+
+from rooflight.units import scaled
+from rooflight.values.note import Note
+
+
+def no_path(note: Note) -> str:
+    """A format that the hardware has no path for."""
+    name, used = note.value
+    return f"{note.why} has no {name} path: those products run at its {used} peak"
+
+
+def no_peak(note: Note) -> str:
+    """What is withheld where no compute peak is known."""
+    forms = " or ".join(note.value)
+    return (
+        f"{note.why} has no published {forms} peak: decode counts memory and links alone, of which arithmetic may take "
+        "longer at large batches; prefill, first tokens and whole requests are withheld"
+    )
+
+
+def in_conflict(note: Note) -> str:
+    """Figures of which sources disagree."""
+    things, doubt = note.value
+    named = "; ".join(
+        f"{thing} {' or '.join(f'{value:,g} {unit} ({source})' for value, unit, source in figures)}"
+        for thing, figures in things
+    )
+    return (
+        f"sources disagree on {note.why}: {named}; {doubt}. Ceilings take the faster, so that nothing true is called "
+        "impossible; roofline, expected times and ridge points take the slower, which may be relied on"
+    )
+
+
+def launch(note: Note) -> str:
+    """The floor of a launch."""
+    mode, floor = note.value
+    if not floor:
+        return f"no launch floor: {note.why} runs a compiled program"
+    return f"{mode} launch floor {scaled(floor, 's')} a kernel, the smallest seen for {note.why}"
+
+
+# What a share of memory is of.
+_SHARES = {
+    "total": "gpu-memory-utilization {share:g}, of what a program is given",
+    "before": "mem-fraction-static {share:g}, of what is free before loading",
+    "after": "free-gpu-memory-fraction {share:g}, of what is free after loading",
+}
+
+
+def memory_share(note: Note) -> str:
+    """Which share of memory the engine may use."""
+    of, share = note.value
+    whose = f"{note.why}'s own" if note.why else "no engine is named"
+    return f"{_SHARES[of].format(share=share)}: {whose}"
+
+
+def engine_memory(note: Note) -> str:
+    """Whose rules the engine's memory follows."""
+    engine, version = note.value
+    which = f"as of {version}" if version else "as of its newest version"
+    return f"what {engine} keeps beside weights and cache, {which}: by rules found on {note.why}"
+
+
+def clock(note: Note) -> str:
+    """The clock that ceilings are of."""
+    if note.value is None:
+        return f"the compute ceiling of {note.why} is taken at its maximum clock, all other rates as rated"
+    return f"the compute ceiling of {note.why} is its rated peak with a margin of {note.value - 1:.0%} for the clock"
+
+
+# How a total of memory was come by.
+_TOTALS = {
+    "measured": "driver output", "printed": "as printed", "rule": "by rule from the other total",
+    "label": "the label in GiB, less what drivers keep", "wired": "what a GPU may wire of it", "stated": "as stated",
+}  # fmt: skip
+
+
+def memory_total(note: Note) -> str:
+    """The two totals of memory, and how they are known."""
+    driver, driver_how, program, program_how = note.value
+    return (
+        f"memory of {note.why}: {scaled(driver, 'B')} ({_TOTALS[driver_how]}), of which a program is given "
+        f"{scaled(program, 'B')} ({_TOTALS[program_how]})"
+    )
+
+
+def beyond_the_link(note: Note) -> str:
+    """What crosses more devices than one link joins."""
+    devices, domain, across, far, rate = note.value
+    names = {"tp": "tensor parallelism", "pp": "the pipeline", "ep": "expert parallelism"}
+    talk = " and ".join(names[one] for one in across)
+    joined = f"exceed the {domain} that {note.why} joins" if note.why else "are a machine each"
+    over = f"{LINKS.get(far, far)} at {scaled(rate, 'B/s')} a device, one way"
+    return f"{devices} devices {joined}: {talk} crosses {over}, and the slower level counts"
+
+
+# What is no link by name.
+LINKS = {"network": "the network between machines"}
+
+
+def network(note: Note) -> str:
+    """Which network is assumed."""
+    rate, fastest, known = note.value
+    whose = f"the adapters of {note.why}'s reference node" if known else "an adapter of a reference node"
+    return (
+        f"network not stated: {scaled(rate, 'B/s')} a device, one way, {whose}; the ceiling takes "
+        f"{scaled(fastest, 'B/s')}, the fastest known"
+    )
