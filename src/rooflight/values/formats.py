@@ -118,17 +118,21 @@ def format_named(name: str, field: str | None = "weights") -> Format:
 
     `field` of the question gave the name; None: the config did.
     """
-    key = name.strip().lower()
-    key = SPELLINGS.get(key, key)
-    found = FORMATS.get(key) or (_parametrised(key) if key.isascii() else None)
-    if found is None and field is None:  # only a plan made of modules has them: nobody asks for one
-        found = _blended(key)
+    found = _meant(name, field is None)
     if found is None:
         raise unknown_format(name, field)
     return found
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
+def _meant(name: str, blends: bool) -> Format | None:
+    """The Format; blends, which only a plan made of modules has, where they are allowed."""
+    key = name.strip().lower()
+    key = SPELLINGS.get(key, key)
+    found = FORMATS.get(key) or (_parametrised(key) if key.isascii() else None)
+    return _blended(key) if found is None and blends else found
+
+
 def _parametrised(key: str) -> Format | None:
     """Formats whose names say their sizes: awq-int4-g128, int3-g64, mlx-4bit-g64, exl3-3.5bpw."""
     method, _, rest = key.partition("-int")
