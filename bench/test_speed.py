@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import rooflight
+from rooflight.catalog.files.gguf import read
 from rooflight.scenario.definite import scenario
 from rooflight.serve import phases
 from rooflight.values.deployment import Deployment
@@ -135,3 +137,13 @@ def test_check_as_a_process(benchmark):
         subprocess.run, args=([sys.executable, "-m", "rooflight", *words],), kwargs={"capture_output": True}, rounds=3
     )
     assert done.stdout.count(b"\n") > 5000
+
+
+def test_a_header_of_many_tensors(benchmark, tmp_path):
+    """A GGUF header of 95,000 tensors, more than any published file has."""
+    names = (f"blk.{number // 10}.t{number % 10}".encode() for number in range(95_000))
+    tensors = b"".join(struct.pack("<Q", len(name)) + name + struct.pack("<IQIQ", 1, 32, 0, 0) for name in names)
+    file = tmp_path / "model.gguf"
+    file.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 95_000, 0) + tensors + bytes(64))
+    found = benchmark(lambda: len(read(file).tensors))
+    assert found == 95_000

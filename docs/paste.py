@@ -247,6 +247,8 @@ def _takes(field: Any) -> str:
         return f"more than {field.least}, at most {field.most}"
     if field.kind == "size":
         return "bytes, or a text such as `48GiB`"
+    if field.kind == "rate":
+        return f"{field.unit}, more than 0"
     if field.unit:
         return f"{field.unit}, from {field.least}"
     kinds = {"flag": "True or False", "format": "a [format](counting.md)", "name": "a name"}

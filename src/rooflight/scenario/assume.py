@@ -44,7 +44,8 @@ def workload_notes(workload: Workload) -> Iterator[Note]:
     """Counts left at their defaults, and what steps of other kinds take for granted."""
     for name in ("batch", "prefill_batch", "isl", "osl"):
         value = getattr(workload, name)
-        if isinstance(value, int) and value == getattr(DEFAULTS, name):
+        counted = name == "batch" and workload.request_rate is not None  # by the rate
+        if isinstance(value, int) and not counted and value == getattr(DEFAULTS, name):
             yield Note(key=name, value=value, why="default")
     if workload.context is None:
         yield Note(key="context", why="the mean of the request")
@@ -194,8 +195,13 @@ def run_notes(
     if deployment.max_num_seqs is None and own.sequences is not None:
         yield Note(key="max_num_seqs", value=own.sequences, why=own.source)
     yield Note(key="server", value=engine.server_s)
-    if deployment.prefill_workers is not None or deployment.decode_workers is not None:
-        link, rate = between(accelerator, deployment.network, worker_devices(deployment, layout))
+    workers = (deployment.prefill_workers, deployment.decode_workers)
+    if deployment.schedule == "apart" or workers != (None, None):
+        devices = worker_devices(deployment, layout)
+        yield Note(
+            key="workers", value=(*(count or 1 for count in workers), devices), why="" if all(workers) else "default"
+        )
+        link, rate = between(accelerator, deployment.network, devices)
         yield Note(key="between_workers", value=rate, why=link)
 
 

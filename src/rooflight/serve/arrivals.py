@@ -30,10 +30,12 @@ def in_flight(sc: Scenario, per_s: float) -> float:
     """
     most_per_s = capacity_per_s(sc)
     if per_s >= most_per_s:
+        digits = 3 if per_s > 1.02 * most_per_s else 6
+        limit = round_significant(most_per_s, digits)
         raise NoSteadyState(
-            f"{sc.model.id} on {sc.devices} finishes {round_significant(most_per_s)} requests a second at most: of "
-            f"{round_significant(per_s)} that arrive, ever more wait", most_per_s=most_per_s,
-            where=Named.of("request_rate"), got=per_s, want=f"less than {round_significant(most_per_s)}",
+            f"{sc.model.id} on {sc.devices} finishes {limit} requests a second at most: of "
+            f"{round_significant(per_s, digits)} that arrive, ever more wait", most_per_s=most_per_s,
+            where=Named.of("request_rate"), got=per_s, want=f"less than {limit}",
             try_this="more accelerators, shorter requests, or a narrower format",
         )  # fmt: skip
     least, most = 0.0, 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -162,13 +163,18 @@ def memory_line(analysis: Analysis) -> str:
     )
 
 
+def _whole(count: float) -> str:
+    """Sequences that fit: whole ones, of fewer than two what there is of them."""
+    return numbers.plain(count) if count < 2 or math.isinf(count) else f"{math.floor(count):,}"
+
+
 def pool_line(pool: Pool) -> str:
     """What is left for the cache, and the line of the engine's log to compare with."""
     low, high = (numbers.amount(value, "B") for value in (pool.bytes.low, pool.bytes.high))
     said = (
         f"Left for KV cache: {numbers.amount(pool.bytes.expected, 'B')} ({low} to {high}), "
         f"{pool.tokens.expected:,.0f} tokens ({pool.tokens.low:,.0f} to {pool.tokens.high:,.0f}), "
-        f"{numbers.plain(pool.sequences.expected)} sequences of {pool.sequence_tokens:,}."
+        f"{_whole(pool.sequences.expected)} sequences of {pool.sequence_tokens:,}."
     )
     log = pool.log
     if log is None:

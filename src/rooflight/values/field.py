@@ -18,6 +18,8 @@ from rooflight.units import in_bytes, network
 LARGEST = 1 << 40
 # More devices than any cluster has is a typing error.
 LARGEST_DEGREE = 1 << 20
+# Fewer bytes than a mebibyte are a unit left out.
+SMALLEST_SIZE = 1 << 20
 # Fewer a second than one in thirty years is a typing error.
 SMALLEST_RATE = 1e-9
 
@@ -187,7 +189,7 @@ def _size(field: Field, value: Any) -> float:
         size = in_bytes(value) if isinstance(value, str) else _float(value)
     except ValueError:
         size = math.nan
-    if not 0 < size <= field.most**2:
+    if not SMALLEST_SIZE <= size <= field.most**2:
         raise BadInput(
             f"{field.name} is no size", where=Named.of(field.name), got=_short(value),
             want="bytes, or a number with kB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (of 1024)",

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from rooflight.errors import NoSteadyState
+from rooflight.numeric import is_plain
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve.analyze import analyze
 from rooflight.serve.remedy import remedy
@@ -93,11 +94,12 @@ def _share(sc: Scenario, held: MemoryBlock) -> str:
     """Where the default share leaves no room for one sequence: what one needs, and what was taken instead."""
     if held.share_needed is None or sc.deployment.ignore_capacity:
         return ""
+    count = sc.layout.devices
     if held.share_needed > 1:
         return (
-            f" One sequence fits only where nothing is kept: the label in full GiB is "
-            f"{scaled((sc.accelerator.most_bytes or 0) * sc.layout.devices, 'B')}, a program is given "
-            f"{scaled((sc.accelerator.given_bytes or 0) * sc.layout.devices, 'B')}."
+            f" It will hardly load: a program is given {scaled((sc.accelerator.given_bytes or 0) * count, 'B')} of "
+            f"{scaled((sc.accelerator.most_bytes or 0) * count, 'B')}, too little for weights and one sequence; "
+            "computed as if all were free."
         )
     share = math.ceil(1000 * held.share_needed) / 1000
     return (
@@ -118,9 +120,11 @@ def _decode(sc: Scenario, decode: Phase) -> str:
     load = sc.workload
     together = f"{round_significant(rate)} tok/s together"
     crowd = "" if load.batch == 1 else f" for each of {load.batch:,} sequences ({together})"
+    drafts = " without drafts" if is_plain(load.draft_tokens) and load.draft_tokens else ""
     return (
-        f"decode at {context_tokens(load):,} tokens of context is {bound_word(decode)}, at best {scaled(user, 's')} "
-        f"a token ({round_significant(1 / user)} tok/s){crowd}{_launches(decode)}{_expected(decode)}"
+        f"decode{drafts} at {context_tokens(load):,} tokens of context is {bound_word(decode)}, at best "
+        f"{scaled(user, 's')} a token ({round_significant(1 / user)} tok/s){crowd}{_launches(decode)}"
+        f"{_expected(decode)}"
     )
 
 
@@ -153,26 +157,34 @@ def _run(found: Analysis) -> str:
         return ""
     if not isinstance(one, WholeRun):
         token = "" if one.tpot_s is None else scaled(one.tpot_s.expected, "s")
-        return f" Expected {RUNS[name].format(batch=found.workload['batch'])}: after the first a token every {token}."
+        return f" Expected {_of_run(found, name)}: after the first a token every {token}."
     waits = ""
     if one.waiting >= 0.5 * one.running:
         waits = f"; {one.waiting:,.0f} of them wait for their turn or for the server"
     if found.workload["osl"] == 0:
         result = f"a result after {scaled(one.ttft_s.expected, 's')}"
         all_ = "" if name == "alone" else f", {round_significant(one.requests_per_s.expected)} requests/s in all"
-        return f" Expected {RUNS[name].format(batch=found.workload['batch'])}: {result}{all_}{waits}."
+        return f" Expected {_of_run(found, name)}: {result}{all_}{waits}."
     first = f"a first token after {scaled(one.ttft_s.expected, 's')}"
     then = "" if one.tpot_s is None else f", then one every {scaled(one.tpot_s.expected, 's')}"
     rate = one.output_tokens_per_s.expected
     all_ = "" if name == "alone" else f", {round_significant(rate)} output tok/s in all"
-    return f" Expected {RUNS[name].format(batch=found.workload['batch'])}: {first}{then}{all_}{waits}."
+    return f" Expected {_of_run(found, name)}: {first}{then}{all_}{waits}."
+
+
+def _of_run(found: Analysis, name: str) -> str:
+    one = (found.runs or {}).get(name)
+    pools = [] if one is None else [pool for pool in (one.prefill, one.decode) if pool is not None]
+    stages = found.deployment.get("pp", 1)
+    devices = sum(pool.workers * pool.tp * pool.dp for pool in pools) * (stages if isinstance(stages, int) else 1)
+    return RUNS[name].format(batch=found.workload["batch"], devices=devices)
 
 
 # A schedule, in the sentence about its run.
 RUNS = {
     "alone": "of a request alone", "batch": "of {batch:,} started together",
     "served": "served with {batch:,} in flight",
-    "apart": "with {batch:,} in flight, prefill and decode apart",
+    "apart": "with {batch:,} in flight, prefill and decode apart on {devices:,} accelerators",
 }  # fmt: skip
 
 
@@ -217,7 +229,7 @@ def too_big(sc: Scenario, held: MemoryBlock) -> str:
     elif held.most < 1:  # not even the label in full, with nothing kept
         allowed = (sc.accelerator.most_bytes or 0.0) * sc.layout.devices
         needed = held.weights_bytes + held.kv_bytes_per_sequence * sc.layout.dp
-        may = "the label in full GiB is" if sc.deployment.memory is None else "a device of that size has"
+        may = "there are at most"
     if held.most >= 1:
         cause = f"of {sc.workload.batch:,} sequences at most {held.most:,} fit"
     elif held.weights_bytes < allowed:

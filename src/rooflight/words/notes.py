@@ -228,6 +228,11 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "max_num_seqs": lambda note: f"a replica runs at most {note.value:,} sequences at once: {note.why}",
     # value: seconds
     "server": lambda note: f"a server takes {scaled(note.value, 's')} of its own before a first token",
+    # value: prefill workers, decode workers, accelerators of all
+    "workers": lambda note: (
+        f"{note.value[0]} worker{'s' * (note.value[0] > 1)} for prefill and {note.value[1]} for decode, "
+        f"{note.value[2]} accelerators in all" + (": one of a kind, unless said" if note.why else "")
+    ),
     # value: bytes a second; why: the link
     "between_workers": lambda note: (
         f"a prompt's cache goes from prefill to decode workers over {machines.LINKS.get(note.why, note.why)} at "

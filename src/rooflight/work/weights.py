@@ -15,7 +15,7 @@ from rooflight.values.format import Format
 from rooflight.values.formats import format_named
 from rooflight.values.ggml import MIXES, TYPES
 from rooflight.values.model import Layer, Linear, Model
-from rooflight.values.parts import Choose, Place, named_parts, refitted
+from rooflight.values.parts import PARTS, Choose, Place, named_parts, refitted
 from rooflight.work.count import (
     layer_matrices,
     linear_parameters,
@@ -197,6 +197,7 @@ def _narrowed(form: str) -> str:
 def _by_part(model: Model, parts: tuple[tuple[str, str], ...]) -> Model:
     """Each part named in its format (a GGUF type as it is, a file's name by its rule), the others as they are."""
     named = dict(parts)
+    _check_parts(model, named)
     choosers = {part: _plain(model, form) for part, form in parts}
 
     def choose(place: Place) -> str:
@@ -214,6 +215,18 @@ def _by_part(model: Model, parts: tuple[tuple[str, str], ...]) -> Model:
         name=",".join(f"{part}={form}" for part, form in parts),
         table=None if table is None else _table_of(model, table),
     )
+
+
+def _check_parts(model: Model, named: dict[str, str]) -> None:
+    """Refuse parts that the model has none of. Raises BadInput."""
+    routed = [layer for layer in model.layers if layer.experts is not None]
+    held = {"experts": bool(routed), "router": bool(routed), "shared": any(layer.mlp for layer in routed)}
+    for part in named:
+        if not held.get(part, True):
+            raise BadInput(
+                f"{model.id} has no part {part!r}", where=Named.of("weights"), got=part,
+                want=", ".join(one for one in (*PARTS, "rest") if held.get(one, True)),
+            )  # fmt: skip
 
 
 def _table_of(model: Model, name: str) -> str:

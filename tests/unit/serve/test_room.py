@@ -34,7 +34,7 @@ def test_more_than_the_label_holds_does_not_fit():
     assert (answer.bound, answer.phases, answer.runs) == ("capacity", None, None)
     assert answer.memory.max_batch == 0
     assert answer.memory.weights_bytes > 80 * GIB
-    assert "the label in full GiB is 85.9 GB" in answer.answer
+    assert "there are at most 85.9 GB" in answer.answer
 
 
 @pytest.mark.parametrize(("isl", "fits"), [(30_000, True), (80_000, False)])
@@ -94,7 +94,7 @@ def test_where_only_the_label_holds_one_the_answer_says_so():
     assert answer.memory.share is None
     assert answer.memory.max_batch == 1
     assert answer.phases is not None
-    assert "only where nothing is kept" in answer.answer
+    assert "computed as if all were free" in answer.answer
 
 
 # (c): at least one fits, fewer than asked for.

@@ -52,7 +52,7 @@ def test_a_number_and_a_text_are_one_size():
     assert all(size == sizes[0] for size in sizes)
 
 
-@pytest.mark.parametrize("size", ["0.4GB", "40GB", 1])
+@pytest.mark.parametrize("size", ["0.4GB", "40GB", 1 << 20])
 def test_sizes_no_weights_have_are_refused(size):
     """8.03 billion weights: 0.5 bits each are 0.5 GB, 33 bits are 33 GB."""
     with pytest.raises(BadInput, match="bits each") as caught:

@@ -314,10 +314,10 @@ def test_the_bits_of_each_part_are_told():
 
 
 def test_an_answer_says_the_bits_of_each_part_where_anything_is_quantised():
-    said = rooflight.analyze("llama-3.1-8b", on="h100-sxm", weights="experts=q8_0,attention=q6_k").assumptions
+    said = rooflight.analyze("llama-3.1-8b", on="h100-sxm", weights="dense=q8_0,attention=q6_k").assumptions
     plain = rooflight.analyze("llama-3.1-8b", on="h100-sxm").assumptions
 
-    assert "bits a weight by part, scales included: embedding 16, attention 6.56, dense 16, head 16" in said
+    assert "bits a weight by part, scales included: embedding 16, attention 6.56, dense 8.5, head 16" in said
     assert not [note for note in plain if note.startswith("bits a weight")]
 
 

@@ -14,6 +14,7 @@ from rooflight.roofline.rates import hardware_format, unrated
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.metrics import ceiling, metric_span
+from rooflight.serve.room import holds_weights
 from rooflight.units import to_base
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.format import Format
@@ -229,7 +230,7 @@ def _cards(one: TooFast) -> Iterator[Finding]:
             continue
         try:
             other = changed(sc, accelerator=card)
-            if one.possible(other):
+            if holds_weights(other) and one.possible(other):
                 most = ceiling(other, one.row)
                 fitting.append((-most if time else most, card.id))
         except RooflightError:

@@ -51,9 +51,10 @@ def weights(sc: Scenario, asked: Asked) -> Iterator[Option]:
 
 @move("kv-cache")
 def kv_cache(sc: Scenario, asked: Asked) -> Iterator[Option]:
-    """A narrower KV cache."""
+    """A narrower KV cache; in FP4 where the accelerator has it."""
     for name in _CACHES:
-        if element_bytes(name) < sc.numbers.kv_bytes:
+        form = FORMATS[name].compute or name
+        if element_bytes(name) < sc.numbers.kv_bytes and hardware_format(sc.accelerator, form) == form:
             yield option(sc, name, kv_cache=name, cache_type_k=None, cache_type_v=None)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-import time
 import tracemalloc
 from pathlib import Path
 
@@ -208,22 +207,23 @@ def test_an_index_leads_nowhere_else(name, tmp_path):
 
 
 @pytest.mark.parametrize("count", [1_000_000, 95_000])
-def test_a_million_tensors_are_refused_or_read_within_a_second(count, tmp_path):
+def test_a_million_tensors_are_refused_or_read_in_a_bounded_room(count, tmp_path):
+    """What a header claims is not believed: no more is held than some copies of what is there."""
     body = b"".join(tensor(f"blk.0.t{number}", (32,)) for number in range(min(count, 95_000)))
     file = tmp_path / "m.gguf"
     file.write_bytes(head(tensors=count, keys=1) + text("general.architecture") + entry("nothing") + body)
-    start = time.perf_counter()
+    tracemalloc.start()
     with pytest.raises(BadInput):
         models.load(file)
-    assert time.perf_counter() - start < 1
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 12 * file.stat().st_size
 
 
-def test_a_vocabulary_is_passed_over_within_a_second_and_a_few_megabytes(tmp_path):
+def test_a_vocabulary_is_passed_over_in_a_few_megabytes(tmp_path):
     file = write_gguf(tmp_path / "m.gguf", listings.LLAMA_KEYS, listings.llama_8b())
     size = file.stat().st_size
-    start = time.perf_counter()
     models.load(file)
-    assert time.perf_counter() - start < 1
     tracemalloc.start()
     models.load(file)
     _, most = tracemalloc.get_traced_memory()
