@@ -56,14 +56,20 @@ def totals(
 
 
 def sized(card: Accelerator, memory_bytes: float, rules: dict[str, Any]) -> Accelerator:
-    """The card with so much memory as its driver would report; what a program is given follows by rule."""
+    """The card with so much memory as its driver would report; what a program is given follows by rule.
+
+    Whole GB are a label, as cards are sold, and so GiB (but where the family's labels are decimal).
+    """
     top = {"kind": card.kind, "vendor": card.vendor, "family": card.family, "name": card.name}
     rule = _Rule(top=top, rules=rules)
+    sold = memory_bytes % to_base(1, "GB") == 0 and not rule.decimal
+    full = memory_bytes / to_base(1, "GB") * to_base(1, "GiB") if sold else memory_bytes
+    memory_bytes = full * rule.of_label({}) if sold else memory_bytes
     program = rule.program(memory_bytes)
-    how = Totals(driver=memory_bytes, program=program, label=memory_bytes, driver_how="stated", program_how=rule.how)
+    how = Totals(driver=memory_bytes, program=program, label=full, driver_how="stated", program_how=rule.how)
     others = tuple(one for one in card.assumptions if one.key != "memory_total")
     return msgspec.structs.replace(
-        card, memory_bytes=memory_bytes, program_bytes=program, label_bytes=memory_bytes,
+        card, memory_bytes=memory_bytes, program_bytes=program, label_bytes=full,
         assumptions=(*others, noted(how, card.id)),
     )  # fmt: skip
 

@@ -104,7 +104,7 @@ def between(accelerator: Accelerator, network: str | None, devices: int) -> tupl
 def link_seconds(op: Operator, links: Links | None, *, fastest: bool) -> tuple[Number, Number]:
     """(seconds within domains, seconds across) of one run of an operator: its bytes at each level's rate.
 
-    fastest     across, at the rate a ceiling takes
+    fastest     across, at the rate a ceiling takes, and no more than any placement of the devices sends there
     """
     work, shape = op.work, op.shape
     if links is None or (isinstance(work.link_bytes, int) and not work.link_bytes):
@@ -113,6 +113,9 @@ def link_seconds(op: Operator, links: Links | None, *, fastest: bool) -> tuple[N
     if near and isinstance(shape, Exchange) and shape.local > 1:
         near = near_bytes_per_s(links, shape.local)
     across = work.network_bytes
+    if fastest and isinstance(shape, Exchange) and shape.least_across_bytes is not None:
+        across = shape.least_across_bytes
+        near = near or links.far_fastest_bytes_per_s
     return (work.link_bytes - across) / near if near else 0.0, across / far if far else 0.0
 
 

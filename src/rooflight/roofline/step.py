@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.numeric import Number, largest_of, maximum
+from rooflight.numeric import Number, is_plain, largest_of, maximum
 from rooflight.roofline import formulas
 from rooflight.roofline.expected_step import Setting, cached_share, operator_parts
 from rooflight.roofline.links import link_seconds
-from rooflight.roofline.rates import Rates
+from rooflight.roofline.rates import Rates, no_peak, unrated
 from rooflight.values.calibration import Calibration
 from rooflight.values.steptime import OperatorTime, Parts, StepTime
 from rooflight.values.work import Operator, Work
@@ -97,6 +97,8 @@ def step_time(one: Pass, rates: Rates, *, stages: int = 1, overlap: Number = 1, 
     overlap     share of the pass's compute, activations and link traffic that one stage cannot hand to another
                 (1 but in a pipelined prefill, whose passes or chunks run on all stages at once)
     fill        how many times the roofline time of a pass the whole step takes (pipeline fill and drain)
+
+    Raises MissingFact where neither bytes nor a peak bound it.
     """
     streamed = one.weight_bytes + one.other_bytes * overlap
     moved = streamed - formulas.step_cache_credit(streamed, rates.cache_bytes * stages)
@@ -105,6 +107,10 @@ def step_time(one: Pass, rates: Rates, *, stages: int = 1, overlap: Number = 1, 
     link = maximum(one.near_s * overlap, far)  # both levels at once: the slower one counts
     launch = formulas.launch_s(one.work.launches, rates.launch_s)
     ceiling = formulas.largest(compute, memory, link)
+    if _some_zero(ceiling):
+        missing = unrated(rates.accelerator, (op.compute for op, _, _ in one.timed if _nonzero(op.work.flop)))
+        if missing:
+            raise no_peak(rates.accelerator, missing, "a step whose bytes may all lie in its caches")
     return StepTime(
         work=one.work,
         streamed_bytes=streamed,
@@ -123,6 +129,10 @@ def step_time(one: Pass, rates: Rates, *, stages: int = 1, overlap: Number = 1, 
         ),
         parts=one.parts,
     )
+
+
+def _some_zero(value: Number) -> bool:
+    return bool(value == 0) if is_plain(value) else bool((value == 0).any())
 
 
 def is_fusible(op: Operator) -> bool:

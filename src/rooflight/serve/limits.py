@@ -71,15 +71,17 @@ def prompt_sums(one: Replica) -> Sums:
 
 
 def decode_sums(one: Replica) -> Sums:
-    """Of the users' decode steps, all of them sharing each."""
+    """Of the users' decode steps, all of them sharing each, or as many as a stated limit lets run at once."""
     stages, users = one.sc.layout.pp, one.users * one.passes
+    cap = one.sc.deployment.max_num_seqs
+    shared = users if cap is None else minimum(users, cap)
     # a lone question comes to these steps again, and asks for more of them
-    bounds_only = not is_plain(users) or one.busy != 1
-    alone, together = (one.bounds(count, None, bounds_only=bounds_only) for count in (1, users))
+    bounds_only = not is_plain(shared) or one.busy != 1
+    alone, together = (one.bounds(count, None, bounds_only=bounds_only) for count in (1, shared))
     steps = where(one.steps > NO_STEPS, one.steps, 0.0)
     return Sums(
         compute_s=users * steps * alone.compute_s / stages,
-        memory_s=steps * users * _least_memory_s(one, alone, together, users) / stages,
+        memory_s=steps * users * _least_memory_s(one, alone, together, shared) / stages,
         link_s=users * steps * alone.link_s / stages,
         lone_s=steps * alone.ceiling_s,
     )

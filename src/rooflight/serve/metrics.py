@@ -132,17 +132,20 @@ def saturating_batch(sc: Scenario) -> Number:
     """The most sequences that can run at once, 0 where the weights alone do not fit.
 
     An upper limit: all that the label says holds caches beside the weights, and sequences are half way through on
-    average, or as far as the engine reckons with. Of a size that is in no source any number.
+    average, or as far as the engine reckons with; no more than a stated limit. Of a size that is in no source any
+    number.
     """
     load = sc.workload
     done = load.osl * minimum(sc.engine.reserved_output, 0.5)
     half = msgspec.structs.replace(load, batch=1, context=maximum(load.isl + floor(done) - 1, 0))
+    replicas, cap = sc.layout.dp * decode_workers(sc), sc.deployment.max_num_seqs
+    cap = MOST_SEQUENCES if cap is None else cap * replicas
     if sc.accelerator.most_bytes is None:
-        return MOST_SEQUENCES
+        return cap
     one = labelled(msgspec.structs.replace(sc, workload=half))
     left = maximum(one.left, 0)
     each = maximum(floor(left / maximum(one.cache, left / MOST_SEQUENCES + 1)), 0)
-    return each * sc.layout.dp * decode_workers(sc)
+    return minimum(each * replicas, cap)
 
 
 def bound_of(sc: Scenario, row: Measurement) -> str:

@@ -6,7 +6,7 @@ import math
 
 import msgspec
 
-from rooflight.numeric import Number, maximum, where
+from rooflight.numeric import Number, maximum, minimum, where
 from rooflight.scenario.definite import Scenario
 from rooflight.scenario.share import Share
 from rooflight.serve.held import (
@@ -26,7 +26,7 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
     prompt          what one prompt holds once it is prefilled
     left            what weights, activations, engine and the withheld share leave for sequences
     relaxed         0: the share as stated or by default; 1: all of it, because the default leaves no room for one
-                    sequence; 2: the label in full, nothing kept, because that leaves none either
+                    sequence; 2: one sequence in the label in full, nothing kept, because that leaves none either
     """
 
     usable: Number
@@ -82,6 +82,7 @@ def room(sc: Scenario) -> Room:
     if some is True or (not isinstance(some, bool) and bool(some.all())):
         return first
     full, bare = msgspec.structs.replace(_room(sc, msgspec.structs.replace(share, value=1.0)), relaxed=1), labelled(sc)
+    bare = msgspec.structs.replace(bare, left=minimum(bare.left, maximum(bare.each, bare.prompt)))  # for one
     return _either(some, first, _either(_one(full), full, _either(_one(bare), bare, first)))
 
 

@@ -115,9 +115,9 @@ def own_bytes(sc: Scenario, rule: MemoryRule | None) -> float:
         return card.assumed.engine_reserve_bytes
     alone = rule.own_amd_GiB if card.vendor == "AMD" else rule.own_GiB
     if layout.tp > 1 or layout.pooled > 1:
-        linked = card.link is not None or bool(card.unrated_link)
-        nvlink = linked and card.vendor == "NVIDIA"
-        alone = max(rule.own_nvlink_GiB if nvlink else rule.own_pcie_GiB, rule.own_GiB)
+        named = card.link.name if card.link is not None else card.unrated_link
+        nvlink = named.startswith("NVLink") and card.vendor == "NVIDIA"
+        alone = max(rule.own_nvlink_GiB if nvlink else rule.own_pcie_GiB, alone)
     stages = rule.own_pp_GiB if layout.pp > 1 else 0.0
     graphs = rule.graphs_GiB * math.sqrt(_sequences(sc) / _GRAPHS_OF) if sc.deployment.graphs else 0.0
     return to_base(alone + stages + graphs, "GiB")

@@ -143,9 +143,9 @@ def answer(model: str, landmarks: Sequence[Landmarks], phase: str = "decode") ->
         return f"{model} does not fit on {where} with {first.context:,} tokens of context.{others}"
     if not first.rated:
         return (
-            f"{model} on {where} ({first.weights} weights, {first.context:,} tokens of context): the KV cache holds at "
-            f"most {first.kv_limit:,} sequences; where decode turns to arithmetic, and what prompts take, cannot be "
-            f"told: no compute peak of it is published.{others}"
+            f"{model} on {where} ({first.weights} weights, {first.context:,} tokens of context): {_limit(first)}; "
+            "where decode turns to arithmetic, and what prompts take, cannot be told: no compute peak of it is "
+            f"published.{others}"
         )
     if phase == "prefill":
         turn = first.compute_isl

@@ -103,6 +103,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
 
     local, domains      so many of them in each of so many domains of the link
     once_bytes          of an all_to_all, what a device sends across if a domain gets each row once
+    least_across_bytes  what crosses domains however the devices are placed; None: as they are
     """
 
     what: str
@@ -111,6 +112,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     local: float
     domains: int = 1
     once_bytes: Number = 0
+    least_across_bytes: Number | None = None
 
 
 Shape = Gemm | Scores | Exchange

@@ -168,6 +168,9 @@ def _none(found: Found) -> str:
         return f"{lacking}. Decode of {found.model.id} alone: {'; '.join(decodes)}."
     if any(one.request is not None for one in found.compared):
         return f"Nothing that fits has a {_UNKNOWN[objective]}, so nothing can be said of {OBJECTIVES[objective]}."
+    untold = next((one.error.what for one in rows if one.decodes and one.error), None)
+    if untold is not None and found.per_s is None:
+        return f"{untold}; no step in which all decode is known of any either."
     held = ((one.scenario, one.held) for one in rows if not one.answers and not one.late)
     late = next((one.error.what for one in rows if one.late and one.error), None)
     why = next((does_not_fit(sc, memory) for sc, memory in held if sc is not None and memory is not None), None)

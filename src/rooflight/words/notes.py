@@ -309,7 +309,7 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     # value: sequences
     "filled_batch": lambda note: f"batch not stated: as many sequences as memory holds at most, {note.value:,}",
     # value: the batch, and what memory holds of it
-    "beyond_memory": lambda note: f"of {note.value[0]:,} sequences memory holds {note.value[1]:,} at once at most",
+    "beyond_memory": lambda note: f"of {note.value[0]:,} sequences {note.value[1]:,} at most run at once",
     "alone": lambda _: "batch not stated: one sequence, the fastest",
     "empty_cache": lambda _: "input_len not stated: an empty cache at the start",
     "decode_alone": lambda _: "input_len and output_len are not both stated: decoding alone, from an empty cache",

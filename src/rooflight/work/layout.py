@@ -69,6 +69,11 @@ def expert_group(layout: Layout) -> Group:
     return Group(local=layout.ep / domains, domains=domains)
 
 
+def packed_domains(layout: Layout) -> int:
+    """The fewest domains that the devices sharing a set of experts could lie in, however an engine places them."""
+    return -(-layout.ep // layout.domain) if layout.domain else 1
+
+
 def hops(layout: Layout) -> tuple[int, int]:
     """Of the pp - 1 hops between stages, (those within a domain, those across): stages are the next devices after tp.
 

@@ -13,7 +13,7 @@ from rooflight.values.model import Attention, Experts, Layer, Linear, Model
 from rooflight.values.work import Exchange, Gemm, Operator, Work
 from rooflight.work import formulas
 from rooflight.work.count import stored_format, table_row_bytes, vector_bytes
-from rooflight.work.layout import Group, Layout, expert_group, hops, kv_share, local_sizes, tensor_group
+from rooflight.work.layout import Group, Layout, expert_group, hops, kv_share, local_sizes, packed_domains, tensor_group
 from rooflight.work.mixers import Slice, mixer_operators
 from rooflight.work.numbers import Numbers, product_format
 from rooflight.work.storage import linear_bytes
@@ -134,8 +134,10 @@ def _hops(model: Model, step: Step, layout: Layout, numbers: Numbers) -> Iterato
     near, across = hops(layout)
     for name, count, far in (("pipeline hop", near, False), ("pipeline hop across", across, True)):
         if count:
+            together = far and layout.tp * layout.pp <= layout.domain  # all stages might be in one domain
             shape = Exchange(
-                what="send", payload_bytes=sent, devices=2, local=1 if far else 2, domains=2 if far else 1
+                what="send", payload_bytes=sent, devices=2, local=1 if far else 2, domains=2 if far else 1,
+                least_across_bytes=0 if together else None,
             )  # fmt: skip
             work = Work(link_bytes=sent, network_bytes=sent if far else 0, launches=1)
             op = Operator(name=name, kind="collective", count=count, compute="bf16", work=work, shape=shape)
@@ -351,6 +353,8 @@ def _all_to_all(experts: Experts, tokens: Number, count: int, layout: Layout, nu
         rows = {"tokens": tokens / layout.tp, "row_bytes": width * element, **routing}
         within = formulas.all_to_all_bytes(**rows, devices=layout.ep) * neighbours
         across = formulas.all_to_all_bytes(**rows, devices=group.domains)
+        packed = packed_domains(layout)
+        least = None if packed == group.domains else formulas.all_to_all_bytes(**rows, devices=packed)
         # what a rank sends out if each token went to every expert it chose
         payload = tokens / layout.tp * experts.chosen * width * element
         op = Operator(
@@ -359,7 +363,7 @@ def _all_to_all(experts: Experts, tokens: Number, count: int, layout: Layout, nu
             count=count,
             compute="bf16",
             work=Work(link_bytes=within + across, network_bytes=across, launches=1),
-            shape=_exchange("all_to_all", payload, group, across),
+            shape=msgspec.structs.replace(_exchange("all_to_all", payload, group, across), least_across_bytes=least),
         )
         yield ("all_to_all", name, experts), "", op
 

@@ -306,3 +306,14 @@ def test_a_link_without_a_published_rate_leaves_a_row_open():
     assert judged.verdict == "cannot-judge"
     assert "NVLink bridge" in judged.reason
     assert any("whose rate no source gives" in line for line in found.assumptions)
+
+
+def test_a_ceiling_has_the_devices_placed_as_well_as_can_be():
+    """Experts of 8 replicas of 8 stages: an engine spreads each set over 8 nodes, a stage a node keeps it in one."""
+    spread = rooflight.analyze(
+        "deepseek-v3", on="64xh100-sxm", tp=1, dp=8, ep=8, pp=8, batch=64, prefill_batch=64, network="400Gb/s"
+    )
+    near = rooflight.analyze("deepseek-v3", on="8xh100-sxm", tp=1, dp=8, ep=8, batch=64, ignore_capacity=True)
+
+    assert spread.phases["decode"].ceilings_s.link < 2 * near.phases["decode"].ceilings_s.link
+    assert spread.phases["decode"].time_s.roofline > spread.phases["decode"].time_s.ceiling

@@ -210,7 +210,7 @@ def test_experts_are_among_what_compute_units_draw():
 
 def test_requests_that_wait_for_memory_get_no_tokens():
     """A rate of all grows until memory is full; TPOT and the rate of one stay where they are."""
-    sizes = {"isl": 6534, "osl": 771, "engine": "vllm", "max_num_batched_tokens": 1 << 20}
+    sizes = {"isl": 6534, "osl": 771, "engine": "vllm", "max_num_batched_tokens": 1 << 15}
     full = int(admitted(asked(batch=1, **sizes)))
     half, most, *beyond = (
         run.served(asked(batch=batch, **sizes)) for batch in (full // 2, full + 1, full * 2, full * 20)

@@ -15,6 +15,7 @@ import rooflight
 from rooflight.catalog import accelerators
 from rooflight.cli.app import app
 from rooflight.errors import MissingFact
+from rooflight.show.sweep import answer
 from rooflight.values.accelerator import Accelerator
 
 MODEL = "meta-llama/Llama-2-7b-hf"
@@ -357,3 +358,21 @@ def test_what_people_measured_on_such_cards_is_possible():
 
     assert step.ceiling == pytest.approx(36.6e-3, rel=0.03)
     assert step.ceiling < 67.6e-3 < step.high
+
+
+@pytest.mark.parametrize(
+    ("model", "card"), [("HuggingFaceTB/SmolLM2-135M", "epyc-9654"), ("openai-community/gpt2", "xeon-8480plus")]
+)
+def test_a_step_that_may_lie_in_caches_has_no_ceiling(model, card):
+    """0.27 GB of weights beside 0.38 GB of cache: without a peak nothing bounds the step."""
+    for ask in (rooflight.analyze, rooflight.moves):
+        with pytest.raises(rooflight.MissingFact, match="may all lie in its caches"):
+            ask(model, card)
+
+
+def test_a_card_with_neither_peak_nor_size_is_swept():
+    sweep = rooflight.sweep("llama-3.1-8b", "grace", {"batch": [1, 2]})
+    (mark,) = sweep.landmarks()
+
+    assert (mark.kv_limit, mark.rated) == (None, False)
+    assert "no source says how much memory there is" in answer("llama-3.1-8b", [mark])

@@ -297,3 +297,22 @@ def test_the_parts_add_up_and_the_pool_is_what_is_left(engine, batch):
     if engine is not None:  # of other engines, working memory grows with the batch
         assert held.weights_bytes + held.reserve_bytes + held.kv_pool_bytes == pytest.approx(held.usable_bytes)
     assert held.kv_pool.sequences.low <= held.kv_pool.sequences.expected <= held.kv_pool.sequences.high
+
+
+def test_whole_gb_are_a_label_as_cards_are_sold():
+    """A card of 16 GB has 17.2e9 bytes and holds the 16.2 GB that an 8B and a sequence of it take."""
+    sold, full = (rooflight.analyze("llama-3.1-8b", "rtx-4090", memory=size) for size in ("16GB", "16GiB"))
+
+    assert sold.bound is None
+    assert sold.memory.max_batch == full.memory.max_batch == 1
+
+
+def test_the_label_in_full_holds_one_sequence_and_no_log_speaks_of_it():
+    """Where nothing is kept, nothing is kept for others: more memory never holds fewer."""
+    held = [rooflight.analyze("llama-3.1-8b", "rtx-4090", engine="vllm", isl=200, osl=56, memory=f"{size}GiB").memory
+            for size in (15.5, 16, 17, 18)]  # fmt: skip
+    counts = [one.max_batch for one in held]
+
+    assert counts[:2] == [1, 1]
+    assert counts == sorted(counts)
+    assert [one.kv_pool.log is None for one in held] == [True, True, False, False]

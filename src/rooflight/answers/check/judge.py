@@ -165,15 +165,19 @@ def limit(sc: Scenario, row: Measurement, bound: str) -> Limit:
                 level=phases.link_level(sc, time) if bound == "link" else None,
             )  # fmt: skip
     if bound == "memory":
-        return Limit(amount=time.work.moved_bytes, rate=rates.fast_memory_bytes_per_s, prompt=prompt)
+        rate = rates.fast_memory_bytes_per_s
+        return Limit(amount=float(time.memory_s) * rate, rate=rate, prompt=prompt)
     if bound == "link":
         amount, rate = _sent(sc, time)
         return Limit(amount=amount, rate=rate, prompt=prompt, level=phases.link_level(sc, time))
-    return Limit(amount=time.work.flop, rate=rates.fastest(form), prompt=prompt, form=form)
+    rate = rates.fastest(form)
+    return Limit(amount=float(time.compute_s) * rate, rate=rate, prompt=prompt, form=form)
 
 
 def _sent(sc: Scenario, time: StepTime) -> tuple[float, float]:
     """(bytes one device sends over the slower level of links, at how many a second)."""
-    across = time.work.network_bytes
-    amount = float(across if phases.link_level(sc, time) != "within" else time.work.link_bytes - across)
-    return amount, amount / float(time.link_s) if time.link_s else 0.0
+    across, links, seconds = time.work.network_bytes, sc.rates.links, float(time.link_s)
+    if phases.link_level(sc, time) != "within" and links is not None and links.far_fastest_bytes_per_s:
+        return seconds * links.far_fastest_bytes_per_s, links.far_fastest_bytes_per_s
+    amount = float(time.work.link_bytes - across)
+    return amount, amount / seconds if seconds else 0.0

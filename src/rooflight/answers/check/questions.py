@@ -120,7 +120,7 @@ def _possible(one: Question) -> Question:
 
 def _held(one: Question, sc: Scenario) -> float:
     """Sequences that a scenario's memory holds at most, with nothing kept for the engine."""
-    if sc.accelerator.memory_bytes is None or sc.deployment.ignore_capacity:
+    if sc.deployment.max_num_seqs is None and (sc.accelerator.memory_bytes is None or sc.deployment.ignore_capacity):
         return math.inf
     load = msgspec.structs.replace(
         sc.workload, batch=1, isl=one.isl, osl=one.osl, context=one.context, cached_prefix=one.cached

@@ -72,7 +72,8 @@ class Contender(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def decodes(self) -> bool:
         """Whether its decode steps are all that can be told of it."""
-        return self.whole and isinstance(self.error, MissingFact) and self.run is not None
+        held = self.whole or (self.held is not None and self.held.most > 0)
+        return held and isinstance(self.error, MissingFact) and self.run is not None
 
     @property
     def late(self) -> bool:

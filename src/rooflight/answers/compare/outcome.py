@@ -110,7 +110,7 @@ def compared_of(one: Contender, mix: Mix, timed: Timed | None, baseline: Timed |
     elif one.decodes and one.run is not None:
         parts |= {
             "batch": int(one.run.workload.batch), "run": scheduled(one.run, users=one.users),
-            "decode": _decode_alone(one.run, mix, baseline),
+            "decode": _decode_alone(one.run, mix, baseline) if one.whole and mix.osl else None,
         }  # fmt: skip
     return Compared(
         label=one.label,

@@ -30,8 +30,8 @@ def moves(sc: Scenario, objective: str = "throughput", asked: Asked | None = Non
             f"moves are not ranked for {objective!r}", where=Named.of("objective"), got=objective,
             want="one of " + ", ".join(OBJECTIVES),
         )  # fmt: skip
-    if sc.unrated and objective == "ttft":
-        raise no_peak(sc.accelerator, sc.unrated, "the time to a first token")
+    if sc.unrated and (objective == "ttft" or sc.workload.osl == 0):
+        raise no_peak(sc.accelerator, sc.unrated, "what a prompt takes")
     asked = msgspec.structs.replace(asked or Asked(), decode_alone=bool(sc.unrated))
     sc = _asked(sc)
     held = memory(sc)
