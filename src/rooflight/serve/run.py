@@ -170,6 +170,7 @@ def made(one: Course) -> WholeRun:
     per_s = cycle.rate(one.users)
     output = per_s * one.sc.workload.osl
     kept = _without(token, none)
+    request = _either(none, first, request)  # a first token, or a result, that is all of a request
     return WholeRun(
         schedule=one.schedule, engine=one.sc.engine.id, running=one.running, decoding=one.decoding,
         waiting=maximum(one.users - one.running, 0.0), ttft_s=first, tpot_s=kept, request_s=request,
@@ -186,6 +187,14 @@ def _spanned(ceiling: Number, roofline: Number, expected: Number, factors: Facto
     low, high = factors
     middle = maximum(roofline, ceiling)
     return Span.of_time(ceiling=ceiling, roofline=middle, expected=expected, low=expected * low, high=expected * high)
+
+
+def _either(condition: Any, one: Span, other: Span) -> Span:
+    """One span or the other, elementwise."""
+    if is_plain(condition):
+        return one if condition else other
+    fields = Span.__struct_fields__
+    return Span(**{name: where(condition, getattr(one, name), getattr(other, name)) for name in fields})
 
 
 def _without(token: Span, none: Any) -> Span | None:

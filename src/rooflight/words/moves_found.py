@@ -55,6 +55,15 @@ _OF_DECODE = {
 }
 
 
+# Where nothing is put out.
+_OF_PROMPTS = {
+    "throughput": "prompt tokens per second per accelerator",
+    "latency": "a request's time",
+    "ttft": "the time to a result",
+    "cost": "the cost of a prompt's token",
+}
+
+
 def _answer(sc: Scenario, found: Found) -> str:
     """The sentence; values of `answer` by key:
 
@@ -71,6 +80,8 @@ def _answer(sc: Scenario, found: Found) -> str:
     if found.before is not None and found.before.prefill is None:
         what = _OF_DECODE[found.objective]
         where += f" (no published {' or '.join(sc.unrated)} peak, so decode alone is compared)"
+    elif found.before is not None and found.before.decode is None:
+        what = _OF_PROMPTS[found.objective]
     if key == "nothing-helps":
         return f"{where}: no setting of the same machine improves {what}."
     best, gain, *more, slower = value
