@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from conformance.conftest import DATA
 from rooflight.catalog.config import read_model
 from rooflight.errors import BadInput
@@ -17,11 +15,17 @@ FILES = [
 ]
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_no_key_that_shapes_weights_is_left_unread(file: Path) -> None:
-    try:
-        model = read_model(file)
-    except BadInput:
-        pytest.skip("refused as a whole, which other tests are about")
+def test_no_key_that_shapes_weights_is_left_unread(data: Path) -> None:
+    """Of those that are read at all: some are odd on purpose, and refused."""
+    found: dict[str, list[str]] = {}
+    refused = 0
+    for file in FILES:
+        try:
+            model = read_model(file)
+        except BadInput:
+            refused += 1
+            continue
+        found[f"{file.parent.name}/{file.name}"] = [one for one in model.warnings if "not read" in one]
 
-    assert [warning for warning in model.warnings if "not read" in warning] == []
+    assert {name: said for name, said in found.items() if said} == {}
+    assert refused < 0.1 * len(FILES)
