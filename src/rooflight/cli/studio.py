@@ -43,7 +43,7 @@ def _check_extra() -> None:
     missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
         raise MissingExtra(
-            f"the studio needs {', '.join(missing)}, which is not installed",
+            f"the studio needs what is not installed: {', '.join(missing)}",
             where="rooflight studio",
             got="an installation without the extra `studio`",
             want="fastapi, uvicorn, jinja2, altair and vl-convert-python",

@@ -146,7 +146,7 @@ def _expected(phase: Phase) -> str:
     taken = _TAKEN[phase.expected_bound]
     if phase.expected_bound == "link" and phase.link_level == "network":
         taken = "the network takes"
-    return f", but of the {scaled(phase.time_s.expected, 's')} that are expected {taken} most"
+    return f", but of the {scaled(phase.time_s.expected, 's')} that are expected {taken} the largest part"
 
 
 def _run(found: Analysis) -> str:
