@@ -111,7 +111,7 @@ def _refuse_more_blocks(header: Header, origin: str) -> None:
     spots = [gguf_spot(tensor.name) for tensor in header.tensors]
     last = max((spot.layer for spot in spots if spot.layer is not None), default=-1)
     drafts = any("nextn" in key for key in header.keys) or any(spot.elsewhere == "draft" for spot in spots)
-    if type(said) is int and last >= said and not drafts:
+    if type(said) is int and 0 < said <= last and not drafts:
         raise BadConfig(
             "the file holds more blocks than its block_count says", where=f"{origin}: block_count",
             got=f"block_count {said}, and tensors of blk.{last}", want="a file whose keys and tensors agree",
