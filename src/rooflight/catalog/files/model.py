@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from rooflight.catalog.config import json_file, read_model
-from rooflight.catalog.config.reading import Stored, model_from_dict
+from rooflight.catalog.config.reading import DRAFT_KEYS, Stored, model_from_dict
 from rooflight.catalog.config.registry import Text
 from rooflight.catalog.files import gguf, safetensors
 from rooflight.catalog.files.architectures import config_of
@@ -155,8 +155,18 @@ def _weighed(config: Path, files: Sequence[Path], index: safetensors.Index | Non
 def checkpoint(file: json_file.ConfigFile, tensors: tuple[Tensor, ...], *, origin: str) -> Model:
     """The Model of a config with the tensors of its safetensors files, as far as there are any."""
 
+    speaks = any(
+        key in part for part in (file.data, *file.data.values()) if isinstance(part, dict) for key in DRAFT_KEYS
+    )
+
     def weighed(text: Text) -> Stored:
-        return place(Piles(tensors, module_spot), module_names, origin, text, keeps=True)
+        piles = Piles(tensors, module_spot)
+        stored = place(piles, module_names, origin, text, keeps=True)
+        more = max(piles.layers, default=-1) + 1 - sum(layer.count for layer in text.layers)
+        if more <= 0 or speaks:
+            return stored
+        said = f"{origin} holds {more} more layers than the config counts, and nothing says that they draft: left out"
+        return msgspec.structs.replace(stored, warnings=(*stored.warnings, said))
 
     return model_from_dict(
         file.data,

@@ -145,6 +145,14 @@ def test_blocks_that_nothing_counts_are_refused(tmp_path):
     assert "multi-token-prediction" in "".join(model.assumptions)
 
 
+def test_layers_that_the_config_does_not_count_are_said(tmp_path):
+    half = models.load(folder(tmp_path, checkpoint(), num_hidden_layers=1))
+    assert "holds 1 more layers than the config counts" in "".join(half.warnings)
+
+    drafting = models.load(folder(tmp_path, checkpoint(), num_hidden_layers=1, num_nextn_predict_layers=1))
+    assert drafting.warnings == ()
+
+
 @pytest.mark.parametrize(
     "name",
     ["talker.model.layers.0.self_attn.q_proj", "token2wav.dit.x", "code2wav.layers.1.mlp.up_proj", "v_head.summary",
