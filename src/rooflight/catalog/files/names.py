@@ -118,7 +118,7 @@ _TOWER_MARK = re.compile(
     r"|sam_model|mlp1|image_newline|view_seperator|gen_\w+|sound\w*|patch_embed\w*)(?=\.|$)"
 )
 # encoders without "vision" or "audio" in their names
-_ENCODER_MARK = re.compile(r"(?:^|\.)(?:vpm|apm|resampler|speech_(?:encoder|tower|projector)\w*|connector)(?=\.|$)")
+_ENCODER_MARK = re.compile(r"(?:^|\.)(vpm|apm|resampler|speech_(?:encoder|tower|projector)\w*|connector)(?=\.|$)")
 # other networks in the same file: they speak, judge or draft, and no step of the text model runs them
 _OTHER_MARK = re.compile(
     r"(?:^|\.)(talker|token2wav|code2wav|codec_\w+|vocoder|tts|v_head|value_head|draft_model|medusa\w*)(?=\.|$)"
@@ -135,8 +135,11 @@ def module_spot(name: str) -> Spot:
     other = _OTHER_MARK.search(module)
     if other is not None:
         return Spot(module, elsewhere=f"{OTHER}{other[1]}")
-    if _TOWER_MARK.search(module) or _ENCODER_MARK.search(module):
+    if _TOWER_MARK.search(module):
         return Spot(module, elsewhere="tower")
+    encoder = _ENCODER_MARK.search(module)
+    if encoder is not None:
+        return Spot(module, elsewhere=f"tower:{encoder[1]}")
     if _DRAFT_MARK.search(module):
         return Spot(module, elsewhere="draft")
     found = _LAYER.search(module)

@@ -23,7 +23,8 @@ from rooflight.values.model import Layer, Linear, Tower
 class Spot(msgspec.Struct, frozen=True):
     """Where a tensor belongs: a module of a layer (None: outside of them), or elsewhere.
 
-    elsewhere   "tower", "draft", or "other:" and the name of a network that is none of the text model's
+    elsewhere   "tower" (with ":" and what the file calls it), "draft", or "other:" and the name of a network that is
+                none of the text model's
     """
 
     module: str
@@ -271,7 +272,6 @@ def place(piles: Piles, names: Names, origin: str, text: Text, *, keeps: bool = 
     head, tied = _head(text, placer, table)
     rest = Piles.rest(piles.outside)
     warnings = tuple(placer.check())
-    towers = piles.elsewhere.get("tower")
     return Stored(
         text=msgspec.structs.replace(text, layers=stacked(layers), outside=outside, head=head, tied=tied),
         quantization=None if keeps and not (placer.guessed or placer.float8) else label(placer.used),
@@ -279,7 +279,7 @@ def place(piles: Piles, names: Names, origin: str, text: Text, *, keeps: bool = 
         table_format=None if table.packed or not table.formats else blended(table.formats),
         table_bytes=float(table.bytes) if table.bytes else None,
         vector_bytes=float(rest.bytes),
-        towers=() if towers is None else (Tower(name="vision", parameters=None, stored_bytes=float(towers.bytes)),),
+        towers=tuple(_towers(piles.elsewhere)),
         notes=_notes(origin, drafts, piles.elsewhere),
         warnings=warnings,
     )
@@ -315,6 +315,14 @@ def _head(text: Text, placer: _Placer, table: Pile) -> tuple[Linear | None, bool
         form = text.head.format if table.packed else blended(table.formats)
         return msgspec.structs.replace(text.head, format=form, stored_bytes=float(table.bytes)), True
     return _held([placer.find(text.head, placer.piles.outside, [HEAD], "the model")]), False
+
+
+def _towers(elsewhere: dict[str, Pile]) -> Iterator[Tower]:
+    """The encoders in the file, under the names it has for those that say it in no other way."""
+    for name, pile in elsewhere.items():
+        kind, _, called = name.partition(":")
+        if kind == "tower":
+            yield Tower(name=called or "vision", parameters=None, stored_bytes=float(pile.bytes))
 
 
 def _notes(origin: str, drafts: int, elsewhere: dict[str, Pile]) -> tuple[str, ...]:

@@ -175,6 +175,7 @@ def test_encoders_are_towers_whatever_they_are_called(name, tmp_path):
 
     assert count.streamed_weight_bytes(model) == 2 * MATRICES + OUTSIDE_BYTES - 2 * 100 * 256
     assert count.tower_bytes(model) == 512_000
+    assert [tower.name in name for tower in model.towers] == [True]
 
 
 # --- packings --------------------------------------------------------------------------------------------------------
