@@ -222,3 +222,31 @@ def test_the_parts_of_exl2_and_hqq_are_their_modules(section, parts, tmp_path):
         "exl2-4bpw" if section["quant_method"] == "exl2" else "int4-g64"
     }
     assert model.warnings == ()
+
+
+def test_stacked_experts_of_mlx_are_read_to_the_byte(tmp_path):
+    """switch_mlp holds all experts of a layer; its overrides in the config count too."""
+    sizes = {"gate_proj": (128, 256), "up_proj": (128, 256), "down_proj": (256, 128)}
+    experts = {
+        f"model.layers.{layer}.mlp.switch_mlp.{name}": shape for layer in range(2) for name, shape in sizes.items()
+    }
+    tensors = {name: one for name, one in checkpoint().items() if ".mlp." not in name}
+    tensors |= {f"model.layers.{layer}.mlp.gate.weight": ("BF16", (4, 256)) for layer in range(2)}
+    for name, (rows, columns) in experts.items():
+        tensors[f"{name}.weight"] = ("I32", (4, rows, columns // 16))
+        tensors |= {f"{name}.{part}": ("BF16", (4, rows, columns // 64)) for part in ("scales", "biases")}
+    wide = {name.removesuffix(".weight"): False for name, one in tensors.items() if len(one[1]) == 2}
+    narrow = {name: {"bits": 2, "group_size": 64} for name in experts}
+    model = models.load(
+        folder(
+            tmp_path, tensors, model_type="qwen3_moe", architectures=["Qwen3MoeForCausalLM"], head_dim=64,
+            num_experts=4, num_experts_per_tok=2, moe_intermediate_size=128, norm_topk_prob=True,
+            quantization={"bits": 4, "group_size": 64, **wide, **narrow},
+        )
+    )  # fmt: skip
+
+    routed = model.layers[0].experts
+    assert routed is not None
+    assert {linear.format for linear in routed.linears} == {"mlx-2bit-g64"}
+    assert sum(linear.stored_bytes or 0 for linear in routed.linears) == 3 * 128 * 256 * (2 + 32 / 64) / 8
+    assert not any("experts" in warning or "no tensor" in warning for warning in model.warnings)
