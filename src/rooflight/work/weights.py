@@ -6,6 +6,7 @@ of a wide one; a cast, a GGUF file and an MLX conversion turn the whole checkpoi
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 import msgspec
@@ -45,6 +46,8 @@ _METHODS = (
     "exl2",
     "exl3",
 )
+# A group that a name spells out.
+_GROUP = re.compile(r"-g\d+")
 _TYPES = frozenset(form.id for form in TYPES)
 
 
@@ -132,6 +135,9 @@ def names_own_format(model: Model, weights: str | None) -> bool:
     if main == form.id or main.startswith((f"{said}-", f"{form.id}-")):
         return True
     # "int4" of an AWQ, GPTQ or compressed-tensors checkpoint: a width, not a packing
+    group = _GROUP.search(said)
+    if group is not None and group[0] not in _GROUP.findall(main):
+        return False
     width = f"int{form.bits:g}"
     general = form.activations is None and (form.id == width or form.id.startswith((f"{width}-", f"ct-{width}-")))
     return general and f"-{width}" in main and not main.startswith("w")

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from rooflight.catalog.config import model_from_dict
-from rooflight.errors import UnknownName
+from rooflight.errors import BadConfig, UnknownName
 from rooflight.work.count import parameters, streamed_weight_bytes, weight_bytes
 
 # 3 layers, hidden 256, 4 heads of 64 over 2, feed-forward 512, a vocabulary of 128.
@@ -108,3 +108,61 @@ def test_exl3_has_bits_of_its_own_for_the_head():
     assert weight_bytes(model) == (MATRICES * 4 + TABLE * 6 + TABLE * 16) / 8 + 2 * NORMS
     assert parameters(model) == MATRICES + 2 * TABLE + NORMS
     assert msgspec.structs.asdict(model)["quantization"] == "exl3-4bpw + exl3-6bpw"
+
+
+@pytest.mark.parametrize("holder", ["mlp", "block_sparse_moe"])
+def test_routed_experts_under_the_names_of_mlx_lm(holder):
+    """switch_mlp: all experts in one module. Three layers of gate and up in 2 bits in place of 8."""
+    pieces = ("gate_proj", "up_proj", "down_proj")
+    own = {
+        f"model.layers.{n}.{holder}.switch_mlp.{one}": {"bits": 2, "group_size": 64} for n in range(3) for one in pieces
+    }
+    block = {"bits": 8, "group_size": 64}
+    plain, narrow = read(MOE, block), read(MOE, {**block, **own})
+
+    assert {linear.format for linear in narrow.layers[0].experts.linears} == {"mlx-2bit-g64"}
+    assert weight_bytes(plain) - weight_bytes(narrow) == pytest.approx(3 * 4 * 3 * 256 * 128 * 6 / 8)
+    assert not narrow.warnings
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["model.layers.99.self_attn.q_proj", "model.layers.1.self_attn.zz_proj", "model.layers.1.mlp.switch_mlp.up_proj"],
+)
+@pytest.mark.parametrize("entry", [{"bits": 8, "group_size": 64}, False])
+def test_a_module_that_the_model_lacks_is_said(name, entry):
+    model = read(DENSE, {"bits": 4, "group_size": 64, name: entry})
+
+    assert f"modules this model does not have: {name}" in "".join(model.warnings)
+
+
+def test_of_two_sections_that_differ_the_first_of_mlx_lm_counts():
+    sections = {"quantization": {"bits": 4, "group_size": 64}, "quantization_config": {"bits": 8, "group_size": 64}}
+    model = model_from_dict({**DENSE, **sections}, id="test", origin="config.json")
+
+    assert model.quantization == "mlx-4bit-g64"
+    assert any("quantization_config differ" in warning for warning in model.warnings)
+
+
+@pytest.mark.parametrize("entry", [8, "8bit", 4.5, [8]])
+@pytest.mark.parametrize("name", ["lm_head", "model.layers.0.mlp.up_proj"])
+def test_a_module_is_an_object_or_stays_wide(name, entry):
+    with pytest.raises(BadConfig, match=f"{name} is not an object") as caught:
+        read(DENSE, {"bits": 4, "group_size": 64, name: entry})
+    assert caught.value.got == repr(entry)
+
+
+def test_null_is_wide_and_said():
+    model = read(DENSE, {"bits": 4, "group_size": 64, "lm_head": None})
+
+    assert model.head.format == "bf16"
+    assert "lm_head is null" in "".join(model.warnings)
+
+
+@pytest.mark.parametrize(
+    "more, said", [({"group_sise": 32}, "is group_size meant?"), ({"group_size": 48}, "48 is no group")]
+)
+def test_what_mlx_does_not_know_is_said(more, said):
+    model = read({**DENSE, "hidden_size": 768, "head_dim": 64}, {"bits": 4, "group_size": 64, **more})
+
+    assert said in "".join(model.warnings)

@@ -210,3 +210,27 @@ def test_a_name_that_promises_a_quantisation_nobody_wrote_down(name, said):
 
 def test_experts_of_a_sparse_model_take_mxfp4_without_a_word():
     assert read(MOE, {"quant_method": "mxfp4"}).warnings == ()
+
+
+def test_exl2_has_bits_of_its_own_for_the_head():
+    config = {
+        "model_type": "llama", "hidden_size": 256, "num_attention_heads": 4, "num_hidden_layers": 1,
+        "intermediate_size": 512, "vocab_size": 128, "torch_dtype": "float16", "tie_word_embeddings": False,
+        "quantization_config": {"quant_method": "exl2", "bits": 4.0, "head_bits": 6},
+    }  # fmt: skip
+    model = model_from_dict(config, id="test", origin="config.json")
+
+    assert model.head.format == "exl2-6bpw"
+    assert model.quantization == "exl2-4bpw + exl2-6bpw"
+
+
+@pytest.mark.parametrize("kinds", [[{}, "full"], [["full"], "shared"], [None, "full"], [1, 2], ["full"]])
+def test_indexers_that_are_no_words_are_refused(kinds):
+    config = {
+        "model_type": "glm_moe_dsa", "hidden_size": 96, "num_attention_heads": 6, "num_key_value_heads": 6,
+        "intermediate_size": 136, "vocab_size": 263, "num_hidden_layers": 2, "moe_intermediate_size": 40,
+        "n_routed_experts": 8, "num_experts_per_tok": 3, "kv_lora_rank": 24, "q_lora_rank": 32,
+        "qk_nope_head_dim": 12, "qk_rope_head_dim": 8, "v_head_dim": 20, "indexer_types": kinds,
+    }  # fmt: skip
+    with pytest.raises(BadConfig, match="indexer_types"):
+        model_from_dict(config, id="test", origin="config.json")

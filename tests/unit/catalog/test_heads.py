@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from rooflight.catalog import models
@@ -111,3 +113,23 @@ def test_qwen3_embedding_has_the_published_size():
     rows = 151_936 - 151_665
 
     assert count.parameters(models.load("Qwen/Qwen3-Embedding-8B")) == 8_190_735_360 - 2 * rows * 4096 - 151_665 * 4096
+
+
+@pytest.mark.parametrize("name", ["my-embeddings-test", "llama-embed"])
+def test_what_somebody_calls_a_file_says_nothing_of_its_head(name, tmp_path):
+    (tmp_path / name).mkdir()
+    raw = json.dumps({**LLAMA, "architectures": GENERATES, "tie_word_embeddings": False})
+    for file in (tmp_path / name / "config.json", tmp_path / f"{name}.json"):
+        file.write_text(raw)
+        assert models.load(file).head is not None
+    assert models.load(tmp_path / name).head is not None
+
+
+def test_a_head_that_a_weight_file_holds_is_there():
+    model = model_from_dict(
+        {**LLAMA, "architectures": GENERATES, "tie_word_embeddings": False}, id="a/b-embedding", origin=""
+    )
+    held = msgspec.structs.replace(model, head=msgspec.structs.replace(model.head, stored_bytes=2 * 64 * 100))
+
+    assert as_named(model).head is None
+    assert as_named(held) is held

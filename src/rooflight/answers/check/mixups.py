@@ -214,8 +214,10 @@ def _said(sc: Scenario) -> Format:
     """The weights' format; of a checkpoint in several, the widest of a layer's matrices."""
     if sc.replaced is not None:
         return sc.replaced
-    stored = [format_named(matrix.format) for layer in sc.model.layers for matrix in (*layer.projections, *layer.mlp)]
-    return max(stored, key=lambda form: form.bits, default=format_named(sc.model.dtype))
+    matrices = [matrix for layer in sc.model.layers for matrix in (*layer.projections, *layer.mlp)]
+    # the plan's own formats, blends among them: no question named these
+    stored = [format_named(matrix.format, None) for matrix in matrices]
+    return max(stored, key=lambda form: form.bits, default=format_named(sc.model.dtype, None))
 
 
 def _cards(one: TooFast) -> Iterator[Finding]:

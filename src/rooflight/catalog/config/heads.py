@@ -32,10 +32,14 @@ _NAMED_EMBEDDER = re.compile(r"(?:^|[-_.])embed(?:ding|dings|der)?(?:$|[-_.])", 
 def as_named(model: Model) -> Model:
     """A decoder that is named an embedder, without the head that the class in its config would have.
 
-    Qwen3-Embedding names Qwen3ForCausalLM, and its files hold no lm_head (7,567,295,488 parameters, model card).
+    Qwen3-Embedding names Qwen3ForCausalLM, and its files hold no lm_head (7,567,295,488 parameters, model card). Only
+    the name that a publisher gave counts, `org/name`: what somebody calls a file or a directory says nothing of what is
+    in it. Where a weight file holds a head, it is there whatever the name.
     """
-    name = model.id.rpartition("/")[2]
-    if not _NAMED_EMBEDDER.search(name) or model.head is None or model.head.name == "score":
+    publisher, _, name = model.id.rpartition("/")
+    if not publisher or not _NAMED_EMBEDDER.search(name) or model.head is None or model.head.name == "score":
+        return model
+    if model.head.stored_bytes is not None and not model.tied:
         return model
     note = f"{name} is named after what it does, embeddings: it keeps no vocabulary head"
     return msgspec.structs.replace(model, head=None, tied=False, assumptions=(*model.assumptions, note))

@@ -68,7 +68,7 @@ def parse_object(raw: bytes, origin: str) -> tuple[dict[str, Any], list[str]]:
 def _config_in(path: Path) -> Path:
     """The file meant by a path: itself, or the config.json of a directory. Raises BadInput."""
     where = str(path)
-    if path.suffix.lower() in _WEIGHT_ENDINGS:
+    if path.suffix.lower() in _WEIGHT_ENDINGS and not path.is_dir():
         raise BadInput(
             f"{path.name} is a weight file, not a config",
             where=where,
@@ -152,7 +152,10 @@ def _decoded(raw: bytes, origin: str) -> str:
             try_this="git lfs pull, or download the file again",
         )
     if raw.startswith(b"GGUF"):
-        raise BadConfig(f"{origin} is a GGUF file; this version reads config.json only", where=origin, got="GGUF")
+        raise BadConfig(
+            f"{origin} is a GGUF file under the name of a config", where=origin, got="a file that begins with GGUF",
+            want="a GGUF file under a name that ends in .gguf, or a config.json", try_this="rename it",
+        )  # fmt: skip
     encoding = "utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     try:
         return raw.decode(encoding)

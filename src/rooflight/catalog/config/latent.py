@@ -109,7 +109,7 @@ def _indexers(cfg: Config, count: int) -> list[str | None]:
         step = max(cfg.integer("index_topk_freq", default=1, said=False), 1)
         offset = cfg.integer("index_skip_topk_offset", default=2, at_least=0, said=False)
         return ["shared" if max(number - offset + 1, 0) % step else "full" for number in range(count)]
-    if len(kinds) != count or not set(kinds) <= {"full", "shared"}:
+    if len(kinds) != count or not all(kind in ("full", "shared") for kind in kinds):
         raise cfg.bad("indexer_types", kinds, f"{count} entries of full and shared")
     return list(kinds)
 

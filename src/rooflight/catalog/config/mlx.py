@@ -7,6 +7,7 @@ is an object of its own sizes, or false for one that stays wide.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Mapping
 
 from rooflight.catalog.config.fields import Config
@@ -17,6 +18,10 @@ _WIDTHS = (2, 3, 4, 5, 6, 8)
 # modes with sizes of their own; their products run with wide activations
 _MODES = {"mxfp4": "mxfp4", "mxfp8": "mxfp8-weight-only", "nvfp4": "nvfp4-weight-only"}
 _TABLES = ("embed_tokens", "wte", "word_embeddings", "tok_embeddings", "embeddings")
+# modules outside of the layers, and keys that say nothing of sizes
+_OUTSIDE = ("lm_head", "output", *_TABLES)
+_SAID_BESIDE = ("quant_method", "quant_library", "linear_class")
+_GROUPS = (16, 32, 64, 128)
 # what the packings of other methods have and MLX's has not
 _OTHERS = (
     "sym", "desc_act", "zero_point", "damp_percent", "checkpoint_format", "version", "w_bit", "weight_bits", "nbits",
@@ -49,8 +54,20 @@ def mlx(section: Config) -> Plan:
 def _modules(section: Config) -> Iterator[tuple[str, str | None]]:
     """Modules with sizes of their own; None for one that stays wide."""
     for name, entry in section.data.items():
-        if name not in _SIZES and isinstance(entry, Mapping | bool):
-            yield name, _form(inner(section, name, entry)) if isinstance(entry, Mapping) else None
+        if name in _SIZES or name in _SAID_BESIDE:
+            continue
+        if isinstance(entry, Mapping):
+            yield name, _form(inner(section, name, entry))
+        elif entry is None or isinstance(entry, bool):
+            if entry is None:
+                section.warn(f"{section.at(name)} is null: the module stays wide, as mlx-lm takes it")
+            yield name, None
+        elif "." in name or name in _OUTSIDE:
+            raise section.bad(name, entry, 'an object such as {"bits": 8, "group_size": 64}, or false for wide')
+        else:
+            near = difflib.get_close_matches(name, _SIZES, n=1)
+            meant = f" (is {near[0]} meant?)" if near else ""
+            section.warn(f"{section.at(name)} is no key of MLX's quantisation{meant}: passed over")
 
 
 def _form(own: Config) -> str:
@@ -60,4 +77,7 @@ def _form(own: Config) -> str:
     bits = own.integer("bits")
     if mode != "affine" or bits not in _WIDTHS:
         raise unknown(own, "mode" if mode != "affine" else "bits", mode if mode != "affine" else bits)
-    return f"mlx-{bits}bit-g{group_of(own, 'group_size', default=64) or 64}"
+    group = group_of(own, "group_size", default=64) or 64
+    if group not in _GROUPS:
+        own.warn(f"{own.at('group_size')} {group} is no group of MLX's ({', '.join(map(str, _GROUPS))})")
+    return f"mlx-{bits}bit-g{group}"

@@ -60,6 +60,8 @@ class Patterns:
         globs = [*self.globs.get(number, ()), *self.everywhere]
         if not (globs or self.exact or self.words or self.expressions):
             return None
+        paths = tuple(paths)
+        self.met.update(path for path in paths if path in self.exact)
         for path in paths:
             found = self._exact(path) or self._by_glob(path, globs) or self._by_word(path) or self._by_expression(path)
             if found is not None:
@@ -69,6 +71,7 @@ class Patterns:
     def _exact(self, path: str) -> str | None:
         while path and self.exact:
             if path in self.exact:
+                self.met.add(path)
                 return self.exact[path]
             path = path.rpartition(".")[0]
         return None
@@ -101,3 +104,8 @@ class Patterns:
         """Patterns (not the names of single modules) that meant none of the paths asked for."""
         asked = [pattern for pattern, _ in (*self.words, *self.everywhere)] + [entry[0] for entry in self.expressions]
         return [pattern for pattern in asked if pattern not in self.met]
+
+    @property
+    def unmet_names(self) -> list[str]:
+        """Names of single modules of a layer that nobody asked for."""
+        return [f"model.{path}" for path in self.exact if path not in self.met]

@@ -7,6 +7,7 @@ from family to family; a matrix takes a format as soon as one of its names is me
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import msgspec
 
@@ -128,10 +129,12 @@ class _Placer:
 
     def experts(self, layer: Layer, experts: Experts, own: str, number: int) -> Experts:
         base = self.plan.experts or self.plan.base
-        linears = tuple(
-            self.put_pieces(p, layer, tuple(_expert_paths(own, p.name)), number, base) for p in experts.linears
-        )
         whole = base if self.plan.whole else None
+
+        def paths(name: str) -> tuple[str, ...]:
+            return (*_expert_paths(own, name), *(_stacked_paths(own, name) if self.plan.whole else ()))
+
+        linears = tuple(self.put_pieces(p, layer, paths(p.name), number, base) for p in experts.linears)
         routers = tuple(_router_paths(own))
         return msgspec.structs.replace(
             experts, linears=linears, router=self.put(experts.router, routers, number, whole)
@@ -161,7 +164,9 @@ def paths_of(layer: Layer, linear: Linear, role: str) -> Iterator[str]:
         return _paths("", _holders(layer), linear.name)
     if role == "mlp":
         return _mlp_paths("", linear.name)
-    return _expert_paths("", linear.name) if role == "experts" else _router_paths("")
+    if role == "experts":
+        return chain(_expert_paths("", linear.name), _stacked_paths("", linear.name))
+    return _router_paths("")
 
 
 def _holders(layer: Layer) -> tuple[str, ...]:
@@ -197,6 +202,11 @@ def _mlp_paths(own: str, name: str) -> Iterator[str]:
 def _expert_paths(own: str, name: str) -> Iterator[str]:
     holders = [f"{holder}.experts{index}" for holder in _FEED for index in ("", ".0")]
     return _paths(own, (*holders, "experts", "experts.0"), name)
+
+
+def _stacked_paths(own: str, name: str) -> Iterator[str]:
+    """All experts in one module, as mlx-lm keeps them; a pattern of others for mlp.gate_proj would match these too."""
+    return _paths(own, (*(f"{holder}.switch_mlp" for holder in _FEED), "switch_mlp"), name)
 
 
 class Placed(msgspec.Struct, frozen=True, kw_only=True):
@@ -246,6 +256,8 @@ def _doubts(plan: Plan | None, placer: _Placer) -> Iterator[str]:
         yield f"the quantisation section changes no matrix of this model: all weights are counted as {placer.dtype}"
         return
     unmet = placer.listed.unmet
+    if plan.whole:  # MLX names each module that differs as it is called, and no others
+        unmet = [*unmet, *placer.listed.unmet_names, *placer.excluded.unmet, *placer.excluded.unmet_names]
     if unmet:
         more = f" and {len(unmet) - 3} more" if len(unmet) > 3 else ""
         yield f"the quantisation section names modules this model does not have: {', '.join(unmet[:3])}{more}"

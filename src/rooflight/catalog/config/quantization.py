@@ -61,8 +61,7 @@ def plan_of(outer: Config, cfg: Config, sidecar: Mapping[str, Any] | None) -> Pl
     beside = _sidecar(outer, sidecar)
     section = None
     for config in (outer, cfg):
-        section = section or config.section(*SECTIONS)
-        section = section if section is not None and section.data else config.section(MLX_SECTION)
+        section = section if section is not None and section.data else _section(config)
     if section is None or not section.data:
         section = beside
     plan = _read(section) if section is not None else None
@@ -72,6 +71,21 @@ def plan_of(outer: Config, cfg: Config, sidecar: Mapping[str, Any] | None) -> Pl
         cfg.assume("expert_dtype is fp4: routed experts are stored in mxfp4 (blocks of 32)")
         plan = msgspec.structs.replace(plan or Plan(), experts="mxfp4")
     return plan
+
+
+def _section(config: Config) -> Config | None:
+    """The section that names the quantisation; of two, MLX's own where it is one, as mlx-lm reads that first."""
+    usual = config.section(*SECTIONS)
+    if usual is None or not usual.data:
+        return config.section(MLX_SECTION)
+    own = config.section(MLX_SECTION) if isinstance(config.raw(MLX_SECTION), Mapping) else None
+    if own is None or not is_mlx("", own):
+        return usual
+    if dict(usual.data) != dict(own.data):
+        config.warn(
+            f"{config.at(MLX_SECTION)} and {config.at(SECTIONS[0])} differ: the first counts, which mlx-lm reads first"
+        )
+    return own
 
 
 def _sidecar(outer: Config, sidecar: Mapping[str, Any] | None) -> Config | None:
@@ -107,11 +121,10 @@ def _plan_by_method(method: str, section: Config, excluded: tuple[str, ...]) -> 
         return _quark(section, excluded)
     if method == "torchao":
         return Plan(base=_torchao(section), excluded=excluded)
-    if method == "exl2":
-        return Plan(base=f"exl2-{section.number('bits'):g}bpw", excluded=excluded, head=True)
-    if method == "exl3":
-        own = section.number("head_bits", default=section.number("bits"))
-        return Plan(base=f"exl3-{section.number('bits'):g}bpw", excluded=excluded, head_format=f"exl3-{own:g}bpw")
+    if method in ("exl2", "exl3"):
+        bits = section.number("bits")
+        own = section.number("head_bits", default=bits)
+        return Plan(base=f"{method}-{bits:g}bpw", excluded=excluded, head_format=f"{method}-{own:g}bpw")
     if method == "bitsandbytes" or section.has("load_in_4bit", "load_in_8bit"):
         return Plan(base=_bitsandbytes(section), excluded=excluded)
     if method in _BY_NAME:

@@ -36,6 +36,8 @@ _DTYPES = {
 }  # fmt: skip
 
 
+# layers that only speculative decoding runs
+DRAFT_KEYS = ("num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers", "mtp_num_layers")
 # what of a Stored is a Model's own
 _HELD = ("called", "vector_format", "table_bytes", "vector_bytes")
 
@@ -251,7 +253,7 @@ def _doubt_name(outer: Config, id: str, dtype: str) -> None:
 
 
 def _note_drafts(cfg: Config) -> None:
-    drafts = cfg.raw("num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers", "mtp_num_layers")
+    drafts = cfg.raw(*DRAFT_KEYS)
     if isinstance(drafts, int) and drafts > 0:
         layers = "layer" if drafts == 1 else "layers"
         cfg.assume(f"{drafts} multi-token-prediction {layers} not counted: only speculative decoding runs them")

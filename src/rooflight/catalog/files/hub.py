@@ -35,7 +35,7 @@ def checkpoint_of(hub: Any, name: str, config: Path) -> Model:
         kind = type(error).__name__
         model = checkpoint(file, (), origin=name)
         if any(one.__name__ == "NotASafetensorsRepoError" for one in type(error).__mro__):
-            return model
+            return _beside_gguf(model, gguf_files_of(hub, name))
         note = f"the headers of {name}'s weights were not read from the hub ({kind}): sizes as its config has them"
         return msgspec.structs.replace(model, assumptions=(*model.assumptions, note))
     tensors = tuple(
@@ -44,6 +44,15 @@ def checkpoint_of(hub: Any, name: str, config: Path) -> Model:
         for tensor, info in header.tensors.items()
     )
     return checkpoint(file, tensors, origin=name)
+
+
+def _beside_gguf(model: Model, found: list[str]) -> Model:
+    """The Model of a config that has GGUF files beside it and no others: they say more, one at a time."""
+    if not found:
+        return model
+    names = ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
+    said = f"read from the config alone; a GGUF file beside it is read by its own path: {names}"
+    return msgspec.structs.replace(model, warnings=(*model.warnings, said))
 
 
 @contextlib.contextmanager

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from rooflight.catalog.config import json_file, read_model
-from rooflight.catalog.config.reading import Stored, model_from_dict
+from rooflight.catalog.config.reading import DRAFT_KEYS, Stored, model_from_dict
 from rooflight.catalog.config.registry import Text
 from rooflight.catalog.files import gguf, safetensors
 from rooflight.catalog.files.architectures import config_of
 from rooflight.catalog.files.names import gguf_names, gguf_spot, module_names, module_spot
 from rooflight.catalog.files.place import Piles, place
 from rooflight.catalog.files.tensors import Header, Tensor
-from rooflight.errors import BadInput, printable
+from rooflight.errors import BadConfig, BadInput, printable
 from rooflight.values.model import Model
 
 _WANTED = "a config.json, a GGUF or safetensors file, or a directory that holds one of them"
@@ -53,24 +53,34 @@ def _is_gguf(file: Path) -> bool:
 
 def _of_folder(folder: Path) -> Model:
     """A checkpoint of config.json and safetensors, or a directory with one GGUF file. Raises BadInput."""
+    found = _gguf_models(folder)
+    names = ", ".join(sorted(file.name for file in found)[:4]) + (f" and {len(found) - 4} more" if found[4:] else "")
     if os.path.lexists(folder / "config.json"):
         files, index = safetensors.files_in(folder)
         if files or index is not None:
-            return _weighed(folder / "config.json", files, index)
-        return read_model(folder)
-    found = sorted(file for file in folder.iterdir() if file.suffix.lower() == ".gguf")
-    language = [file for file in found if not file.name.lower().startswith("mmproj")]
-    whole = {gguf.stem(file.name): file for file in reversed(language)}
-    if len(whole) > 1:
-        names = [file.name for file in whole.values()]
-        more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+            model = _weighed(folder / "config.json", files, index)
+            return _warned(model, f"{names} beside them: the safetensors files count") if found else model
+        if len(found) == 1:
+            return read_gguf(found[0])
+        model = read_model(folder)
+        several = f"{len(found)} GGUF models beside the config.json ({names}): read from the config alone"
+        return _warned(model, f"{several}; one of them is read by its own path") if found else model
+    if len(found) > 1:
         raise BadInput(
-            f"{folder} holds {len(whole)} GGUF models", where=str(folder), got=", ".join(sorted(names)[:4]) + more,
-            want="one of them by its own path",
-        )  # fmt: skip
-    if whole:
-        return read_gguf(next(iter(whole.values())))
-    return read_model(folder)
+            f"{folder} holds {len(found)} GGUF models", where=str(folder), got=names, want="one of them by its own path"
+        )
+    return read_gguf(found[0]) if found else read_model(folder)
+
+
+def _gguf_models(folder: Path) -> list[Path]:
+    """The GGUF models in a directory, each by its first part; what encodes pictures for one is none."""
+    found = sorted(file for file in folder.iterdir() if file.suffix.lower() == ".gguf" and not file.is_dir())
+    language = [file for file in found if not file.name.lower().startswith("mmproj")]
+    return list({gguf.stem(file.name): file for file in reversed(language)}.values())
+
+
+def _warned(model: Model, warning: str) -> Model:
+    return msgspec.structs.replace(model, warnings=(*model.warnings, f"{model.origin}: {warning}"))
 
 
 def read_gguf(file: Path) -> Model:
@@ -82,6 +92,7 @@ def gguf_model(header: Header, *, id: str) -> Model:
     """The Model that a GGUF header describes. Raises BadConfig, UnknownName."""
     config = config_of(header)
     origin = printable(header.origin)
+    _refuse_more_blocks(header, origin)
 
     def weighed(text: Text) -> Stored:
         stored = place(Piles(header.tensors, gguf_spot), gguf_names, origin, text)
@@ -92,6 +103,20 @@ def gguf_model(header: Header, *, id: str) -> Model:
     return model_from_dict(
         config, id=id, origin=origin, warnings=header.warnings, leaves_defaults_out=True, weighed=weighed
     )
+
+
+def _refuse_more_blocks(header: Header, origin: str) -> None:
+    """Blocks beyond block_count, in a file that speaks of none for drafting. Raises BadConfig."""
+    said = header.keys.get(f"{header.keys.get('general.architecture')}.block_count")
+    spots = [gguf_spot(tensor.name) for tensor in header.tensors]
+    last = max((spot.layer for spot in spots if spot.layer is not None), default=-1)
+    drafts = any("nextn" in key for key in header.keys) or any(spot.elsewhere == "draft" for spot in spots)
+    if type(said) is int and 0 < said <= last and not drafts:
+        raise BadConfig(
+            "the file holds more blocks than its block_count says", where=f"{origin}: block_count",
+            got=f"block_count {said}, and tensors of blk.{last}", want="a file whose keys and tensors agree",
+            try_this="convert it again",
+        )  # fmt: skip
 
 
 def _of_safetensors(file: Path) -> Model:
@@ -110,10 +135,15 @@ def _of_safetensors(file: Path) -> Model:
     return _weighed(config, files, index)
 
 
-def _weighed(config: Path, files: Iterable[Path], index: safetensors.Index | None) -> Model:
+def _weighed(config: Path, files: Sequence[Path], index: safetensors.Index | None) -> Model:
     read = json_file.read(config)
     origin = printable(str(config.parent))
     header = safetensors.read(files, origin)
+    if files and not header.tensors:
+        raise BadConfig(
+            f"{files[0].name} holds no tensors", where=str(files[0]), got="a header without an entry",
+            want="the weights of the model", try_this=f"download it again, or give {config} alone",
+        )  # fmt: skip
     model = checkpoint(read, header.tensors, origin=origin)
     total = None if header.tensors or index is None else index.total_bytes
     if total is None:
@@ -125,8 +155,18 @@ def _weighed(config: Path, files: Iterable[Path], index: safetensors.Index | Non
 def checkpoint(file: json_file.ConfigFile, tensors: tuple[Tensor, ...], *, origin: str) -> Model:
     """The Model of a config with the tensors of its safetensors files, as far as there are any."""
 
+    speaks = any(
+        key in part for part in (file.data, *file.data.values()) if isinstance(part, dict) for key in DRAFT_KEYS
+    )
+
     def weighed(text: Text) -> Stored:
-        return place(Piles(tensors, module_spot), module_names, origin, text, keeps=True)
+        piles = Piles(tensors, module_spot)
+        stored = place(piles, module_names, origin, text, keeps=True)
+        more = max(piles.layers, default=-1) + 1 - sum(layer.count for layer in text.layers)
+        if more <= 0 or speaks:
+            return stored
+        said = f"{origin} holds {more} more layers than the config counts, and nothing says that they draft: left out"
+        return msgspec.structs.replace(stored, warnings=(*stored.warnings, said))
 
     return model_from_dict(
         file.data,

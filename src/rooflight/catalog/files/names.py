@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from rooflight.catalog.config.placement import paths_of
-from rooflight.catalog.files.place import HEAD, TABLES, Spot
+from rooflight.catalog.files.place import HEAD, OTHER, TABLES, Spot
 from rooflight.values.model import Layer, Linear
 
 # Our name of a matrix -> the tensors of a block that make it, whichever a file has.
@@ -97,7 +97,10 @@ def gguf_names(_layer: Layer, linear: Linear, role: str) -> Iterable[str]:
 
 # What stands behind the name of a module: one part of its weights or another.
 _PART = re.compile(
-    r"(?:\.(?:weight|bias|qweight|qzeros|scales?|biases|g_idx|perm|w_q|meta|zeros|trellis|suh|svh|mcg|mul1"
+    r"(?:\.(?:weight|bias|qweight|qzeros|scales?|biases|g_idx|perm|w_q|meta|zeros?|trellis|suh|svh|mcg|mul1|SCB|W_q"
+    r"|q_(?:weight|scale|scale_max|groups|group_map|invperm|perm)"
+    r"|nbits|group_size|axis|channel_wise|packing|unpack_view_dtype|view_as_float|quant_scale|quant_zero|optimize"
+    r"|offload_meta|compute_dtype|encoded_state_dict|stores_quant_config|round_zero|shape"
     r"|(?:weight|input|output|k|v|q)_(?:scale|scale_inv|scale_2|zero_point|packed|shape|g_idx|global_scale|format)"
     r"|(?:input|weight)_global_scale)(?:[._].*)?|_(?:blocks|scales|bias))$"
 )
@@ -114,6 +117,12 @@ _TOWER_MARK = re.compile(
     r"(?:^|\.)(?:visual|vision\w*|audio\w*|multi_modal_projector|mm_projector|embed_vision|embed_audio|aligner|projector"
     r"|sam_model|mlp1|image_newline|view_seperator|gen_\w+|sound\w*|patch_embed\w*)(?=\.|$)"
 )
+# encoders without "vision" or "audio" in their names
+_ENCODER_MARK = re.compile(r"(?:^|\.)(vpm|apm|resampler|speech_(?:encoder|tower|projector)\w*|connector)(?=\.|$)")
+# other networks in the same file: they speak, judge or draft, and no step of the text model runs them
+_OTHER_MARK = re.compile(
+    r"(?:^|\.)(talker|token2wav|code2wav|codec_\w+|vocoder|tts|v_head|value_head|draft_model|medusa\w*)(?=\.|$)"
+)
 _DRAFT_MARK = re.compile(r"(?:^|\.)(?:mtp\w*|eagle\w*|nextn\w*)(?=\.|$)")
 
 
@@ -123,8 +132,14 @@ def module_spot(name: str) -> Spot:
     plain = _PLAIN_LAYER.match(module)
     if plain is not None:
         return Spot(_EXPERT.sub("experts", plain[2]), int(plain[1]))
+    other = _OTHER_MARK.search(module)
+    if other is not None:
+        return Spot(module, elsewhere=f"{OTHER}{other[1]}")
     if _TOWER_MARK.search(module):
         return Spot(module, elsewhere="tower")
+    encoder = _ENCODER_MARK.search(module)
+    if encoder is not None:
+        return Spot(module, elsewhere=f"tower:{encoder[1]}")
     if _DRAFT_MARK.search(module):
         return Spot(module, elsewhere="draft")
     found = _LAYER.search(module)

@@ -21,7 +21,11 @@ from rooflight.values.model import Layer, Linear, Tower
 
 
 class Spot(msgspec.Struct, frozen=True):
-    """Where a tensor belongs: a module of a layer (None: outside of them), or elsewhere ("tower", "draft")."""
+    """Where a tensor belongs: a module of a layer (None: outside of them), or elsewhere.
+
+    elsewhere   "tower" (with ":" and what the file calls it), "draft", or "other:" and the name of a network that is
+                none of the text model's
+    """
 
     module: str
     layer: int | None = None
@@ -29,20 +33,23 @@ class Spot(msgspec.Struct, frozen=True):
 
 
 class Pile(msgspec.Struct):
-    """What a file holds of one module: its bytes, and elements by format, biases left out."""
+    """What a file holds of one module: its bytes, and elements by format (of FP8 ones, how many), biases left out."""
 
     bytes: int = 0
     formats: dict[str, int] = {}
+    float8: int = 0
 
     def add(self, tensor: Tensor) -> None:
         """One more tensor of the module."""
         self.bytes += tensor.bytes
         if not tensor.name.endswith("bias"):
             self.formats[tensor.format] = self.formats.get(tensor.format, 0) + tensor.elements
+            self.float8 += tensor.elements if tensor.float8 else 0
 
     def take(self, other: Pile) -> None:
         """The other one too."""
         self.bytes += other.bytes
+        self.float8 += other.float8
         for form, size in other.formats.items():
             self.formats[form] = self.formats.get(form, 0) + size
 
@@ -69,7 +76,7 @@ def blended(elements: dict[str, int]) -> str:
 
 # What modules may be called that a matrix of the plan stands for: (layer, matrix, role) -> names, without the layer.
 Names = Callable[[Layer, Linear, str], Iterable[str]]
-TABLES, HEAD = "tables", "head"
+TABLES, HEAD, OTHER = "tables", "head", "other:"
 # Of a layer's bytes: norms, convolutions and scales are less, a matrix that nobody claims is more.
 _SMALL = 0.02
 
@@ -132,6 +139,7 @@ class _Placer:
         self.differing: dict[str, str] = {}
         self.missing: dict[str, None] = {}
         self.guessed: dict[str, None] = {}
+        self.float8: dict[str, None] = {}
         self.unread: dict[str, None] = {}
         self.placed = 0
 
@@ -159,6 +167,9 @@ class _Placer:
         bits = 8 * found.pile.bytes / found.wanted
         if form is None or form.bits < 16 or bits > 12:
             return found.linear.format
+        if found.pile.float8 == found.wanted:
+            self.float8.setdefault(found.linear.name)
+            return "fp8"
         self.guessed.setdefault(found.linear.name)
         return "int8" if bits > 6 else "int4"
 
@@ -192,6 +203,8 @@ class _Placer:
             )
         if self.unread:
             yield f"this reader's plan has no matrix for {_listed(self.unread)}: read, not multiplied"
+        if self.float8:
+            yield f"no quantisation section, and FP8 numbers in {_listed(self.float8)}: read as fp8, W8A8"
         if self.guessed:
             yield f"nothing says how {_listed(self.guessed)} is packed: read by its bits as int4 or int8, weights only"
 
@@ -259,16 +272,15 @@ def place(piles: Piles, names: Names, origin: str, text: Text, *, keeps: bool = 
     head, tied = _head(text, placer, table)
     rest = Piles.rest(piles.outside)
     warnings = tuple(placer.check())
-    towers = piles.elsewhere.get("tower")
     return Stored(
         text=msgspec.structs.replace(text, layers=stacked(layers), outside=outside, head=head, tied=tied),
-        quantization=None if keeps and not placer.guessed else label(placer.used),
+        quantization=None if keeps and not (placer.guessed or placer.float8) else label(placer.used),
         dtype=_wide(placer.used),
         table_format=None if table.packed or not table.formats else blended(table.formats),
         table_bytes=float(table.bytes) if table.bytes else None,
         vector_bytes=float(rest.bytes),
-        towers=() if towers is None else (Tower(name="vision", parameters=None, stored_bytes=float(towers.bytes)),),
-        notes=_notes(origin, drafts),
+        towers=tuple(_towers(piles.elsewhere)),
+        notes=_notes(origin, drafts, piles.elsewhere),
         warnings=warnings,
     )
 
@@ -305,10 +317,21 @@ def _head(text: Text, placer: _Placer, table: Pile) -> tuple[Linear | None, bool
     return _held([placer.find(text.head, placer.piles.outside, [HEAD], "the model")]), False
 
 
-def _notes(origin: str, drafts: int) -> tuple[str, ...]:
+def _towers(elsewhere: dict[str, Pile]) -> Iterator[Tower]:
+    """The encoders in the file, under the names it has for those that say it in no other way."""
+    for name, pile in elsewhere.items():
+        kind, _, called = name.partition(":")
+        if kind == "tower":
+            yield Tower(name=called or "vision", parameters=None, stored_bytes=float(pile.bytes))
+
+
+def _notes(origin: str, drafts: int, elsewhere: dict[str, Pile]) -> tuple[str, ...]:
     said: tuple[str, ...] = (f"sizes and formats of the weights are those of the tensors in {origin}",)
     if drafts:
         said += (f"{drafts:,} bytes of multi-token-prediction layers in the file are not counted",)
+    others = {name.removeprefix(OTHER): pile.bytes for name, pile in elsewhere.items() if name.startswith(OTHER)}
+    if others:
+        said += (f"{sum(others.values()):,} bytes of other networks in the file are not counted: {_listed(others)}",)
     return said
 
 

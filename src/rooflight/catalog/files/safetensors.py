@@ -30,6 +30,8 @@ DTYPES = {
     "F6_E2M3": ("", 6), "F6_E3M2": ("", 6),
 }  # fmt: skip
 
+_FLOAT8 = ("F8_E4M3", "F8_E5M2")
+
 
 class _Entry(msgspec.Struct, frozen=True, gc=False):
     dtype: str
@@ -105,7 +107,7 @@ def tensor_of(name: str, dtype: str, shape: list[int], offsets: tuple[int, int],
             want=f"{elements * bits // 8:,} bytes for {elements:,} elements of {dtype}",
         )  # fmt: skip
     # the output dimension stands first here
-    return Tensor(name, tuple(reversed(shape)), form, end - start)
+    return Tensor(name, tuple(reversed(shape)), form, end - start, dtype in _FLOAT8)
 
 
 def read_index(raw: bytes, origin: str) -> Index:
@@ -132,7 +134,8 @@ def read_index(raw: bytes, origin: str) -> Index:
 def files_in(folder: Path) -> tuple[list[Path], Index | None]:
     """The safetensors files of a directory: those its index names, else model.safetensors, else all of one series.
 
-    None of them: the index alone says what they take together. Raises BadConfig, BadInput.
+    None of them: the index alone says what they take together. Raises BadConfig, BadInput for parts of a series that
+    are missing, and for several files of which nothing says how they belong together.
     """
     index_file = folder / INDEX
     if index_file.exists():
@@ -154,7 +157,36 @@ def files_in(folder: Path) -> tuple[list[Path], Index | None]:
         return [single], None
     found = sorted(folder.glob("*.safetensors"))[: MOST_FILES + 1]
     shards = [file for file in found if _SHARD.search(file.name)]
-    return (shards or found[:1] if len(found) == 1 or shards else []), None
+    if shards:
+        return _series(folder, shards), None
+    models = [file for file in found if not file.name.startswith("adapter")]
+    if len(models) > 1:
+        raise _several(folder, [file.name for file in models])
+    return models, None
+
+
+def _series(folder: Path, shards: list[Path]) -> list[Path]:
+    """The parts of one series, all of them. Raises BadInput."""
+    first = {_SHARD.sub("", file.name): file.name for file in reversed(shards)}
+    if len(first) > 1:
+        raise _several(folder, sorted(first.values()))
+    of = int(shards[0].stem.rpartition("-")[2])
+    if len(shards) != of:
+        raise BadInput(
+            f"{len(shards)} of {of} files of a series are there, and no {INDEX}", where=str(folder),
+            got=f"{shards[0].name} and its like", want=f"all {of} of them", try_this="download the rest",
+        )  # fmt: skip
+    return shards
+
+
+def _several(folder: Path, names: list[str]) -> BadInput:
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return BadInput(
+        f"{folder} holds {len(names)} safetensors files and no {INDEX} that says what belongs together",
+        where=str(folder), got=", ".join(names[:4]) + more,
+        want=f"model.safetensors, one series NAME-00001-of-0000N.safetensors, or {INDEX}",
+        try_this=f"{folder / 'config.json'}, which is read by itself",
+    )  # fmt: skip
 
 
 def read(files: Iterable[Path], origin: str) -> Header:

@@ -14,12 +14,14 @@ class Tensor(msgspec.Struct, frozen=True, gc=False):
     shape       elements along each dimension, the input dimension first (as GGUF has it)
     format      storage format id (values.formats); "" for what no weight is stored in
     bytes       what it takes in the file
+    float8      FP8 numbers: weights, or the scales of narrower ones
     """
 
     name: str
     shape: tuple[int, ...]
     format: str
     bytes: int
+    float8: bool = False
 
     @property
     def elements(self) -> int:

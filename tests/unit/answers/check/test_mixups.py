@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import pytest
+
+from rooflight.answers.check.causes import spared
+from rooflight.answers.check.doubts import doubts
 from rooflight.answers.check.mixups import mix_ups, too_fast
+from rooflight.catalog.config import model_from_dict
 from rooflight.library import make_scenario
 from rooflight.serve.metrics import metric_span
 from rooflight.values.measurement import METRICS, Measurement
+from rooflight.words.verdicts import claimed
 from unit.models import llama_3_8b
+
+LLAMA = {
+    "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8,
+    "num_hidden_layers": 32, "intermediate_size": 14336, "vocab_size": 128256, "torch_dtype": "bfloat16",
+}  # fmt: skip
 
 
 def readings(metric, phase, over, *, on="h100-sxm", **fields) -> dict:
@@ -94,3 +105,32 @@ def test_the_order_is_that_of_how_usual_they_are():
     usual = ["total tokens", "more devices", "another batch", "speculative decoding", "number format", "another card"]
     assert [kind for kind in usual if kind in kinds] == [kind for kind in kinds if kind in usual]
     assert kinds[0] == "total tokens"
+
+
+def mixed_file():
+    """Llama 3 8B with queries, keys and values in two formats, as GGUF and MLX files have them."""
+    values = {f"model.layers.{layer}.self_attn.v_proj": {"bits": 8, "group_size": 64} for layer in range(32)}
+    data = {**LLAMA, "quantization": {"bits": 4, "group_size": 64, **values}}
+    return model_from_dict(data, id="mixed", origin="config.json")
+
+
+@pytest.mark.parametrize("over", [1.5, 2.5, 5.0])
+def test_a_matrix_in_several_formats_is_no_format_of_a_question(over):
+    """A blend's name is the plan's own: feeding it back as --weights would be refused."""
+    sc = make_scenario(mixed_file(), "h100-sxm")
+    assert " + " in sc.model.layers[0].projections[0].format
+    row = Measurement(model="m", accelerator="h100-sxm", metric="tpot_ms", value=1.0, phase="decode")
+    value = metric_span(sc, row).ceiling / over
+    measured = Measurement(model="m", accelerator="h100-sxm", metric="tpot_ms", value=value, phase="decode")
+
+    found = [one.kind for one in mix_ups(too_fast(sc, measured, over))]
+    assert "several sequences" in found
+    list(doubts(too_fast(sc, measured, over), gpus_open=True))
+    spared(sc, measured)
+
+
+@pytest.mark.parametrize("tokens_per_s", [50, 300, 700, 5000])
+def test_a_claim_about_a_mixed_file_is_judged_whatever_it_is(tokens_per_s):
+    sc = make_scenario(mixed_file(), "h100-sxm")
+
+    assert claimed(sc, {"output_tok_s": tokens_per_s}, {"batch"}).rows[0].reason

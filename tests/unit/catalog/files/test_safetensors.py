@@ -316,6 +316,26 @@ def test_headers_that_do_not_come_are_said(serve, tmp_path):
     assert "were not read from the hub (ConnectionError)" in "".join(model.assumptions)
 
 
+class NotASafetensorsRepoError(Exception):
+    """As the client's: a repository without weights that it reads."""
+
+
+def test_gguf_files_beside_a_config_on_the_hub_are_said(serve, tmp_path, monkeypatch):
+    def refuse(_hub: Hub, repo: str) -> SimpleNamespace:
+        raise NotASafetensorsRepoError(repo)
+
+    monkeypatch.setattr(Hub, "get_safetensors_metadata", refuse)
+    (tmp_path / "config.json").write_text(json.dumps(QWEN))
+    serve(Hub(tmp_path))
+    assert models.load("someone/qwen3-8b").warnings == ()
+
+    (tmp_path / "q-Q8_0.gguf").write_bytes(b"GGUF")
+    warnings = models.load("someone/qwen3-8b").warnings
+    assert warnings == (
+        "read from the config alone; a GGUF file beside it is read by its own path: someone/qwen3-8b/q-Q8_0.gguf",
+    )
+
+
 def test_a_gguf_file_of_the_hub_is_read_by_its_header(serve, tmp_path):
     from unit.catalog.files import listings
     from unit.catalog.files.writing import write_gguf
