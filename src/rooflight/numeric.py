@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rooflight.affine import Affine, elements, order
+
 # A float or int, or a NumPy array of them; formulas broadcast.
 Number = Any
 
@@ -25,18 +27,26 @@ def maximum(a: Number, b: Number) -> Number:
     """The larger of two, elementwise."""
     if isinstance(a, _PLAIN) and isinstance(b, _PLAIN):
         return a if a >= b else b
+    if isinstance(a, Affine) or isinstance(b, Affine):
+        first = order(a, b)
+        if first is not None:
+            return a if first >= 0 else b
     import numpy as np
 
-    return np.maximum(a, b)
+    return np.maximum(elements(a), elements(b))
 
 
 def minimum(a: Number, b: Number) -> Number:
     """The smaller of two, elementwise."""
     if isinstance(a, _PLAIN) and isinstance(b, _PLAIN):
         return a if a <= b else b
+    if isinstance(a, Affine) or isinstance(b, Affine):
+        first = order(a, b)
+        if first is not None:
+            return a if first <= 0 else b
     import numpy as np
 
-    return np.minimum(a, b)
+    return np.minimum(elements(a), elements(b))
 
 
 def floor(a: Number) -> Number:
@@ -45,7 +55,7 @@ def floor(a: Number) -> Number:
         return a // 1
     import numpy as np
 
-    return np.floor(a)
+    return np.floor(elements(a))
 
 
 def ceil(a: Number) -> Number:
@@ -59,7 +69,7 @@ def where(condition: Number, yes: Number, no: Number) -> Number:
         return yes if condition else no
     import numpy as np
 
-    return np.where(condition, yes, no)
+    return np.where(condition, elements(yes), elements(no))
 
 
 def tidy(value: float) -> float:
@@ -75,7 +85,7 @@ def expm1(a: Number) -> Number:
         return math.expm1(a)
     import numpy as np
 
-    return np.expm1(a)
+    return np.expm1(elements(a))
 
 
 def clipped(value: Number, least: Number, most: Number) -> Number:
@@ -94,8 +104,12 @@ def largest_of(*values: Number) -> tuple[Number, Number]:
         return best, index
     import numpy as np
 
-    index = np.int8(index)
     for position, value in enumerate(values[1:], start=1):
-        index = np.where(value > best, np.int8(position), index)
-        best = np.maximum(best, value)
+        first = order(value, best)
+        if first is not None:
+            best, index = (value, position) if first > 0 else (best, index)
+            continue
+        one, most = elements(value), elements(best)
+        index = np.where(one > most, np.int8(position), index)
+        best = np.maximum(one, most)
     return best, index

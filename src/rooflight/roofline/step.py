@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
+from rooflight.affine import elements
 from rooflight.numeric import Number, is_plain, largest_of, maximum
 from rooflight.roofline import formulas
 from rooflight.roofline.expected_step import Setting, cached_share, operator_parts
 from rooflight.roofline.links import link_seconds
 from rooflight.roofline.rates import Rates, no_peak, unrated
 from rooflight.values.calibration import Calibration
-from rooflight.values.steptime import OperatorTime, Parts, StepTime
+from rooflight.values.steptime import Parts, StepTime, Terms
 from rooflight.values.work import Operator, Work
 from rooflight.work.step import total
 
@@ -23,7 +24,7 @@ class Pass(msgspec.Struct, frozen=True, kw_only=True):
     near_s, far_s   of its collectives within a domain of the link and across, zero latency
     weight_bytes    that every pass reads, with routing at its narrowest
     other_bytes     what else a ceiling counts: cache, and activations that cannot stay on chip
-    timed           (operator, seconds of all its runs, index of its largest term)
+    timed           (operator, seconds of all its runs, terms of one)
     roofline_s      the sum of those seconds
     parts           what is expected; None where only bounds were asked for
     """
@@ -34,7 +35,7 @@ class Pass(msgspec.Struct, frozen=True, kw_only=True):
     far_s: Number
     weight_bytes: Number
     other_bytes: Number
-    timed: tuple[tuple[Operator, Number, Number], ...]
+    timed: tuple[tuple[Operator, Number, Terms], ...]
     roofline_s: Number
     parts: Parts | None
 
@@ -65,8 +66,9 @@ def evaluated(
     fusible: Number = 0
     expected: dict[str, Number] = dict.fromkeys(Parts.__struct_fields__, 0.0)
     for op in operators:
-        seconds, bound = _terms(op, rates)
-        timed.append((op, seconds, bound))
+        terms = _terms(op, rates)
+        seconds = formulas.largest(terms.compute, terms.memory, terms.link, terms.launch) * op.count
+        timed.append((op, seconds, terms))
         roofline = roofline + seconds
         if _nonzero(op.work.flop):
             compute = compute + op.work.flop * op.count / rates.fastest(op.compute)
@@ -87,8 +89,13 @@ def evaluated(
         other_bytes=work.moved_bytes - work.weight_bytes - fusible,
         timed=tuple(timed),
         roofline_s=roofline,
-        parts=None if at is None else Parts(**expected | {"unit_bytes": expected["unit_bytes"] / at.compute_units}),
+        parts=None if at is None else _parts(expected, at),
     )
+
+
+def _parts(expected: dict[str, Number], at: Setting) -> Parts:
+    amounts = expected | {"unit_bytes": expected["unit_bytes"] / at.compute_units}
+    return Parts(**{name: elements(amount) for name, amount in amounts.items()})
 
 
 def step_time(one: Pass, rates: Rates, *, stages: int = 1, overlap: Number = 1, fill: Number = 1) -> StepTime:
@@ -113,26 +120,24 @@ def step_time(one: Pass, rates: Rates, *, stages: int = 1, overlap: Number = 1, 
             raise no_peak(rates.accelerator, missing, "a step whose bytes may all lie in its caches")
     return StepTime(
         work=one.work,
-        streamed_bytes=streamed,
-        compute_s=compute,
-        memory_s=memory,
-        link_s=link,
-        network_s=far,
-        launch_s=launch,
-        ceiling_s=ceiling,
+        streamed_bytes=elements(streamed),
+        compute_s=elements(compute),
+        memory_s=elements(memory),
+        link_s=elements(link),
+        network_s=elements(far),
+        launch_s=elements(launch),
+        ceiling_s=elements(ceiling),
         # the sum is never below the largest term but for the last bit of a float
-        roofline_s=maximum(one.roofline_s * fill, ceiling),
+        roofline_s=maximum(elements(one.roofline_s * fill), elements(ceiling)),
         bound=largest_of(compute, memory, link, launch)[1],
-        operators=tuple(
-            OperatorTime(operator=op, time_s=seconds * fill, bound=bound, share=seconds / one.roofline_s)
-            for op, seconds, bound in one.timed
-        ),
+        timed=one.timed,
+        fill=fill,
         parts=one.parts,
     )
 
 
 def _some_zero(value: Number) -> bool:
-    return bool(value == 0) if is_plain(value) else bool((value == 0).any())
+    return bool(value == 0) if is_plain(value) else bool((elements(value) == 0).any())
 
 
 def is_fusible(op: Operator) -> bool:
@@ -144,14 +149,15 @@ def is_fusible(op: Operator) -> bool:
     return op.kind == "elementwise" and op.name != "embedding"
 
 
-def _terms(op: Operator, rates: Rates) -> tuple[Number, Number]:
-    """(seconds of all its runs, which term is largest) at datasheet rates, without cache credit."""
-    compute = op.work.flop / rates.peak(op.compute) if _nonzero(op.work.flop) else 0.0
-    memory = op.work.moved_bytes / rates.memory_bytes_per_s
-    link = maximum(*link_seconds(op, rates.links, fastest=False))
-    launch = op.work.launches * rates.launch_s
-    seconds, bound = largest_of(compute, memory, link, launch)
-    return seconds * op.count, bound
+def _terms(op: Operator, rates: Rates) -> Terms:
+    """Of one run, without cache credit."""
+    work = op.work
+    return Terms(
+        work.flop / rates.peak(op.compute) if _nonzero(work.flop) else 0.0,
+        work.moved_bytes / rates.memory_bytes_per_s,
+        maximum(*link_seconds(op, rates.links, fastest=False)),
+        work.launches * rates.launch_s,
+    )
 
 
 def _nonzero(flop: Number) -> bool:

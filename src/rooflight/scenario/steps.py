@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from rooflight.affine import elements, form
 from rooflight.numeric import Number, is_plain
 from rooflight.roofline.rates import Rates
 from rooflight.roofline.step import Pass, evaluated, is_fusible, step_time
@@ -9,20 +12,24 @@ from rooflight.values.calibration import Calibration
 from rooflight.values.model import Model
 from rooflight.values.steptime import Parts, StepTime
 from rooflight.work.layout import Layout
+from rooflight.work.mixers import Slice
 from rooflight.work.numbers import Numbers
 from rooflight.work.step import Step, operators
 
-# Passes remembered of one plan: more than a question comes to.
+# Passes remembered of one plan: more than a question comes to. Of arrays: so many points in all.
 _MOST = 512
+_MOST_POINTS = 1 << 16
+# Arrays of so many elements are worth the cost of their forms.
+_MANY = 512
 
 
 class Steps:
     """A model in definite formats on laid-out machines, evaluated step by step.
 
-    A step of plain numbers that was evaluated before is looked up; one over arrays is evaluated anew.
+    A step that was evaluated before is looked up.
     """
 
-    __slots__ = ("_fits", "_fused", "_layout", "_model", "_numbers", "_rates", "_seen")
+    __slots__ = ("_fits", "_fused", "_layout", "_model", "_numbers", "_of_arrays", "_rates", "_seen")
 
     def __init__(
         self, model: Model, layout: Layout, numbers: Numbers, rates: Rates, fits: Calibration, *, fused: bool = False
@@ -30,7 +37,8 @@ class Steps:
         self._fused = fused
         self._model, self._layout, self._numbers = model, layout, numbers
         self._rates, self._fits = rates, fits
-        self._seen: dict[Step, Pass] = {}
+        self._seen: dict[object, Pass] = {}
+        self._of_arrays: dict[object, Pass] = {}
 
     def __eq__(self, other: object) -> bool:
         """Whether it is the same plan, whatever was evaluated of it."""
@@ -53,7 +61,7 @@ class Steps:
 
     def roofline_s(self, step: Step) -> Number:
         """Roofline time of one pass: what `time` has, without the rest."""
-        return self._passed(step, bounds_only=True).roofline_s
+        return elements(self._passed(step, bounds_only=True).roofline_s)
 
     def parts(self, step: Step) -> Parts:
         """What is expected of one pass, before an engine takes its shares."""
@@ -61,24 +69,59 @@ class Steps:
         return Parts() if parts is None else parts
 
     def _passed(self, step: Step, bounds_only: bool) -> Pass:
-        sizes = (
-            size
-            for part in step.slices
-            for size in (part.sequences, part.new, part.context, part.steps, part.head_positions)
-        )
-        plain = is_plain(step.busy, *sizes)
-        found = self._seen.get(step) if plain else None
+        points = _points(step)
+        key = _content(step) if points else step
+        seen = self._of_arrays if points else self._seen
+        found = seen.get(key)
         if found is not None and (bounds_only or found.parts is not None):
             return found
-        ops = operators(self._model, step, self._layout, self._numbers)
+        ops = operators(self._model, _as_forms(step) if points >= _MANY else step, self._layout, self._numbers)
         ops = tuple(op for op in ops if not is_fusible(op)) if self._fused else ops
         fits = None if bounds_only else self._fits
         one = evaluated(ops, self._rates, fits, stages=self._layout.pp, expert_devices=self._layout.ep)
-        if plain:
-            if len(self._seen) >= _MOST:
-                self._seen = {}  # a new one: another thread may be reading the old
-            self._seen[step] = one
+        # a new one when it is full: another thread may be reading the old
+        if points and (len(seen) + 1) * points > _MOST_POINTS:
+            seen = self._of_arrays = {}
+        elif len(seen) >= _MOST:
+            seen = self._seen = {}
+        seen[key] = one
         return one
+
+
+def _numbers_of(step: Step) -> Iterator[Number]:
+    yield step.busy
+    for part in step.slices:
+        yield from (part.sequences, part.new, part.context, part.steps, part.head_positions)
+
+
+def _points(step: Step) -> int:
+    """Elements of its largest array; 0 where all are plain numbers."""
+    return max(0 if is_plain(value) else value.size for value in _numbers_of(step))
+
+
+def _content(step: Step) -> object:
+    """What tells it from others: the elements of its arrays."""
+    numbers = tuple(
+        value if is_plain(value) else (value.shape, value.dtype.char, value.tobytes()) for value in _numbers_of(step)
+    )
+    return tuple(part.absorbed for part in step.slices), numbers
+
+
+def _as_forms(step: Step) -> Step:
+    """The step over linear forms of its arrays, equal ones being one."""
+    met: dict[int, Number] = {}
+
+    def one(value: Number) -> Number:
+        return met.setdefault(id(value), form(value))
+
+    slices = tuple(
+        Slice(
+            sequences=one(part.sequences), new=one(part.new), context=one(part.context), steps=one(part.steps),
+            head_positions=one(part.head_positions), absorbed=part.absorbed,
+        )
+        for part in step.slices
+    )  # fmt: skip
+    return Step(slices=slices, busy=one(step.busy))
 
 
 class Plans:

@@ -176,7 +176,7 @@ def main_format(sc: Scenario, time: StepTime) -> str:
     for row in time.operators:
         flop = row.operator.work.flop * row.operator.count
         if not is_plain(flop):
-            flop = flop.sum() / flop.size
+            flop = flop.mean()
         if flop:
             used = hardware_format(sc.accelerator, row.operator.compute)
             sums[used] = sums.get(used, 0.0) + flop

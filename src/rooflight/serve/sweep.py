@@ -33,7 +33,7 @@ GRID_AXES = swept("points")
 # Axes that change the plan itself: one after the other.
 PLAN_AXES = swept("deployments")
 # Points of a block: large enough to hide Python, small enough to stay in the processor's cache.
-BLOCK_POINTS = 12_000
+BLOCK_POINTS = 32_000
 # Of a block of runs, which keep more arrays at once.
 BLOCK_RUNS = 6_000
 # More would run for minutes (points) or hold too many plans at once (deployments).

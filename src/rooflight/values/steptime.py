@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.numeric import Number
+from rooflight.numeric import Number, largest_of
 from rooflight.values.work import Operator, Work
 
 # In the order in which `bound` counts them.
@@ -27,13 +27,37 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     unit_bytes: Number = 0.0
 
 
+class Terms(msgspec.Struct, frozen=True):
+    """Seconds of one run of an operator by resource, in the order of BOUNDS, at datasheet rates."""
+
+    compute: Number
+    memory: Number
+    link: Number
+    launch: Number
+
+    @property
+    def largest(self) -> Number:
+        """Index in BOUNDS."""
+        return largest_of(self.compute, self.memory, self.link, self.launch)[1]
+
+
 class OperatorTime(msgspec.Struct, frozen=True, kw_only=True):
-    """An operator on a machine: time_s of all its `count` runs, its largest term, its share of the step."""
+    """An operator on a machine: time_s of all its `count` runs, the terms of one, and step_s of all operators."""
 
     operator: Operator
     time_s: Number
-    bound: Number
-    share: Number
+    terms: Terms
+    step_s: Number
+
+    @property
+    def bound(self) -> Number:
+        """Its largest term, as an index in BOUNDS."""
+        return self.terms.largest
+
+    @property
+    def share(self) -> Number:
+        """Of the step's roofline time."""
+        return self.time_s / self.step_s
 
 
 class StepTime(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +69,8 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     network_s       of link_s, what leaves the domain of a link takes
     ceiling_s       the largest of the first three
     roofline_s      the sum over operators of each one's largest term, launch floors included
-    operators       in the order of the pass
+    timed           (operator, seconds of all its runs in one pass, terms of one), in the order of the pass
+    fill            how many times the roofline time of a pass the step takes
     parts           what is expected of one pass; None where only bounds were asked for
     """
 
@@ -59,5 +84,15 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     ceiling_s: Number
     roofline_s: Number
     bound: Number
-    operators: tuple[OperatorTime, ...]
+    timed: tuple[tuple[Operator, Number, Terms], ...]
+    fill: Number = 1
     parts: Parts | None = None
+
+    @property
+    def operators(self) -> tuple[OperatorTime, ...]:
+        """Each operator's part of the step."""
+        whole = sum(seconds for _, seconds, _ in self.timed) * self.fill
+        return tuple(
+            OperatorTime(operator=op, time_s=seconds * self.fill, terms=terms, step_s=whole)
+            for op, seconds, terms in self.timed
+        )

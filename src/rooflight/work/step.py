@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from rooflight.affine import elements
 from rooflight.numeric import Number, is_plain, minimum, where
 from rooflight.values.format import Format
 from rooflight.values.formats import format_named
@@ -123,7 +124,7 @@ def _head(head: Linear, rows: Number, cut: int, numbers: Numbers) -> Iterator[Ro
         if rows:
             yield _linear_row(head, rows, "", 1, cut, numbers)
         return
-    runs = rows > 0
+    runs = elements(rows) > 0
     key, kind, op = _linear_row(head, rows if runs.all() else where(runs, rows, 1.0), "", 1, cut, numbers)
     yield key, kind, op if runs.all() else msgspec.structs.replace(op, count=where(runs, 1, 0))
 

@@ -19,7 +19,7 @@ from rooflight.values.measurement import Measurement, Timed
 from rooflight.values.run import WholeRun
 
 # Fewer than this are cheaper one by one.
-_FEW = 3
+_FEW = 6
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
