@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
@@ -55,9 +56,16 @@ def _claim_options(command: Command) -> Command:
 @options.on_option(several=False)
 @_claim_options
 @options.field_options(*_FIELDS)
+@options.jobs_option
 @output_options
 def command(
-    file: str | None, configs: tuple[str, ...], model: str | None, on: str | None, output: Output, **given: Any
+    file: str | None,
+    configs: tuple[str, ...],
+    model: str | None,
+    on: str | None,
+    jobs: int,
+    output: Output,
+    **given: Any,
 ) -> int:
     """Whether measurements are possible, and as fast as they should be: a file of them, or one claim.
 
@@ -94,7 +102,7 @@ def command(
         raise BadInput(
             "the answer would overwrite the measurements", where="--output", got=output.file, want="another file"
         )
-    return _file(file, configs, output)
+    return _file(file, configs, output, jobs)
 
 
 def _claim(
@@ -140,13 +148,13 @@ def _claim(
     return 1 if report.summary.impossible else 0
 
 
-def _file(file: str, configs: tuple[str, ...], output: Output) -> int:
+def _file(file: str, configs: tuple[str, ...], output: Output, jobs: int) -> int:
     from rooflight.answers.check.names import Names
     from rooflight.ingest.rows import open_table
 
     names = Names(configs)
     with open_table(file) as table:
-        watched = _Watched(table, names)
+        watched = _Watched(table, names, jobs)
         emit(output, watched.answer())
     return 1 if watched.counts.tally().impossible else 0
 
@@ -154,17 +162,21 @@ def _file(file: str, configs: tuple[str, ...], output: Output) -> int:
 class _Watched:
     """A file's verdicts as they pass, counted on their way into whichever form."""
 
-    def __init__(self, table: Table, names: Any) -> None:
+    def __init__(self, table: Table, names: Any, jobs: int) -> None:
         from rooflight.answers.check.tally import Counts
 
-        self.table, self.names, self.counts = table, names, Counts()
+        self.table, self.names, self.jobs, self.counts = table, names, jobs, Counts()
 
     def verdicts(self) -> Iterator[Verdict]:
-        from rooflight.answers.check.report import judged_rows
+        from rooflight.answers.check.report import row_blocks
         from rooflight.ingest.rows import table_rows
-        from rooflight.words.verdicts import verdict
+        from rooflight.jobs import in_order
+        from rooflight.words.verdicts import told
 
-        return map(verdict, self.counts.over(judged_rows(table_rows(self.table), self.names)))
+        blocks = row_blocks(table_rows(self.table))
+        for some, counts in in_order(functools.partial(told, self.names), blocks, self.jobs):
+            self.counts.take(counts)
+            yield from some
 
     def sentence(self) -> str:
         from rooflight.words.verdicts import answer

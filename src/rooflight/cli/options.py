@@ -16,6 +16,7 @@ from rooflight.values.question import FIELDS
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _SCALARS: dict[str, type[Value]] = {"share": Share, "size": Size, "chance": Chance, "rate": Amount}
+_MOST_JOBS = 256
 # Fields of further phases: what is a single step, or a claim of one, has none.
 _PHASES = ("draft_tokens", "chunk_tokens")
 STEP = tuple(field for name, field in FIELDS.items() if name not in _PHASES)
@@ -70,6 +71,21 @@ def _type(field: Field, several: bool) -> Value | None:
     if field.kind in _SCALARS:
         return _SCALARS[field.kind]()
     return Names() if several else None
+
+
+def jobs_option(command: Command) -> Command:
+    """--jobs, the number of processes."""
+
+    def checked(_: click.Context, __: click.Parameter, value: int) -> int:
+        if not 1 <= value <= _MOST_JOBS:
+            raise BadInput(
+                "no such number of processes", where="--jobs", got=value, want=f"1 to {_MOST_JOBS}",
+                try_this="as many as the machine has cores",
+            )  # fmt: skip
+        return value
+
+    words = "Processes that compute the rows of CSV and JSON; worth it from some hundred thousand rows on. [1]"
+    return click.option("--jobs", type=Whole(), default=1, metavar="N", help=words, callback=checked)(command)
 
 
 def fields(given: Mapping[str, Any]) -> dict[str, Any]:

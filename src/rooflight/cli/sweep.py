@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from rooflight.show.data import Rows
     from rooflight.show.sweep import Summary
     from rooflight.values.sweep import RunBlock, SweepBlock
+    from rooflight.words.sweep import Sweep
 
 _AXES = swept("points", "deployments")
 
@@ -37,11 +39,12 @@ _AXES = swept("points", "deployments")
 @click.option("--ttft-slo-ms", type=Amount(), metavar="MS",
               help="Goal for the time to first token: how many requests in flight keep it.")  # fmt: skip
 @click.option("--tpot-slo-ms", type=Amount(), metavar="MS", help="Goal for the time per output token, likewise.")
+@options.jobs_option
 @chart_option("Sweep")
 @output_options
 def command(
     model: str, on: tuple[str, ...], phase: str | None, ttft_slo_ms: float | None, tpot_slo_ms: float | None,
-    kind: str | None, output: Output, **given: Any,
+    jobs: int, kind: str | None, output: Output, **given: Any,
 ) -> int:  # fmt: skip
     """Many operating points: where the knee, the ridge crossing and the KV limit are, then one row a point.
 
@@ -71,6 +74,7 @@ def command(
 
     ignoring = bool(given["ignore_capacity"])
     blocks, runs, head = _Watched(sweep), _WatchedRuns(sweep.runs()), summary(sweep, plan.id)
+    texts = _Texts(sweep, ignoring, jobs)
 
     def chart() -> Chart:
         from rooflight.show.charts.draw import chart
@@ -84,11 +88,11 @@ def command(
         next((block for block in blocks if block.fits.any()), None)
         return explore(sweep.scenarios[0])
 
-    answer = _answer(blocks, head, ignoring) if sweep.schedule is None else _run_answer(runs, head)
+    answer = _answer(blocks, texts, head, ignoring) if sweep.schedule is None else _run_answer(runs, texts, head)
     alone = kind is None and len(sweep.scenarios) == 1
     emit(output, answer._replace(chart=chart, page=page if alone else None))
     kept = not head.goals or any(goal.expected.batch is not None for goal in head.goals)
-    return 0 if kept and (ignoring or blocks.some_fit or runs.some_hold) else 1
+    return 0 if kept and (ignoring or blocks.some_fit or runs.some_hold or texts.some_fit) else 1
 
 
 class _Watched:
@@ -117,6 +121,23 @@ class _WatchedRuns:
             yield block
 
 
+class _Texts:
+    """A sweep's rows as text as they pass, made by so many processes, and whether one of them fitted."""
+
+    def __init__(self, sweep: Sweep, ignoring: bool, jobs: int) -> None:
+        self._sweep, self._ignoring, self._jobs = sweep, ignoring, jobs
+        self.some_fit = False
+
+    def of(self, form: str) -> Iterator[str]:
+        from rooflight.jobs import in_order
+        from rooflight.show.written import written
+
+        work = functools.partial(written, self._sweep, form, self._ignoring)
+        for text, fits in in_order(work, self._sweep.parts(), self._jobs):
+            self.some_fit = self.some_fit or fits
+            yield text
+
+
 def split_axes(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Sequence[Any]]]:
     """(fields with one value, axes with several); the ends of an axis are checked as a single value would be."""
     fixed: dict[str, Any] = {}
@@ -135,32 +156,34 @@ def split_axes(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Sequenc
     return fixed, axes
 
 
-def _answer(sweep: Iterable[SweepBlock], head: Summary, ignoring: bool) -> Answer:
+def _answer(sweep: Iterable[SweepBlock], texts: _Texts, head: Summary, ignoring: bool) -> Answer:
     from rooflight.show import sweep as show
+    from rooflight.show.data import Rows
 
     def blocks() -> list[Block]:
         return show.blocks(sweep, head, ignore_capacity=ignoring)
 
     def rows() -> Rows:
-        return show.flat_rows(show.rows(sweep, ignore_capacity=ignoring))
+        return Rows(show.COLUMNS, texts=texts.of("csv"))
 
     def json(stream: TextIO) -> None:
-        show.write_json(stream, head, show.rows(sweep, ignore_capacity=ignoring))
+        show.write_json(stream, head, texts.of("json"))
 
     return Answer(lambda: head.answer, blocks, rows, json)
 
 
-def _run_answer(sweep: Iterable[RunBlock], head: Summary) -> Answer:
+def _run_answer(sweep: Iterable[RunBlock], texts: _Texts, head: Summary) -> Answer:
     from rooflight.show import runs as show
+    from rooflight.show.data import Rows
     from rooflight.show.sweep import write_json
 
     def blocks() -> list[Block]:
         return show.blocks(sweep, head)
 
     def rows() -> Rows:
-        return show.flat_rows(show.rows(sweep))
+        return Rows(show.COLUMNS, texts=texts.of("csv"))
 
     def json(stream: TextIO) -> None:
-        write_json(stream, head, show.rows(sweep))
+        write_json(stream, head, texts.of("json"))
 
     return Answer(lambda: head.answer, blocks, rows, json)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -46,6 +46,13 @@ _IDLE_IN = {
     "prefill": ("batch", "context", "osl"), "decode": ("prefill_batch",), "run alone": ("batch", "context"),
     "run batch": ("context",), "run served": ("context",), "run apart": ("context",),
 }  # fmt: skip
+
+
+class Part(NamedTuple):
+    """Some points of a sweep: the number of their scenario, and their piece of each axis, shaped to its dimension."""
+
+    scenario: int
+    pieces: dict[str, np.ndarray[Any, Any]]
 
 
 class SweepPoints(Shown):
@@ -97,9 +104,23 @@ class SweepPoints(Shown):
         return tuple(dict.fromkeys([*idle, *(note for sc in self.scenarios for note in sc.warnings)]))
 
     def __iter__(self) -> Iterator[SweepBlock]:
-        for sc in self.scenarios:
-            for pieces in _blocks(self.grid, BLOCK_POINTS):
-                yield _block(sc, pieces, self.phase)
+        return map(self.block, self.parts(BLOCK_POINTS))
+
+    def parts(self, most: int | None = None) -> Iterator[Part]:
+        """What the sweep is computed by, one after the other: so many points each (None: as is best for them)."""
+        most = most or (BLOCK_POINTS if self.schedule is None else BLOCK_RUNS)
+        for number in range(len(self.scenarios)):
+            for pieces in _blocks(self.grid, most):
+                yield Part(number, pieces)
+
+    def block(self, part: Part) -> SweepBlock:
+        """The points of a part."""
+        return _block(self.scenarios[part.scenario], part.pieces, self.phase)
+
+    def run(self, part: Part) -> RunBlock:
+        """They as runs under the schedule, `served` where none was asked for."""
+        sc = _at(self.scenarios[part.scenario], part.pieces)
+        return run_block(sc, self.schedule or "served", _shape(part.pieces))
 
     def landmarks(self) -> tuple[Landmarks, ...]:
         """Where the batch of each deployment meets the ridge, the knee and the KV limit, in decode.
@@ -113,10 +134,8 @@ class SweepPoints(Shown):
         return tuple(landmarks(msgspec.structs.replace(sc, workload=load)) for sc in self.scenarios for load in loads)
 
     def runs(self) -> Iterator[RunBlock]:
-        """The same points as runs under the schedule, `served` where none was asked for."""
-        for sc in self.scenarios:
-            for pieces in _blocks(self.grid, BLOCK_RUNS):
-                yield run_block(_at(sc, pieces), self.schedule or "served", _shape(pieces))
+        """The same points as runs."""
+        return map(self.run, self.parts(BLOCK_RUNS))
 
     def goals(self) -> tuple[Goal, ...]:
         """The most requests in flight that keep the goals, a deployment and a pair of lengths each. Raises BadInput."""

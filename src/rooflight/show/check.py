@@ -10,14 +10,13 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
 from typing import TextIO
 
 import msgspec
 
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
-from rooflight.show.data import Rows, encode
+from rooflight.show.data import Rows, encode, json_texts, write_list
 from rooflight.units import round_significant
 from rooflight.values.measurement import SCHEMA, Report, Tally, Verdict
 
@@ -26,7 +25,6 @@ APPENDED = ("ceiling", "expected", "low", "high", "over_ceiling", "verdict", "re
 # Rows of a kind that text shows: those furthest from what they should be.
 TEXT_ROWS = 20
 _REASONS = 8
-_JSON_ROWS = 1000  # written at a time
 _MOST_REASONS = 10_000
 
 
@@ -50,14 +48,11 @@ def write_json(
     stream: TextIO, verdicts: Iterator[Verdict], tail: Callable[[], tuple[str, Tally, Sequence[str]]]
 ) -> None:
     """The document, written as the rows come; `tail` gives answer, counts and notes when they have passed."""
-    stream.write(f'{{"schema":{encode(SCHEMA)},"rows":[')
-    between = "\n"
-    while some := list(islice(verdicts, _JSON_ROWS)):
-        stream.write(between + ",\n".join(encode(row) for row in some))
-        between = ",\n"
+    stream.write(f'{{"schema":{encode(SCHEMA)},"rows":')
+    write_list(stream, json_texts(verdicts))
     answer, tally, notes = tail()
     rest = encode({"summary": msgspec.to_builtins(tally), "notes": list(notes), "answer": answer})
-    stream.write("\n]," + rest[1:] + "\n")
+    stream.write("," + rest[1:] + "\n")
 
 
 class Picked:

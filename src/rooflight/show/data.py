@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
 from itertools import islice
 from typing import Any, TextIO
@@ -43,10 +43,14 @@ def flat(value: Mapping[str, Any], front: str = "") -> dict[str, Any]:
 
 
 class Rows(msgspec.Struct, frozen=True):
-    """A table for programs: the names of its columns, and its rows one after the other."""
+    """A table for programs: the names of its columns, and its rows one after the other.
+
+    texts   pieces of CSV that were written of further rows already
+    """
 
     header: Sequence[str]
-    rows: Iterable[Sequence[Any]]
+    rows: Iterable[Sequence[Any]] = ()
+    texts: Iterable[str] = ()
 
 
 def rows_of(mappings: Sequence[Mapping[str, Any]]) -> Rows:
@@ -60,10 +64,33 @@ def write_csv(table: Rows, stream: TextIO) -> None:
     rows = iter(table.rows)
     some: list[Sequence[Any]] = [table.header]
     while some:
-        text = StringIO()
-        csv.writer(text, lineterminator="\n").writerows([*map(_cell, row)] for row in some)
-        stream.write(text.getvalue())
+        stream.write(csv_text(some))
         some = list(islice(rows, _ROWS_AT_ONCE))
+    for text in table.texts:
+        stream.write(text)
+
+
+def csv_text(rows: Iterable[Sequence[Any]]) -> str:
+    """Rows as lines of CSV."""
+    text = StringIO()
+    csv.writer(text, lineterminator="\n").writerows([*map(_cell, row)] for row in rows)
+    return text.getvalue()
+
+
+def json_texts(rows: Iterable[Any]) -> Iterator[str]:
+    """Rows as JSON, some thousands at a time: one a line, without what stands around them."""
+    left = iter(rows)
+    while some := list(islice(left, _ROWS_AT_ONCE)):
+        yield ",\n".join(map(encode, some))
+
+
+def write_list(stream: TextIO, texts: Iterable[str]) -> None:
+    """The elements of a list from such texts, with its brackets."""
+    between = "[\n"
+    for text in texts:
+        stream.write(between + text)
+        between = ",\n"
+    stream.write("\n]" if between[0] == "," else "[\n]")
 
 
 def _cell(value: Any) -> Any:

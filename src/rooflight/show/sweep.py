@@ -24,7 +24,7 @@ CSV holds the rows alone, nested fields joined by a dot (`time_s.ceiling`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, islice
+from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -33,7 +33,7 @@ import msgspec
 from rooflight.numeric import tidy
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
-from rooflight.show.data import Rows, encode
+from rooflight.show.data import Rows, encode, write_list
 from rooflight.show.goals import goal_blocks
 from rooflight.values.analysis import BOUNDLESS, Bytes
 from rooflight.values.steptime import BOUNDS
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 SCHEMA = "rooflight.sweep/1"
 # Rows of the text form; more are thinned evenly.
 TEXT_ROWS = 40
-_JSON_ROWS = 1000  # written at a time
 
 
 class OpenSpan(msgspec.Struct, frozen=True, gc=False):
@@ -252,14 +251,11 @@ def _columns(block: SweepBlock, chosen: slice) -> list[list[Any]]:
     return [np.broadcast_to(np.asarray(values), block.shape).reshape(-1)[chosen].tolist() for values in arrays]
 
 
-def write_json(stream: TextIO, head: Summary, points: Iterator[msgspec.Struct]) -> None:
-    """The document, written as the rows come: one row a line."""
-    stream.write(encode(head)[:-1] + ',"rows":[')
-    between = "\n"
-    while some := list(islice(points, _JSON_ROWS)):
-        stream.write(between + ",\n".join(encode(row) for row in some))
-        between = ",\n"
-    stream.write("\n]}\n")
+def write_json(stream: TextIO, head: Summary, texts: Iterable[str]) -> None:
+    """The document, written as its rows' texts come."""
+    stream.write(encode(head)[:-1] + ',"rows":')
+    write_list(stream, texts)
+    stream.write("}\n")
 
 
 def blocks(sweep: Iterable[SweepBlock], head: Summary, *, ignore_capacity: bool = False) -> list[Block]:

@@ -11,7 +11,7 @@ import msgspec
 from rooflight.answers.check.filled import Filled
 from rooflight.answers.check.names import Names
 from rooflight.answers.check.outcome import Judged, Limit, Load, NoCeiling, Pair
-from rooflight.answers.check.report import judged_claims, judged_rows
+from rooflight.answers.check.report import RowBlock, judged_block, judged_claims, judged_rows
 from rooflight.answers.check.tally import Counts
 from rooflight.errors import BadInput, Named
 from rooflight.ingest.rows import RowLike, given_rows, open_table, table_rows
@@ -43,6 +43,12 @@ def checked(source: str | Path | Iterable[RowLike] | RowLike, *, configs: Iterab
     if not isinstance(rows, Iterable):
         raise BadInput("there are no rows to check", where=Named.of("source"), got=source, want="a file or mappings")
     return _reported(judged_rows(given_rows(rows), names), ())
+
+
+def told(names: Names, block: RowBlock) -> tuple[list[Verdict], Counts]:
+    """A block of rows judged, in words and counted."""
+    counts = Counts()
+    return [verdict(one) for one in counts.over(judged_block(names, block))], counts
 
 
 def _reported(judged: Iterable[Judged | NoCeiling], notes: Sequence[str]) -> Report:

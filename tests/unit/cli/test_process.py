@@ -96,11 +96,36 @@ def test_a_reader_that_leaves_is_no_error(process, models):
         assert running.wait(60) == 141
 
 
+@pytest.mark.parametrize("form", ["csv", "json", "text"])
+def test_several_processes_give_the_same_rows(process, models, tmp_path, form):
+    sweep = ("sweep", models["8b"], "--on", "h100-sxm,h200", "--batch", "1:20000", "--format", form)
+    rows = tmp_path / "rows.csv"
+    known = [f"llama-3.1-8b,h100,tpot_ms,{value},{batch}" for value in (1, 9, 100) for batch in range(1, 40)]
+    kinds = [*known, *["nobody-knows,h100,tpot_ms,1,1"] * 16_384, *known]  # more than are judged together
+    rows.write_text("model,accelerator,metric,value,batch\n" + "\n".join(kinds) + "\n", encoding="utf-8")
+
+    for words in (sweep, ("check", str(rows), "--format", form)):
+        one, two = (process(*words, "--jobs", jobs) for jobs in ("1", "2"))
+        assert one.stdout == two.stdout
+        assert one.returncode == two.returncode
+        assert len(one.stdout) > 500
+
+
+@pytest.mark.parametrize("jobs", ["0", "-1", "1000", "x"])
+def test_a_number_of_processes_that_cannot_be(process, models, jobs):
+    done = process("sweep", models["8b"], "--on", "h100-sxm", "--jobs", jobs)
+
+    assert done.returncode == 2
+    assert b"--jobs" in done.stderr
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
 @pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupt_is_quiet_and_leaves_no_file(models, tmp_path, sent, status):
+def test_an_interrupt_is_quiet_and_leaves_no_file(models, tmp_path, sent, status, jobs):
     words = [sys.executable, "-m", "rooflight", "sweep", models["8b"], "--on", "h100-sxm", "--batch", "1:3000000"]
     source = str(rooflight.__path__[0]).removesuffix("rooflight")
     path = tmp_path / "rows.csv"
+    words += ["--jobs", jobs]
     with subprocess.Popen([*words, "-o", str(path)], stderr=subprocess.PIPE, env={"PYTHONPATH": source}) as running:
         while not list(tmp_path.iterdir()):
             assert running.poll() is None

@@ -36,10 +36,13 @@ _SPARED = 200
 
 
 class Judge:
-    """Verdicts on measurements, one after the other."""
+    """Verdicts on measurements, one after the other.
 
-    def __init__(self) -> None:
-        self._explained = self._spared = 0
+    thorough    why they are fast or impossible is looked for at length while they are few
+    """
+
+    def __init__(self, *, thorough: bool = True) -> None:
+        self._explained, self._spared = (0, 0) if thorough else (_EXPLAINED, _SPARED)
 
     def row(self, asked: GivenRow, question: Question, found: Answered) -> Judged | NoCeiling:
         """The verdict on a row or a claim from its fastest scenario."""

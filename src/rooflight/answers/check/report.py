@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -23,18 +24,33 @@ from rooflight.values.measurement import METRICS, Measurement, Timed
 from rooflight.values.question import FIELDS
 
 # Rows judged together: enough to share evaluations, few enough for flat memory.
-_BLOCK = 8192
+_BLOCK = 16_384
+
+
+class RowBlock(NamedTuple):
+    """Rows that are judged together, and whether they are the first ones."""
+
+    rows: Sequence[GivenRow]
+    first: bool
 
 
 def judged_rows(rows: Iterable[GivenRow], names: Names) -> Iterator[Judged | NoCeiling]:
     """Each row judged, some thousands of rows at a time."""
-    judge = Judge()
-    waiting = iter(rows)
+    for block in row_blocks(rows):
+        yield from judged_block(names, block)
+
+
+def row_blocks(rows: Iterable[GivenRow]) -> Iterator[RowBlock]:
+    """Rows as they are judged together."""
+    waiting, first = iter(rows), True
     while block := list(islice(waiting, _BLOCK)):
-        yield from _block(block, names, judge)
+        yield RowBlock(block, first)
+        first = False
 
 
-def _block(block: Sequence[GivenRow], names: Names, judge: Judge) -> Iterator[Judged | NoCeiling]:
+def judged_block(names: Names, given: RowBlock) -> Iterator[Judged | NoCeiling]:
+    """Each row of a block judged; why a row is fast or impossible is looked for at length in the first block alone."""
+    block, judge = given.rows, Judge(thorough=given.first)
     loads: dict[int, Load] = {}
     batches: dict[int, int | None] = {}
     groups = runs(block)

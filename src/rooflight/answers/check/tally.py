@@ -40,6 +40,13 @@ class Counts:
         self._errors[round(min(error, _LARGEST_ERROR) * _STEPS)] += 1
         self._covered += one.verdict == "ok"
 
+    def take(self, other: Counts) -> None:
+        """Those of other rows too."""
+        self._verdicts.update(other._verdicts)
+        self._errors.update(other._errors)
+        self._total_error += other._total_error
+        self._covered += other._covered
+
     def tally(self) -> Tally:
         """The counts so far."""
         counts, compared = self._verdicts, self._errors.total()
