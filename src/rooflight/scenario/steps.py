@@ -69,10 +69,13 @@ class Steps:
         return Parts() if parts is None else parts
 
     def _passed(self, step: Step, bounds_only: bool) -> Pass:
-        points = _points(step)
-        key = _content(step) if points else step
-        seen = self._of_arrays if points else self._seen
-        found = seen.get(key)
+        seen, points = self._seen, 0
+        key: object = step
+        try:
+            found = seen.get(key)
+        except TypeError:  # arrays have no hash
+            seen, key, points = self._of_arrays, _content(step), _points(step)
+            found = seen.get(key)
         if found is not None and (bounds_only or found.parts is not None):
             return found
         ops = operators(self._model, _as_forms(step) if points >= _MANY else step, self._layout, self._numbers)
@@ -82,7 +85,7 @@ class Steps:
         # a new one when it is full: another thread may be reading the old
         if points and (len(seen) + 1) * points > _MOST_POINTS:
             seen = self._of_arrays = {}
-        elif len(seen) >= _MOST:
+        elif not points and len(seen) >= _MOST:
             seen = self._seen = {}
         seen[key] = one
         return one
