@@ -189,6 +189,11 @@ def form(value: Any) -> Any:
     return value if isinstance(value, _KNOWN) else Affine({Points(value): 1})
 
 
+def like(other: Any, value: Any) -> Any:
+    """A form over the value where the other is one, so that sums and products which follow stay coefficients."""
+    return form(value) if isinstance(other, Affine) else value
+
+
 def elements(value: Any) -> Any:
     """A form's array; anything else as it is."""
     return value.array if isinstance(value, Affine) else value

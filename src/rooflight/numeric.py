@@ -49,6 +49,13 @@ def minimum(a: Number, b: Number) -> Number:
     return np.minimum(elements(a), elements(b))
 
 
+def capped(a: Number, most: float) -> Number:
+    """The smaller of two, elementwise; a plain number where that is `most` everywhere."""
+    if not is_plain(a) and bool((a >= most).all()):
+        return most
+    return minimum(a, most)
+
+
 def floor(a: Number) -> Number:
     """The largest whole number not above, elementwise."""
     if is_plain(a):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.affine import Affine, form
+from rooflight.affine import like
 from rooflight.numeric import Number, maximum, minimum
 from rooflight.roofline import expected, formulas
 from rooflight.roofline.collectives import experts_across_s, library_s, send_across_s
@@ -36,9 +36,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 def operator_parts(op: Operator, at: Setting) -> tuple[tuple[str, Number], ...]:
     """What all runs of an operator add to the parts of a step: (field of Parts, amount); bytes of all compute units."""
-    seconds = operator_s(op, at)
-    if isinstance(op.work.moved_bytes, Affine):  # sums and products that follow stay coefficients
-        seconds = form(seconds)
+    seconds = like(op.work.moved_bytes, operator_s(op, at))
     if isinstance(op.shape, Exchange):
         return (("link", seconds * op.count),)
     floor = minimum(floor_s(op, at), seconds)

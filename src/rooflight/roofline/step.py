@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.affine import elements
+from rooflight.affine import elements, like
 from rooflight.numeric import Number, is_plain, largest_of, maximum
 from rooflight.roofline import formulas
 from rooflight.roofline.expected_step import Setting, cached_share, operator_parts
@@ -68,6 +68,7 @@ def evaluated(
     for op in operators:
         terms = _terms(op, rates)
         seconds = formulas.largest(terms.compute, terms.memory, terms.link, terms.launch) * op.count
+        seconds = like(work.moved_bytes, seconds)
         timed.append((op, seconds, terms))
         roofline = roofline + seconds
         if _nonzero(op.work.flop):

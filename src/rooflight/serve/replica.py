@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from rooflight.numeric import Number, is_plain, maximum, minimum
+from rooflight.numeric import Number, capped, is_plain, maximum, minimum
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.expected import expected, widening
 from rooflight.serve.formulas import decode_steps, tokens_per_verify
@@ -151,10 +151,10 @@ def replica(sc: Scenario, users: Number | None = None) -> Replica:
     """The scenario's replicas under so many requests in all (None: its batch)."""
     load, layout = sc.workload, sc.layout
     users = load.batch if users is None else users
-    replicas = minimum(layout.dp, users)
+    replicas = capped(users, layout.dp)
     of_one = users / replicas
     held = room(sc)
-    passes = minimum(minimum(layout.pp, of_one), maximum(1, held))
+    passes = minimum(capped(of_one, layout.pp), maximum(1, held))
     each = tokens_per_verify(draft_tokens=load.draft_tokens, acceptance=load.acceptance)
     rows = load.draft_tokens + 1
     tokens = decode_steps(load.osl)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from rooflight.errors import BadInput, Named
-from rooflight.numeric import Number, minimum
+from rooflight.numeric import Number, capped
 from rooflight.values.model import Attention, LatentAttention, Linear, Model, Recurrent
 
 
@@ -120,9 +120,9 @@ def share_out(batch: Number, layout: Layout) -> Share:
 
     Fractions are averages; below one sequence a replica (or a pass) stays idle instead.
     """
-    replicas = minimum(batch, layout.dp)
+    replicas = capped(batch, layout.dp)
     each = batch / replicas
-    passes = minimum(each, layout.pp)
+    passes = capped(each, layout.pp)
     return Share(sequences=each / passes, passes=passes, replicas=replicas)
 
 

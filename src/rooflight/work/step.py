@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from rooflight.affine import elements
+from rooflight.affine import elements, like
 from rooflight.numeric import Number, is_plain, minimum, where
 from rooflight.values.format import Format
 from rooflight.values.formats import format_named
@@ -288,8 +288,8 @@ def _experts(experts: Experts, step: Step, kind: str, count: int, layout: Layout
         yield from _all_to_all(experts, tokens, count, layout, numbers)
     pool_tokens = tokens * (step.busy * layout.pooled if layout.pooled > 1 else 1)
     routing = {"experts": experts.count, "chosen": experts.chosen, "tokens": pool_tokens}
-    touched = formulas.touched_experts(**routing) / layout.ep
-    sure = formulas.least_touched_experts(**routing) / layout.ep
+    touched = like(tokens, formulas.touched_experts(**routing) / layout.ep)
+    sure = like(tokens, formulas.least_touched_experts(**routing) / layout.ep)
     rows = pool_tokens * experts.chosen / layout.ep
     spread = {"matrices": touched, "held": experts.count / layout.ep, "chance": experts.chosen / experts.count}
     for position, linear in enumerate(experts.linears):
