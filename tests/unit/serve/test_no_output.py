@@ -88,10 +88,10 @@ def test_a_sweep_over_outputs_has_the_points_that_analyze_has(model):
     grid = rooflight.sweep(model, CARD, {"osl": [0, 1, 64], "isl": [128, 1024]}, phase="prefill").columns()
     for place, (osl, isl) in enumerate(zip(grid["osl"], grid["isl"], strict=True)):
         one = phases.prefill(scenario(model, osl=int(osl), isl=int(isl)))
-        assert grid["ceiling_s"][place] == pytest.approx(one.span.ceiling, rel=1e-12)
-        assert grid["roofline_s"][place] == pytest.approx(one.span.roofline, rel=1e-12)
-        assert grid["expected_s"][place] == pytest.approx(one.span.expected, rel=1e-12)
-        assert grid["weight_bytes"][place] == pytest.approx(one.work.weight_bytes, rel=1e-12)
+        assert grid["time_s.ceiling"][place] == pytest.approx(one.span.ceiling, rel=1e-12)
+        assert grid["time_s.roofline"][place] == pytest.approx(one.span.roofline, rel=1e-12)
+        assert grid["time_s.expected"][place] == pytest.approx(one.span.expected, rel=1e-12)
+        assert grid["bytes.weights"][place] == pytest.approx(one.work.weight_bytes, rel=1e-12)
 
 
 def test_a_sweep_of_runs_has_no_time_per_token_where_there_is_none():
