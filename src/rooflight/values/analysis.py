@@ -217,6 +217,8 @@ class MemoryBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
 class Request(Part, msgspec.Struct, frozen=True, kw_only=True):
     """A request of the run `batch`: the prompts of all, then every decode step as its context grows."""
 
+    brief = ("time_s", "prefill_share")
+
     time_s: Span
     prefill_share: Span
 

@@ -16,7 +16,8 @@ class Brief:
 
     def __repr__(self) -> str:
         told = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
-        return f"{type(self).__name__}({told}, ...)"
+        all_told = set(getattr(self, "__struct_fields__", ("others",))) <= set(self.brief)
+        return f"{type(self).__name__}({told}{'' if all_told else ', ...'})"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
         return [(name, getattr(self, name)) for name in self.brief]
