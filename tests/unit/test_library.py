@@ -145,6 +145,19 @@ def test_spans_of_a_run_are_those_that_there_are():
     assert one.spans["ttft_s"] == one.ttft_s
 
 
+def test_spans_of_a_comparison_are_those_that_there_are():
+    fits, not_ = rooflight.compare("llama-3.1-70b", on=["2xh100-sxm", "l4"]).compared
+
+    assert fits.speed_ups == {
+        "prefill": fits.prefill.speed_up, "decode": fits.decode.speed_up, "request": fits.request.speed_up,
+    }  # fmt: skip
+    assert fits.spans["output_tokens_per_s"] == fits.request.output_tokens_per_s
+    assert "tokens_per_usd" not in fits.spans
+    assert (not_.spans, not_.speed_ups) == ({}, {})
+    with pytest.raises(NotThere, match="does not fit"):
+        not_.speed_ups["decode"]
+
+
 def test_moves_that_do_not_run_gain_nothing():
     found = rooflight.moves("llama-3.1-70b", on="4xh100-sxm").moves
     still = [one for one in found if one.verdict in ("does-not-fit", "not-possible")]

@@ -37,6 +37,8 @@ def best(moves: rooflight.Moves) -> float:
 
 
 def labels(comparison: rooflight.Comparison) -> list[str]:
+    faster = [one.speed_ups["request"].expected for one in comparison.compared]
+    print(faster, comparison.compared[0].spans["output_tokens_per_s"].expected)
     return [one.label for one in comparison.compared]
 
 

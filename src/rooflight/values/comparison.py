@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from rooflight.span import Span
+from rooflight.values.known import Known
 from rooflight.values.mix import Mix
 from rooflight.values.placed import Placed
 from rooflight.values.run import Run
@@ -91,6 +92,13 @@ class Whole(Part, msgspec.Struct, frozen=True, kw_only=True):
     speed_up: Span | None
 
 
+# Its spans but the speed-up, which the phases have too.
+_SPANS = (
+    "time_s", "requests_per_s", "output_tokens_per_s", "output_tokens_per_s_per_accelerator",
+    "output_tokens_per_s_per_user", "tokens_per_usd", "tokens_per_joule",
+)  # fmt: skip
+
+
 class Equal(msgspec.Struct, frozen=True, kw_only=True):
     """Input-to-output ratios at which a deployment is as fast as the baseline, at the ceilings and as expected.
 
@@ -124,6 +132,19 @@ class Compared(Part, Placed, frozen=True, kw_only=True):
     decode: PhasePart | None
     request: Whole | None
     equal_at: Equal | None
+
+    @property
+    def spans(self) -> Known[Span]:
+        """What a request gets, by the names in Whole; [] of what is not there raises NotThere, `get` gives None."""
+        named = {} if self.request is None else {name: getattr(self.request, name) for name in _SPANS}
+        return Known(named, "span", self.reason or "")
+
+    @property
+    def speed_ups(self) -> Known[Span]:
+        """Speed over the baseline's in "prefill", "decode" and of a whole "request", where there is one."""
+        parts = {"prefill": self.prefill, "decode": self.decode, "request": self.request}
+        found = {name: None if part is None else part.speed_up for name, part in parts.items()}
+        return Known(found, "speed-up", self.reason or "")
 
 
 class Stretch(msgspec.Struct, frozen=True, kw_only=True):
