@@ -129,6 +129,19 @@ def test_a_users_own_type_checker(tmp_path):
     assert sorted(set(found["wrong"])) == calls
 
 
+@pytest.mark.slow
+def test_the_typed_script_runs(tmp_path):
+    pytest.importorskip("altair")
+    (tmp_path / "measured.csv").write_text("model,accelerator,metric,value\nllama-3.1-8b,h100-sxm,tpot_ms,9\n")
+    done = subprocess.run(
+        [sys.executable, "-c", USED], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "no model" in done.stdout or "nosuch" in done.stdout
+
+
 def test_every_public_name_is_in_the_typed_script():
     """What is exported for annotations, and each function."""
     import rooflight
