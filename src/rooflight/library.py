@@ -48,6 +48,8 @@ def accelerator(name: str) -> Accelerator:
     """
     from rooflight.catalog.accelerators import load
 
+    if not isinstance(name, str):
+        raise BadInput("an accelerator goes by its name", where="accelerator", got=name, want='one, such as "h100"')
     card, count = load(name)
     if count != 1:
         raise BadInput("one accelerator has no count", where="accelerator", got=name, want=card.id)

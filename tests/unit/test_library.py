@@ -54,6 +54,7 @@ def test_a_slice_of_a_list_is_one():
     listed = rooflight.accelerators()
 
     assert listed[:2].ids == listed.ids[:2]
+    assert listed[:] == listed != listed[:2]
     assert [one.id for one in listed[:2]] == list(listed.ids[:2])
     assert [row["id"] for row in listed[:2].records()] == list(listed.ids[:2])
     assert not rooflight.models("no such name")
@@ -73,6 +74,21 @@ def test_what_no_entry_has_is_told_its_near_names(ask, near):
     with pytest.raises(UnknownName) as caught:
         ask()
     assert near in str(caught.value.try_this)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: rooflight.accelerators(5),
+        lambda: rooflight.accelerators(min_memory_bytes="80GB"),
+        lambda: rooflight.accelerators(min_memory_bytes_per_s=-1.0),
+        lambda: rooflight.accelerator(5),
+        lambda: rooflight.changed(5),
+    ],
+)
+def test_what_is_no_name_or_size_is_refused(ask):
+    with pytest.raises(BadInput):
+        ask()
 
 
 def test_a_claim_is_judged_as_on_the_command_line():

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from rooflight.catalog.accelerators import shipped
+from rooflight.catalog.figures import DTYPES
 from rooflight.errors import BadInput, Named
 from rooflight.values.accelerator import Accelerator
+from rooflight.values.field import amount, one_of
 
 # What is said of a device, not what it can do.
 _SAID = ("id", "name", "confidence", "facts", "notes", "origin", "assumptions")
+# An id and behind it what is changed, as _told writes it.
+_CHANGED = re.compile(r"(\S+) \(\w[\w.]*=.*\)")
 # Figures that a name spells out; of more it says how many.
 _MOST_TOLD = 3
 
@@ -29,21 +33,35 @@ def changed(
     """The card with other figures, and what hangs on them; under `id`, else under a name that says what is changed.
 
     A format's fastest rate stays as far above its peak as it was. Of a bandwidth or a size there is then one figure:
-    what was in doubt, or kept from programs, was the old one's. Raises BadInput for what is no rate or size.
+    what was in doubt, or kept from programs, was the old one's. Raises BadInput for what is no rate or size,
+    UnknownName for a format that no peak is in.
     """
+    if id is not None and not (isinstance(id, str) and id.strip()):
+        raise BadInput("an accelerator's id is a text", where="id", got=id, want='such as "my-card"')
     fields: dict[str, Any] = {}
     if peak_flop_per_s is not None:
+        if not isinstance(peak_flop_per_s, Mapping):
+            raise BadInput(
+                "peaks go by their formats", where="peak_flop_per_s", got=peak_flop_per_s, want='such as {"bf16": 2e15}'
+            )
         old, fast = card.peak_flop_per_s, card.fast_flop_per_s
-        new = {form: _positive("peak_flop_per_s", peak) for form, peak in peak_flop_per_s.items()}
-        kept = {form: peak * fast[form] / old[form] for form, peak in new.items() if form in fast and form in old}
+        new = {
+            one_of(form, DTYPES, "peak_flop_per_s"): amount("peak_flop_per_s", peak)
+            for form, peak in peak_flop_per_s.items()
+        }
+        ahead = {form: max(1.0, fast[form] / old[form]) for form in new if form in fast and form in old}
+        kept = {form: new[form] * times for form, times in ahead.items()}
         fields |= {"peak_flop_per_s": {**old, **new}, "fast_flop_per_s": {**fast, **new, **kept}}
     if memory_bytes_per_s is not None:
-        fields["memory_bytes_per_s"] = _positive("memory_bytes_per_s", memory_bytes_per_s)
+        fields["memory_bytes_per_s"] = amount("memory_bytes_per_s", memory_bytes_per_s)
         fields["fast_memory_bytes_per_s"] = None
     if memory_bytes is not None:
-        fields |= {"memory_bytes": _positive("memory_bytes", memory_bytes), "program_bytes": None, "label_bytes": None}
+        fields |= {"memory_bytes": amount("memory_bytes", memory_bytes), "program_bytes": None, "label_bytes": None}
     other = msgspec.structs.replace(card, **fields)
-    return msgspec.structs.replace(other, id=_told(card.id, card, other) if id is None else id)
+    if id is not None:
+        return msgspec.structs.replace(other, id=id)
+    name, before = _entry(card) or (card.id, card)
+    return msgspec.structs.replace(other, id=_told(name, before, other))
 
 
 def under_own_name(card: Accelerator) -> Accelerator:
@@ -54,10 +72,17 @@ def under_own_name(card: Accelerator) -> Accelerator:
     for form, peak in card.peak_flop_per_s.items():
         _check_fastest(card, f"fast_flop_per_s of {form}", card.fast_flop_per_s.get(form), peak)
     _check_fastest(card, "fast_memory_bytes_per_s", card.fast_memory_bytes_per_s, card.memory_bytes_per_s)
-    entry = shipped(card.id)
-    if entry is None or all(getattr(card, name) == getattr(entry, name) for name in _figures()):
+    found = _entry(card)
+    if found is None or all(getattr(card, name) == getattr(found[1], name) for name in _figures()):
         return card
-    return msgspec.structs.replace(card, id=_told(card.id, entry, card))
+    return msgspec.structs.replace(card, id=_told(*found, card))
+
+
+def _entry(card: Accelerator) -> tuple[str, Accelerator] | None:
+    """The id it bears, without the changes that stand behind it, and the catalog's entry of that id; None for none."""
+    name = match[1] if (match := _CHANGED.fullmatch(card.id)) else card.id
+    entry = shipped(name)
+    return None if entry is None else (name, entry)
 
 
 def _figures() -> Iterator[str]:
@@ -98,11 +123,3 @@ def _flat(card: Accelerator) -> Iterator[tuple[str, Any]]:
 
 def _short(value: Any) -> str:
     return f"{value:.5g}" if isinstance(value, float) else str(value)
-
-
-def _positive(name: str, value: Any) -> float:
-    """A rate or size as a float. Raises BadInput."""
-    plain = isinstance(value, int | float) and not isinstance(value, bool)
-    if not plain or not math.isfinite(value) or value <= 0:
-        raise BadInput(f"{name} is no such amount", where=name, got=value, want="a finite number above 0")
-    return float(value)

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from rooflight.catalog.accelerators import all_accelerators
 from rooflight.catalog.models import all_models
-from rooflight.errors import Named
+from rooflight.errors import BadInput, Named
 from rooflight.values.accelerator import Accelerator
-from rooflight.values.field import one_of
+from rooflight.values.field import amount, one_of
 from rooflight.values.model import Model
 
 
@@ -46,6 +46,8 @@ def accelerators(
     if format_peak is not None:
         peaks = _words(form for card in cards for form in card.peak_flop_per_s)
         format_peak = one_of(format_peak, peaks, Named.of("format_peak"))
+    least_bytes = _least("min_memory_bytes", min_memory_bytes)
+    least_bytes_per_s = _least("min_memory_bytes_per_s", min_memory_bytes_per_s)
     return [
         card
         for card in cards
@@ -54,12 +56,18 @@ def accelerators(
         and (family is None or card.family.lower() == family)
         and (kind is None or card.kind.lower() == kind)
         and (format_peak is None or format_peak in card.peak_flop_per_s)
-        and _at_least(card.memory_bytes, min_memory_bytes)
-        and _at_least(card.memory_bytes_per_s, min_memory_bytes_per_s)
+        and _at_least(card.memory_bytes, least_bytes)
+        and _at_least(card.memory_bytes_per_s, least_bytes_per_s)
     ]
 
 
+def _least(name: str, value: float | None) -> float | None:
+    return None if value is None else amount(name, value, zero=True)
+
+
 def _is_in(named: str, name: str) -> bool:
+    if not isinstance(named, str):
+        raise BadInput("a part of a name is a text", where="named", got=named, want='such as "h100"')
     return named.strip().lower() in name.lower()
 
 

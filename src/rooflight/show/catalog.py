@@ -44,6 +44,11 @@ class Catalog(Displayed, Sequence[Entry]):
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._entries)
 
+    def __eq__(self, other: object) -> bool:
+        return self._entries == other._entries if isinstance(other, type(self)) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment] # as its entries
+
     def __repr__(self) -> str:
         told = [*map(repr, self.ids[:_TOLD]), *(["..."] if len(self) > _TOLD else [])]
         return f"<{type(self).__name__} of {len(self)}: {', '.join(told)}>"

@@ -150,6 +150,15 @@ def _power(number: int) -> str:
     return f"2^{number.bit_length() - 1}"
 
 
+def amount(name: str, value: Any, *, zero: bool = False) -> float:
+    """A number above 0 (or 0 itself, with `zero`) as a float. Raises BadInput."""
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    if not plain or not math.isfinite(value) or value < 0 or (value == 0 and not zero):
+        want = "a finite number from 0" if zero else "a finite number above 0"
+        raise BadInput(f"{name} is no such amount", where=Named.of(name), got=_short(value), want=want)
+    return float(value)
+
+
 def one_of(text: str, allowed: tuple[str, ...], where: str) -> str:
     """One of a few words, in any case; raises UnknownName with the near ones."""
     word = str(text).strip().lower()

@@ -4,6 +4,8 @@ import math
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import rooflight
 from rooflight.errors import BadInput, UnknownName
@@ -92,6 +94,15 @@ def test_twice_the_bandwidth_halves_a_decode_step():
     assert before / after == pytest.approx(2)
 
 
+@given(st.floats(1e9, 1e18))
+def test_a_peak_of_any_size_stays_below_what_nothing_exceeds(peak):
+    """Of cards in every format that they have: rounding does not put the fastest rate below the peak."""
+    for name in ("h100-sxm", "rtx-4090", "mi300x"):
+        card = rooflight.accelerator(name)
+        other = rooflight.changed(card, peak_flop_per_s=dict.fromkeys(card.peak_flop_per_s, peak))
+        assert all(other.fast_flop_per_s[form] >= one for form, one in other.peak_flop_per_s.items())
+
+
 @pytest.mark.parametrize("changes", [{"peak_flop_per_s": {"bf16": 3e15}}, {"fast_memory_bytes_per_s": 1e12}])
 def test_a_rate_above_what_nothing_exceeds_is_refused(changes):
     with pytest.raises(BadInput, match="is what nothing exceeds"):
@@ -107,3 +118,22 @@ def test_what_is_no_rate_is_refused(value):
 def test_an_unknown_card_is_refused():
     with pytest.raises(UnknownName):
         rooflight.changed("h1000", memory_bytes_per_s=1e12)
+
+
+def test_changes_add_up():
+    """Of a card that is changed already, what differs from the entry is told once."""
+    once = rooflight.changed(CARD, memory_bytes_per_s=6.7e12)
+    more = rooflight.changed(once, memory_bytes=1e11)
+    by_hand = msgspec.structs.replace(once, memory_bytes_per_s=1e13)
+
+    assert more.id == "h100-sxm (memory_bytes_per_s=6.7e+12, memory_bytes=1e+11)"
+    assert rooflight.changed(once, memory_bytes_per_s=CARD.memory_bytes_per_s).id == "h100-sxm"
+    assert rooflight.analyze(MODEL, on=by_hand).accelerator.id == "h100-sxm (memory_bytes_per_s=1e+13)"
+
+
+@pytest.mark.parametrize(
+    "changes", [{"peak_flop_per_s": 3e15}, {"peak_flop_per_s": {"bf61": 3e15}}, {"id": ""}, {"id": 7}]
+)
+def test_what_is_no_change_is_refused(changes):
+    with pytest.raises(BadInput):
+        rooflight.changed(CARD, **changes)
