@@ -69,7 +69,7 @@ print(best(rooflight.moves(plan, on=card, batch=3, objective="latency")))
 print(labels(rooflight.compare(plan, on=[card, other, "h200"], tp=[1, 2], deployment=rooflight.Deployment(ep=1))))
 print(worst(rooflight.claim(plan, on=card, output_tok_s=300, batch=1)), worst(rooflight.check("measured.csv")))
 print(swept(rooflight.sweep(plan, on=card, axes={"batch": [1, 2]}, ttft_slo_ms=500)))
-print(rooflight.display(answer), rooflight.records(answer), rooflight.document(answer), answer.chart())
+print(rooflight.display(answer), rooflight.records(answer), rooflight.document(answer), answer.chart().title)
 try:
     rooflight.model("nosuch")
 except (rooflight.UnknownName, rooflight.BadInput, rooflight.MissingFact) as error:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
+
+if TYPE_CHECKING:
+    import rooflight
 
 
 class Brief:
@@ -63,7 +66,7 @@ class Shown(Displayed):
 
     __slots__ = ()
 
-    def chart(self, kind: str | None = None, **options: Any) -> Any:
+    def chart(self, kind: str | None = None, **options: Any) -> rooflight.Chart:
         """The picture of this answer; `rooflight.chart` says what there is. Raises UnknownName, MissingExtra."""
         import rooflight
 
