@@ -5,6 +5,7 @@ RooflightError
 │   ├── UnknownName     no such model, accelerator, format or field
 │   ├── BadConfig       a config.json, TOML or table that cannot be read as one
 │   └── MissingExtra    an optional dependency the command needs
+├── NotThere            an answer has no such part: a phase of what does not fit; a missing key too (exit 1)
 ├── NoSteadyState       requests arrive faster than the deployment finishes them (exit 1)
 └── MissingFact         the question is fine, but a needed number is published nowhere we know (exit 3)
 
@@ -133,6 +134,12 @@ class BadConfig(BadInput):
 
 class MissingExtra(BadInput):
     """A command needs an optional dependency that is not installed."""
+
+
+class NotThere(RooflightError, KeyError):
+    """An answer was asked for a part that it has not: a phase, a run or a gain of what does not fit."""
+
+    exit_status = 1
 
 
 class NoSteadyState(RooflightError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
@@ -13,24 +14,26 @@ from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import Deployment
 from rooflight.values.field import describe
 from rooflight.values.model import Model
-from rooflight.values.question import FIELDS, Fields, SeveralFields, asked
+from rooflight.values.question import FIELDS, NOT_CLAIMED, ClaimFields, Fields, SeveralFields, asked
 from rooflight.values.workload import Workload
 
 if TYPE_CHECKING:
+    from rooflight.show.catalog import AcceleratorCatalog, ModelCatalog
     from rooflight.values.analysis import Analysis
     from rooflight.values.comparison import Comparison
     from rooflight.values.measurement import Report
     from rooflight.values.moves import Moves
+    from rooflight.values.sweep import Landmarks
     from rooflight.words.sweep import Sweep
 
 Asking = TypeVar("Asking", bound=Callable[..., Any])
 
 
-def _by_name(function: Asking) -> Asking:
+def _by_name(function: Asking, *, without: tuple[str, ...] = ()) -> Asking:
     """The function as help() and notebooks show it: its fields by name, with the table's defaults and words."""
     own = inspect.signature(function)
     shown = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
-    fields = [field for name, field in FIELDS.items() if name not in own.parameters]
+    fields = [field for name, field in FIELDS.items() if name not in (*own.parameters, *without)]
     shown += [inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default) for one in fields]
     told: Any = function
     told.__signature__ = own.replace(parameters=shown)
@@ -45,10 +48,74 @@ def accelerator(name: str) -> Accelerator:
     """
     from rooflight.catalog.accelerators import load
 
+    if not isinstance(name, str):
+        raise BadInput("an accelerator goes by its name", where="accelerator", got=name, want='one, such as "h100"')
     card, count = load(name)
     if count != 1:
         raise BadInput("one accelerator has no count", where="accelerator", got=name, want=card.id)
     return card
+
+
+def accelerators(
+    named: str = "",
+    *,
+    vendor: str | None = None,
+    family: str | None = None,
+    kind: str | None = None,
+    format_peak: str | None = None,
+    min_memory_bytes: float | None = None,
+    min_memory_bytes_per_s: float | None = None,
+) -> AcceleratorCatalog:
+    """The accelerators of the catalog whose id or name has `named` in it, in any case.
+
+    vendor, family, kind    as an entry has them: "amd", "hopper", "gpu"
+    format_peak             a number format that it has a dense peak in: "fp8"
+
+    Raises UnknownName for a vendor, family, kind or format that no entry has.
+    """
+    from rooflight.catalog import choose
+    from rooflight.show.catalog import AcceleratorCatalog
+
+    return AcceleratorCatalog(
+        choose.accelerators(
+            named, vendor=vendor, family=family, kind=kind, format_peak=format_peak, min_memory_bytes=min_memory_bytes,
+            min_memory_bytes_per_s=min_memory_bytes_per_s,
+        )
+    )  # fmt: skip
+
+
+def changed(
+    card: str | Accelerator,
+    *,
+    id: str | None = None,
+    peak_flop_per_s: Mapping[str, float] | None = None,
+    memory_bytes_per_s: float | None = None,
+    memory_bytes: float | None = None,
+) -> Accelerator:
+    """An accelerator with other figures: dense peaks by format (FLOP/s), bandwidth (bytes/s), memory (bytes).
+
+    It answers under `id`; left out, under a name that says what is changed: "h100-sxm (memory_bytes_per_s=6.7e+12)".
+    A format's fastest rate stays as far above its peak as it was.
+
+    Raises UnknownName, BadInput for what is no rate or size.
+    """
+    from rooflight.catalog.changed import changed as with_other
+
+    return with_other(
+        card if isinstance(card, Accelerator) else accelerator(card),
+        id=id, peak_flop_per_s=peak_flop_per_s, memory_bytes_per_s=memory_bytes_per_s, memory_bytes=memory_bytes,
+    )  # fmt: skip
+
+
+def models(named: str = "", *, type: str | None = None) -> ModelCatalog:
+    """The models of the catalog whose id has `named` in it, in any case; of one model_type, such as "qwen3_moe".
+
+    Raises UnknownName for a type that no entry is of.
+    """
+    from rooflight.catalog import choose
+    from rooflight.show.catalog import ModelCatalog
+
+    return ModelCatalog(choose.models(named, type=type))
 
 
 def model(name: str | Path | Model) -> Model:
@@ -128,6 +195,62 @@ def check(
     from rooflight.words.verdicts import checked
 
     return checked(source, configs=configs)
+
+
+@partial(_by_name, without=NOT_CLAIMED)
+def claim(
+    model: str | Path | Model,
+    on: str | Accelerator,
+    *,
+    output_tok_s: float | None = None,
+    output_tok_s_per_gpu: float | None = None,
+    output_tok_s_per_user: float | None = None,
+    total_tok_s: float | None = None,
+    prefill_tok_s: float | None = None,
+    ttft_ms: float | None = None,
+    tpot_ms: float | None = None,
+    e2e_latency_ms: float | None = None,
+    **fields: Unpack[ClaimFields],
+) -> Report:
+    """Whether claimed values are possible, and as fast as they should be: a verdict each, and on all together.
+
+    Values are tokens a second (_tok_s) or milliseconds (_ms), one or several of one run. Fields are given by name
+    alone, for what is not stated stays open: without `batch` a rate of all sequences is held against every batch.
+
+    Raises BadInput and its kinds for a malformed question or no value, MissingFact for a number nobody published.
+    """
+    from rooflight.answers.check.claims import claims_of
+    from rooflight.words.verdicts import claimed
+
+    values = claims_of(
+        {
+            "output_tok_s": output_tok_s, "output_tok_s_per_gpu": output_tok_s_per_gpu,
+            "output_tok_s_per_user": output_tok_s_per_user, "tpot_ms": tpot_ms, "ttft_ms": ttft_ms,
+            "prefill_tok_s": prefill_tok_s, "e2e_latency_ms": e2e_latency_ms, "total_tok_s": total_tok_s,
+        },
+        fields,
+    )  # fmt: skip
+    return claimed(make_scenario(model, on, **fields), values, fields.keys())
+
+
+@_by_name
+def landmarks(
+    model: str | Path | Model,
+    on: str | Accelerator,
+    *,
+    workload: Workload | None = None,
+    deployment: Deployment | None = None,
+    **fields: Unpack[Fields],
+) -> Landmarks:
+    """Where a deployment's batch turns: the knee, the ridge point, compute as the ceiling, the KV cache's limit.
+
+    What chart(answer, landmarks=[...]) marks; sweep(...).landmarks() has them of every deployment.
+
+    Raises BadInput and its kinds for a malformed question, MissingFact for a number nobody published.
+    """
+    from rooflight.serve.landmarks import landmarks as found
+
+    return found(make_scenario(model, on, workload=workload, deployment=deployment, **fields))
 
 
 @_by_name
@@ -244,11 +367,12 @@ def _several(on: str | Accelerator | Sequence[str | Accelerator]) -> list[tuple[
 def _devices(on: str | Accelerator) -> tuple[Accelerator, int | None]:
     """The accelerator and its count; None where no count was said."""
     from rooflight.catalog.accelerators import load
+    from rooflight.catalog.changed import under_own_name
 
     if isinstance(on, Accelerator):
-        return on, None
+        return under_own_name(on), None
     if not isinstance(on, str):
         raise BadInput("an accelerator goes by its name", where=Named.of("on"), got=on, want='one, such as "h100"')
     card, count = load(on)
     said = count > 1 or on.strip().lower().startswith("1x")
-    return card, count if said else None
+    return under_own_name(card), count if said else None

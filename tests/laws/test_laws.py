@@ -47,8 +47,8 @@ def test_ceiling_is_never_above_the_roofline(phase, model, card, load, layout):
 def test_expected_is_at_least_the_roofline_inside_its_interval_and_explained(model, card, load, layout):
     """ceiling <= low <= expected <= high and roofline <= expected; the waterfall's steps add up to the expected."""
     answer = analyze(ask(model, card, load, layout))
-    phases_found = list(answer.steps.values())  # nothing decodes where nothing is put out
-    assert "prefill" in answer.steps
+    phases_found = list(answer.phases.values())  # nothing decodes where nothing is put out
+    assert "prefill" in answer.phases
     spans = [phase.time_s for phase in phases_found]
     if answer.served is not None:  # where one sequence at least has room
         spans += [span for span in (answer.served.tpot_s, answer.served.ttft_s) if span is not None]
@@ -133,7 +133,7 @@ def test_tensor_parallelism_keeps_the_flop_and_never_loses_bytes(model, card, lo
 def test_bytes_and_flop_add_up(model, card, load, layout):
     answer = analyze(ask(model, card, load, layout))
 
-    for phase in answer.steps.values():
+    for phase in answer.phases.values():
         parts = phase.bytes.weights + phase.bytes.kv_read + phase.bytes.kv_write + phase.bytes.activations
         assert parts == pytest.approx(phase.bytes.total, rel=1e-12)
         assert sum(op.bytes for op in phase.operators) == pytest.approx(phase.bytes.total, rel=1e-9)

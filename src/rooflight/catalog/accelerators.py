@@ -23,6 +23,7 @@ from rooflight.values.note import Note
 
 _HERE = Path(__file__).parent
 _FOLDER = _HERE / "accelerators"
+_ID = re.compile(r"[a-z0-9][a-z0-9.+-]{0,99}")
 _MAX_FILE_BYTES = to_base(1, "MB")
 _MAX_COUNT = 1_000_000  # devices, not a unit
 _LIST = "`rooflight accelerators` for the list"
@@ -101,9 +102,7 @@ def _by_name(name: str) -> Accelerator:
             want="an accelerator's id, or a TOML file with its figures",
             try_this=_LIST,
         )
-    if re.fullmatch(r"[a-z0-9][a-z0-9.+-]{0,99}", dashed) and (_FOLDER / f"{dashed}.toml").is_file():
-        return _shipped(dashed)
-    return _by_other_name(name, dashed)
+    return shipped(dashed) or _by_other_name(name, dashed)
 
 
 def _by_other_name(name: str, dashed: str) -> Accelerator:
@@ -167,6 +166,12 @@ def _unknown(name: str, dashed: str, candidates: list[str]) -> UnknownName:
         want="an id, the short name of a family, or a TOML file",
         try_this=f"{', '.join(close)}; {_LIST}" if close else _LIST,
     )
+
+
+def shipped(accelerator_id: str) -> Accelerator | None:
+    """The catalog's entry of exactly that id; None where there is none."""
+    known = _ID.fullmatch(accelerator_id) and (_FOLDER / f"{accelerator_id}.toml").is_file()
+    return _shipped(accelerator_id) if known else None
 
 
 @functools.cache

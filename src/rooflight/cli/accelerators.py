@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TextIO
 
 import click
@@ -10,7 +10,7 @@ import click
 from rooflight.cli import complete
 from rooflight.cli.app import HELP_NAMES, Command
 from rooflight.cli.output import Answer, Output, emit, output_options
-from rooflight.cli.values import Amount, one_of
+from rooflight.cli.values import Amount
 from rooflight.errors import BadInput
 from rooflight.units import to_base
 from rooflight.values.accelerator import Accelerator
@@ -44,36 +44,15 @@ def command(
             )
         emit(output, _one(name))
         return 0
-    from rooflight.catalog.accelerators import all_accelerators
+    from rooflight.library import accelerators
 
-    cards = list(all_accelerators())
-    if vendor is not None:
-        vendor = one_of(vendor, _words(card.vendor for card in cards), "--vendor")
-    if kind is not None:
-        kind = one_of(kind, _words(card.kind for card in cards), "--kind")
-    if format_peak is not None:
-        format_peak = one_of(
-            format_peak, _words(form for card in cards for form in card.peak_flop_per_s), "--format-peak"
-        )
-    chosen = [
-        card
-        for card in cards
-        if (vendor is None or card.vendor.lower() == vendor)
-        and (kind is None or card.kind.lower() == kind)
-        and (format_peak is None or format_peak in card.peak_flop_per_s)
-        and _at_least(card.memory_bytes, memory_min, "GB")
-        and _at_least(card.memory_bytes_per_s, bandwidth_min, "GB/s")
-    ]
-    emit(output, _several(chosen))
+    listed = accelerators(
+        vendor=vendor, kind=kind, format_peak=format_peak,
+        min_memory_bytes=None if memory_min is None else to_base(memory_min, "GB"),
+        min_memory_bytes_per_s=None if bandwidth_min is None else to_base(bandwidth_min, "GB/s"),
+    )  # fmt: skip
+    emit(output, _several(listed))
     return 0
-
-
-def _words(values: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted({value.lower() for value in values if value}))
-
-
-def _at_least(value: float | None, least: float | None, unit: str) -> bool:
-    return least is None or (value is not None and value >= to_base(least, unit))
 
 
 def _one(name: str) -> Answer:
@@ -89,7 +68,7 @@ def _one(name: str) -> Answer:
     return Answer(lambda: document.answer, lambda: show.page_blocks(document), lambda: show.page_rows(document), json)
 
 
-def _several(cards: list[Accelerator]) -> Answer:
+def _several(cards: Sequence[Accelerator]) -> Answer:
     from rooflight.show import accelerators as show
     from rooflight.show.data import write_json
 

@@ -71,4 +71,4 @@ def command(model: str, on: str | None, drawn: bool, kind: str | None, output: O
         return explore(make_scenario(model, options.require_on(on), **options.fields(given)))
 
     emit(output, Answer(lambda: analysis.answer, blocks, rows, json, chart, None if kind else page))
-    return 0 if analysis.phases and analysis.most_requests_per_s is None else 1
+    return 0 if analysis.answered and analysis.most_requests_per_s is None else 1

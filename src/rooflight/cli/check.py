@@ -14,7 +14,7 @@ from rooflight.cli.app import HELP_NAMES
 from rooflight.cli.output import Answer, Output, emit, output_options
 from rooflight.cli.values import Amount
 from rooflight.errors import BadInput
-from rooflight.values.question import FIELDS
+from rooflight.values.question import FIELDS, NOT_CLAIMED
 
 if TYPE_CHECKING:
     from rooflight.ingest.table import Table
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-# A claim has no phase `mixed`.
-_FIELDS = tuple(field for name, field in FIELDS.items() if name != "chunk_tokens")
+_FIELDS = tuple(field for name, field in FIELDS.items() if name not in NOT_CLAIMED)
 _CLAIMS = {
     "output_tok_s": "Claimed output tokens per second, all sequences.",
     "output_tok_s_per_gpu": "The same for each device.",
@@ -117,21 +116,11 @@ def _claim(
             want="FILE.csv, or --model, --on and a claimed value such as --output-tok-s 300",
             try_this="rooflight check --help",
         )
-    from rooflight.values.measurement import LEAST_VALUE, MOST_VALUE
-
-    for name, value in values.items():
-        if not LEAST_VALUE <= value <= MOST_VALUE:
-            raise BadInput(
-                "nothing takes no time, and no speed is no claim" if value == 0 else "no measurement is such a value",
-                where=f"--{name.replace('_', '-')}", got=value, want=f"{LEAST_VALUE:g} to {MOST_VALUE:g}",
-            )  # fmt: skip
-    from rooflight.library import make_scenario
+    from rooflight.library import claim
     from rooflight.show import check as show
     from rooflight.show.data import write_json
-    from rooflight.words.verdicts import claimed
 
-    fields = options.fields(given)
-    report = claimed(make_scenario(model, options.require_on(on), **fields), values, fields.keys())
+    report = claim(model, options.require_on(on), **{**values, **options.fields(given)})
 
     def json(stream: TextIO) -> None:
         write_json(report, stream)

@@ -43,11 +43,11 @@ def _one(name: str) -> Answer:
 
 
 def _list() -> Answer:
-    from rooflight.catalog.models import all_models
+    from rooflight.library import models
     from rooflight.show import models as show
     from rooflight.show.data import write_json
 
-    document = show.listing(sorted(all_models(), key=lambda model: model.id.lower()))
+    document = show.listing(models())
 
     def json(stream: TextIO) -> None:
         write_json(document, stream)

@@ -74,7 +74,7 @@ def command(
 
     ignoring = bool(given["ignore_capacity"])
     blocks, runs, head = _Watched(sweep), _WatchedRuns(sweep.runs()), summary(sweep, plan.id)
-    texts = _Texts(sweep, ignoring, jobs)
+    texts = _Texts(sweep, jobs)
 
     def chart() -> Chart:
         from rooflight.show.charts.draw import chart
@@ -124,15 +124,15 @@ class _WatchedRuns:
 class _Texts:
     """A sweep's rows as text as they pass, made by so many processes, and whether one of them fitted."""
 
-    def __init__(self, sweep: Sweep, ignoring: bool, jobs: int) -> None:
-        self._sweep, self._ignoring, self._jobs = sweep, ignoring, jobs
+    def __init__(self, sweep: Sweep, jobs: int) -> None:
+        self._sweep, self._jobs = sweep, jobs
         self.some_fit = False
 
     def of(self, form: str) -> Iterator[str]:
         from rooflight.jobs import in_order
-        from rooflight.show.written import written
+        from rooflight.show.swept import written
 
-        work = functools.partial(written, self._sweep, form, self._ignoring)
+        work = functools.partial(written, self._sweep, form)
         for text, fits in in_order(work, self._sweep.parts(), self._jobs):
             self.some_fit = self.some_fit or fits
             yield text

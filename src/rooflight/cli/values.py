@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rooflight.cli import ranges
-from rooflight.errors import BadInput, UnknownName
+from rooflight.errors import BadInput
+from rooflight.values.field import one_of
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -102,23 +103,6 @@ def prices(texts: Sequence[str]) -> dict[str, float]:
             raise BadInput(f"{card} has two prices", where="--price", got=", ".join(texts), want="one")
         found[card] = amount(price.strip().removeprefix("$"), f"--price {card}")
     return found
-
-
-def one_of(text: str, allowed: tuple[str, ...], where: str) -> str:
-    """One of a few words; raises UnknownName with the near ones."""
-    word = text.strip().lower()
-    if word in allowed:
-        return word
-    import difflib
-
-    near = difflib.get_close_matches(word, allowed, n=2)
-    raise UnknownName(
-        f"{_short(text)!r} is not one of {', '.join(allowed)}",
-        where=where,
-        got=_short(text),
-        want=f"one of {', '.join(allowed)}",
-        try_this=" or ".join(near) or None,
-    )
 
 
 def _short(text: str) -> str:

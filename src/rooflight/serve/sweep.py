@@ -23,8 +23,10 @@ from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import Deployment
 from rooflight.values.model import Model
 from rooflight.values.note import Note
+from rooflight.values.placed import Placed
 from rooflight.values.question import swept
 from rooflight.values.shown import Shown
+from rooflight.values.steptime import BOUNDS
 from rooflight.values.sweep import Goal, Landmarks, RunBlock, SweepBlock
 from rooflight.values.workload import Workload
 
@@ -149,10 +151,10 @@ class SweepPoints(Shown):
         return tuple(found)
 
     def columns(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Every point as flat arrays by name: bound is an index into values.steptime.BOUNDS; times are seconds.
+        """Every point as flat arrays, named by the paths of a row of the JSON: `time_s.expected`.
 
-        What hangs on a compute peak that is not known is no number (and bound then says nothing in prefill).
-        Under a schedule the runs, named as their JSON is (`ttft_s.expected`); no number where there is none.
+        What hangs on a compute peak that is not known is no number (and in prefill bound is empty). Times are those of
+        points that do not fit too. Under a schedule the runs; no number where there is none.
         """
         parts: dict[str, list[np.ndarray[Any, Any]]] = {}
         blocks = ((one.shape, _block_columns(one)) for one in self)
@@ -359,32 +361,38 @@ def _block(sc: Scenario, pieces: Mapping[str, np.ndarray[Any, Any]], phase: str)
 
 
 def _block_columns(block: SweepBlock) -> dict[str, Any]:
-    """A block's numbers by column name."""
+    """A block's numbers by the paths of a row of the JSON; what hangs on an unknown peak is no number."""
     time, work, nothing = block.time, block.work, float("nan")
-    moved = work.moved_bytes
-    named = {
-        "accelerator": block.accelerator,
-        "devices": block.devices,
-        **{name: getattr(block, name) for name in PLAN_AXES},
+    rates = {"time_s": block.span, "tokens_per_s": block.span.rate(block.tokens)}
+    if block.context is not None:
+        rates["tokens_per_s_per_user"] = block.span.rate(block.tokens / block.batch)
+    ceilings = {f"ceilings_s.{name}": getattr(time, f"{name}_s") if block.known else nothing for name in BOUNDS}
+    moved = {
+        "weights": work.weight_bytes, "kv_read": work.kv_read_bytes, "kv_write": work.kv_write_bytes,
+        "activations": work.activation_bytes, "total": work.moved_bytes,
+    }  # fmt: skip
+    return {
+        **{name: getattr(block, name) for name in (*Placed.__struct_fields__, "phase")},
         **{name: np.asarray(getattr(block, name)).astype(np.int64) for name in GRID_AXES[:4]},
+        **({} if block.context is None else {"context": _tidy(np.asarray(block.context))}),
         "fits": block.fits,
         "max_batch": block.max_batch,
-        "bound": time.bound,
-        "compute_s": nothing if block.unrated else time.compute_s,
+        "bound": np.asarray(BOUNDS)[time.bound] if block.known else "",
+        **ceilings,
+        **({"ceilings_s.compute": nothing} if block.unrated else {}),
         **{
-            f"{name}_s": getattr(time, f"{name}_s") if block.known else nothing for name in ("memory", "link", "launch")
+            f"{rate}.{name}": getattr(span, name) if block.known else nothing
+            for rate, span in rates.items()
+            for name in Span.__struct_fields__
         },
-        **{f"{name}_s": getattr(block.span, name) if block.known else nothing for name in Span.__struct_fields__},
-        "tokens_per_s": block.tokens / time.ceiling_s if block.known else nothing,
+        "intensity_flop_per_byte": work.flop / work.moved_bytes,
+        "ridge_flop_per_byte": nothing if block.ridge_flop_per_byte is None else block.ridge_flop_per_byte,
+        **{f"bytes.{name}": amount for name, amount in moved.items()},
         "flop": work.flop,
-        "weight_bytes": work.weight_bytes,
-        "kv_read_bytes": work.kv_read_bytes,
-        "kv_write_bytes": work.kv_write_bytes,
-        "activation_bytes": work.activation_bytes,
         "link_bytes": work.link_bytes,
-        "intensity_flop_per_byte": work.flop / moved,
     }
-    if block.context is None:
-        return named
-    context = np.asarray(block.context)
-    return {**named, "context": context.astype(np.int64) if (context % 1 == 0).all() else context}
+
+
+def _tidy(context: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Whole numbers where all are."""
+    return context.astype(np.int64) if (context % 1 == 0).all() else context

@@ -166,6 +166,22 @@ def list_rows(document: Listing) -> Rows:
     return rows_of([_flat_entry(one) for one in document.accelerators])
 
 
+def blocks(card: Accelerator) -> list[Block]:
+    """An accelerator as a page."""
+    return page_blocks(page(card))
+
+
+def document(card: Accelerator) -> dict[str, Any]:
+    """The document of one, as Python values."""
+    result: dict[str, Any] = msgspec.to_builtins(page(card))
+    return result
+
+
+def rows(card: Accelerator) -> Rows:
+    """Its facts for CSV."""
+    return page_rows(page(card))
+
+
 def page_blocks(document: Page) -> list[Block]:
     """Sentence, peaks with their ridge points, facts, what is assumed."""
     shown: list[Block] = [Prose(document.answer, "answer")]

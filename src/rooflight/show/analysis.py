@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -38,14 +38,14 @@ def blocks(analysis: Analysis, *, drawn: bool = True, ascii_only: bool = False) 
     """Sentence, warnings, phases, bytes, memory, operators, request, assumptions, roofline."""
     shown: list[Block] = [Prose(analysis.answer, "answer")]
     shown += [Prose(f"Warning: {text}", "warning") for text in analysis.warnings]
-    phases = analysis.steps
+    phases = analysis.phases
     if phases:
         shown += [_phase_table(phases), Prose(_WORDS, "note"), *_gap(phases), _byte_table(phases)]
     shown.append(Prose(memory_line(analysis)))
     if analysis.memory.kv_pool is not None:
         shown.append(Prose(pool_line(analysis.memory.kv_pool)))
     shown += [_operator_table(name, phase) for name, phase in phases.items()]
-    if analysis.runs is not None:
+    if analysis.answered:
         shown += [run_table(analysis.runs, analysis.workload), Prose(_RUN_WORDS, "note")]
     shown.append(Bullets("Assumed:", analysis.assumptions))
     if drawn and phases:
@@ -63,10 +63,10 @@ def rows(analysis: Analysis) -> Rows:
         "fits": analysis.memory.fits,
         "max_batch": analysis.memory.max_batch,
     }
-    if not analysis.steps:
+    if not analysis.phases:
         return rows_of([{**same, "phase": None, "bound": analysis.bound}])
     found = []
-    for name, phase in analysis.steps.items():
+    for name, phase in analysis.phases.items():
         fields = msgspec.to_builtins(phase)
         del fields["operators"], fields["flop_by_format"], fields["waterfall"]
         fields["tokens_per_s_per_user"] = fields["tokens_per_s_per_user"] or dict.fromkeys(fields["time_s"])
@@ -242,7 +242,7 @@ def _others(rest: list[OperatorBlock]) -> tuple[str, ...]:
     )
 
 
-def run_table(runs: dict[str, Run | None], load: dict[str, Any]) -> Table:
+def run_table(runs: Mapping[str, Run], load: dict[str, Any]) -> Table:
     """What requests get under each schedule, as expected."""
     heads = ("requests", "at once", "wait", "first token", "then one every", "the whole", "output tok/s", "prefill")
     return Table(
@@ -260,7 +260,6 @@ def run_table(runs: dict[str, Run | None], load: dict[str, Any]) -> Table:
                 "" if one.prefill_share is None else numbers.percent(one.prefill_share),
             )
             for name, one in runs.items()
-            if one is not None
         ),
     )  # fmt: skip
 

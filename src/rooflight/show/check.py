@@ -38,6 +38,19 @@ def flat_rows(columns: Sequence[str], verdicts: Iterable[Verdict]) -> Rows:
     return Rows([*header, *APPENDED], map(cells, verdicts))
 
 
+def rows(report: Report) -> Rows:
+    """A whole report for CSV: rows with their own columns, or claims."""
+    columns = list(dict.fromkeys(name for one in report.rows for name in one.given))
+    return flat_rows(columns, report.rows) if columns else claim_rows(report)
+
+
+def blocks(report: Report) -> list[Block]:
+    """A whole report as text."""
+    if any(one.given for one in report.rows):
+        return Picked(report.rows).blocks(report.answer, report.summary, report.notes)
+    return claim_blocks(report)
+
+
 def claim_rows(report: Report) -> Rows:
     """Claims for CSV: what was claimed, then our columns."""
     names = ("model", "accelerator", "metric", "unit", "value", *APPENDED)

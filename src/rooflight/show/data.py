@@ -52,6 +52,10 @@ class Rows(msgspec.Struct, frozen=True):
     rows: Iterable[Sequence[Any]] = ()
     texts: Iterable[str] = ()
 
+    def records(self) -> list[dict[str, Any]]:
+        """Each row with its columns by name."""
+        return [dict(zip(self.header, row, strict=True)) for row in self.rows]
+
 
 def rows_of(mappings: Sequence[Mapping[str, Any]]) -> Rows:
     """A table of flat mappings: every key that occurs is a column, in the order of first occurrence."""

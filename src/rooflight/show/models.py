@@ -6,6 +6,7 @@ Sizes are in the formats the config asks for, the KV cache in bf16, as `analyze`
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -196,6 +197,22 @@ def list_blocks(document: Listing) -> list[Block]:
 def list_rows(document: Listing) -> Rows:
     """The list for CSV."""
     return rows_of([msgspec.to_builtins(one) for one in document.models])
+
+
+def blocks(model: Model) -> list[Block]:
+    """A model as a page."""
+    return page_blocks(page(model))
+
+
+def document(model: Model) -> dict[str, Any]:
+    """The document of one, as Python values."""
+    result: dict[str, Any] = msgspec.to_builtins(page(model))
+    return result
+
+
+def rows(model: Model) -> Rows:
+    """Its layers for CSV."""
+    return page_rows(page(model))
 
 
 def page_rows(document: Page) -> Rows:

@@ -93,13 +93,12 @@ def _rate(one: Outcome) -> str:
 def _helping(title: str, moves: Sequence[Move], objective: str) -> list[Block]:
     shown = [*moves[:_TEXT_MOVES], *(one for one in moves[_TEXT_MOVES:] if one.asked)]
     asked = GAIN_OF[objective]
-    first = asked if any(asked in (one.gains or {}) for one in shown) else "throughput"
-    others = [name for name in _GAINS if name != first and any(name in (one.gains or {}) for one in shown)]
+    first = asked if any(asked in one.gains for one in shown) else "throughput"
+    others = [name for name in _GAINS if name != first and any(name in one.gains for one in shown)]
     more = f" (the best {len(shown)} of {len(moves)})" if len(moves) > len(shown) else ""
 
     def cells(one: Move) -> tuple[str, ...]:
-        gains = one.gains or {}
-        return (one.title, _gain(gains.get(first)), *(_expected(gains.get(name)) for name in others))
+        return (one.title, _gain(one.gains.get(first)), *(_expected(one.gains.get(name)) for name in others))
 
     table = Table(
         title=title + more,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from rooflight.values.note import Note
+from rooflight.values.shown import Displayed
 
 
 class Link(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +75,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     doubt: str = ""
 
 
-class Accelerator(msgspec.Struct, frozen=True, kw_only=True):
+class Accelerator(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     """A device and what it can do per second. Rates are dense, per device, in base units.
 
     peak_flop_per_s         by number format, datasheet, fp32 accumulation; of figures in conflict the slowest. A vector
@@ -92,6 +93,8 @@ class Accelerator(msgspec.Struct, frozen=True, kw_only=True):
     node_devices            devices a machine holds, as far as PCIe joins them
     network                 what joins machines; None in an entry made by hand: nothing is known of one
     """
+
+    brief = ("id", "name", "memory_bytes", "memory_bytes_per_s")
 
     id: str
     name: str

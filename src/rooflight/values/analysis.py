@@ -7,14 +7,17 @@ from typing import Any
 import msgspec
 
 from rooflight.span import Span
+from rooflight.values.known import Known
 from rooflight.values.run import Run
-from rooflight.values.shown import Shown
+from rooflight.values.shown import Part, Shown
 
 SCHEMA = "rooflight.analysis/1"
 
 
-class ModelBlock(msgspec.Struct, frozen=True, kw_only=True):
+class ModelBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     """Counts of the text model. weight_bytes is what is stored in the deployment's formats."""
+
+    brief = ("id", "parameters", "weight_bytes")
 
     id: str
     parameters: int
@@ -28,8 +31,10 @@ class ModelBlock(msgspec.Struct, frozen=True, kw_only=True):
     state_bytes_per_sequence: float
 
 
-class AcceleratorBlock(msgspec.Struct, frozen=True, kw_only=True):
+class AcceleratorBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     """Datasheet rates of one device; memory_bytes by its driver, program_memory_bytes what a program gets of it."""
+
+    brief = ("id", "count")
 
     id: str
     name: str
@@ -68,8 +73,10 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
 
 
-class ServedBlock(msgspec.Struct, frozen=True, kw_only=True):
+class ServedBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     """The run `served` in short; running: sequences that decode in the mean. See values.run.Run."""
+
+    brief = ("engine", "running", "ttft_s", "tpot_s")
 
     engine: str
     running: float
@@ -80,8 +87,10 @@ class ServedBlock(msgspec.Struct, frozen=True, kw_only=True):
     output_tokens_per_s_per_accelerator: Span
 
 
-class OperatorBlock(msgspec.Struct, frozen=True, kw_only=True):
+class OperatorBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     """`count` equal operators: their FLOP, bytes and time together."""
+
+    brief = ("name", "count", "bound", "time_s", "share")
 
     name: str
     count: int
@@ -95,13 +104,15 @@ class OperatorBlock(msgspec.Struct, frozen=True, kw_only=True):
     compute: str
 
 
-class Phase(msgspec.Struct, frozen=True, kw_only=True):
+class Phase(Part, msgspec.Struct, frozen=True, kw_only=True):
     """One step: FLOP, bytes and link bytes of all devices, launches of one, wall times.
 
     network_bytes   of link_bytes, those that leave the domain of a link; link_level: which level of links is the slower
                     one: within (a domain), network, PCIe (between pairs); None where nothing is sent
     bound           of the ceilings; expected_bound: the largest part of the expected time, host and launches as one
     """
+
+    brief = ("bound", "expected_bound", "time_s", "tokens_per_s")
 
     flop: float
     flop_by_format: dict[str, float]
@@ -164,7 +175,7 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True):
     log: LogLine | None
 
 
-class MemoryBlock(msgspec.Struct, frozen=True, kw_only=True):
+class MemoryBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of the deployment's memory, all devices. reserve_bytes holds what the engine may not use too.
 
     fits: weights + kv + reserve <= usable. max_batch: sequences of isl + osl tokens that fit at once. Both null where
@@ -173,6 +184,8 @@ class MemoryBlock(msgspec.Struct, frozen=True, kw_only=True):
     share           of memory that is used, as kv_pool counts it; share_needed: where the default leaves no room for
                     one sequence, what one needs (above 1: only the label in full holds it)
     """
+
+    brief = ("fits", "max_batch", "weights_bytes", "usable_bytes")
 
     weights_bytes: float
     kv_bytes: float
@@ -201,8 +214,10 @@ class MemoryBlock(msgspec.Struct, frozen=True, kw_only=True):
         return self.fits is not False
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class Request(Part, msgspec.Struct, frozen=True, kw_only=True):
     """A request of the run `batch`: the prompts of all, then every decode step as its context grows."""
+
+    brief = ("time_s", "prefill_share")
 
     time_s: Span
     prefill_share: Span
@@ -211,11 +226,14 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """What `rooflight.analyze` returns. `to_dict()` is the documented JSON, `chart()` its picture.
 
-    phases      None where not one sequence fits; decode, verify, mixed None where fewer than the batch do, or where
-                nothing is put out (osl 0); prefill and mixed None where the accelerator has no compute peak
+    phases      none where not one sequence fits; no decode, verify, mixed where fewer than the batch do, or where
+                nothing is put out (osl 0); no prefill and mixed where the accelerator has no compute peak
     most_requests_per_s     where more arrive than this, which is what is finished; the answer is that of one in flight
     runs        by schedule; run: the one that the answer speaks of. None where not one sequence fits
+    phases_or_null, runs_or_null    the same as the JSON has them, where what is missing is null
     """
+
+    brief = ("answer",)
 
     schema: str = SCHEMA
     answer: str = ""
@@ -226,8 +244,8 @@ class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
     bound: str | None
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    phases: dict[str, Phase | None] | None
-    runs: dict[str, Run | None] | None
+    phases_or_null: dict[str, Phase | None] | None = msgspec.field(name="phases")
+    runs_or_null: dict[str, Run | None] | None = msgspec.field(name="runs")
     run: str | None
     request: Request | None
     served: ServedBlock | None
@@ -235,16 +253,27 @@ class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
     most_requests_per_s: float | None = None
 
     @property
-    def steps(self) -> dict[str, Phase]:
-        """The phases that there are."""
-        return {name: phase for name, phase in (self.phases or {}).items() if phase is not None}
+    def phases(self) -> Known[Phase]:
+        """The phases that there are, by name; [] of another raises NotThere, `get` gives None."""
+        return Known(self.phases_or_null, "phase", self._lacking)
+
+    @property
+    def runs(self) -> Known[Run]:
+        """The runs that there are, by schedule; [] of another raises NotThere, `get` gives None."""
+        return Known(self.runs_or_null, "run", self._lacking)
+
+    @property
+    def _lacking(self) -> str:
+        """The sentence, where it says why a part is missing that there usually is."""
+        there = self.phases_or_null or {}
+        return "" if there.get("prefill") and there.get("decode") else self.answer
+
+    @property
+    def answered(self) -> bool:
+        """Whether at least one sequence fits, so that there are times."""
+        return self.phases_or_null is not None
 
     @property
     def fits(self) -> bool | None:
         """True where weights, KV cache and reserve fit the devices; None where their size is in no source."""
         return self.memory.fits
-
-    def to_dict(self) -> dict[str, Any]:
-        """The documented JSON as Python values."""
-        result: dict[str, Any] = msgspec.to_builtins(self)
-        return result

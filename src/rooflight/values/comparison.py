@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from rooflight.span import Span
+from rooflight.values.known import Known
 from rooflight.values.mix import Mix
 from rooflight.values.placed import Placed
 from rooflight.values.run import Run
-from rooflight.values.shown import Shown
+from rooflight.values.shown import Part, Shown
 
 SCHEMA = "rooflight.comparison/1"
 # What may be asked for, and in words what is the most of it.
@@ -48,7 +47,7 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
     max_batch: int | None
 
 
-class PhasePart(msgspec.Struct, frozen=True, kw_only=True):
+class PhasePart(Part, msgspec.Struct, frozen=True, kw_only=True):
     """A phase of the mix on one deployment: its steps by themselves, as analyze has them.
 
     time_s          machine seconds of a request in such steps, shared by all that are in them
@@ -60,6 +59,8 @@ class PhasePart(msgspec.Struct, frozen=True, kw_only=True):
     speed_up        over the baseline in this phase
     """
 
+    brief = ("bound", "time_s", "step_s")
+
     time_s: Span
     step_s: Span
     tokens_per_s: Span
@@ -68,7 +69,7 @@ class PhasePart(msgspec.Struct, frozen=True, kw_only=True):
     speed_up: Span | None
 
 
-class Whole(msgspec.Struct, frozen=True, kw_only=True):
+class Whole(Part, msgspec.Struct, frozen=True, kw_only=True):
     """A request of the mix in the deployment's run.
 
     time_s          machine seconds of a request: one over the run's requests a second
@@ -77,6 +78,8 @@ class Whole(msgspec.Struct, frozen=True, kw_only=True):
                     accelerators draw, so as expected this is the least number of tokens per joule
     speed_up        over the baseline: its time over this one's
     """
+
+    brief = ("time_s", "output_tokens_per_s")
 
     time_s: Span
     overlapped_s: float
@@ -89,6 +92,13 @@ class Whole(msgspec.Struct, frozen=True, kw_only=True):
     speed_up: Span | None
 
 
+# Its spans but the speed-up, which the phases have too.
+_SPANS = (
+    "time_s", "requests_per_s", "output_tokens_per_s", "output_tokens_per_s_per_accelerator",
+    "output_tokens_per_s_per_user", "tokens_per_usd", "tokens_per_joule",
+)  # fmt: skip
+
+
 class Equal(msgspec.Struct, frozen=True, kw_only=True):
     """Input-to-output ratios at which a deployment is as fast as the baseline, at the ceilings and as expected.
 
@@ -99,7 +109,7 @@ class Equal(msgspec.Struct, frozen=True, kw_only=True):
     expected: tuple[float, ...]
 
 
-class Compared(Placed, frozen=True, kw_only=True):
+class Compared(Part, Placed, frozen=True, kw_only=True):
     """One deployment of the comparison. Where it has no times, `reason` says why and the parts are None.
 
     label           unique in the comparison: 4 x h100-sxm, and what else tells it from its neighbours
@@ -107,6 +117,8 @@ class Compared(Placed, frozen=True, kw_only=True):
     batch           requests in flight, the whole deployment; None where no sequence fits
     run             at the mix's mean lengths; prefill, decode: its phases by themselves
     """
+
+    brief = ("label", "fits", "batch", "reason")
 
     label: str
     engine: str | None
@@ -120,6 +132,19 @@ class Compared(Placed, frozen=True, kw_only=True):
     decode: PhasePart | None
     request: Whole | None
     equal_at: Equal | None
+
+    @property
+    def spans(self) -> Known[Span]:
+        """What a request gets, by the names in Whole; [] of what is not there raises NotThere, `get` gives None."""
+        named = {} if self.request is None else {name: getattr(self.request, name) for name in _SPANS}
+        return Known(named, "span", self.reason or "")
+
+    @property
+    def speed_ups(self) -> Known[Span]:
+        """Speed over the baseline's in "prefill", "decode" and of a whole "request", where there is one."""
+        parts = {"prefill": self.prefill, "decode": self.decode, "request": self.request}
+        found = {name: None if part is None else part.speed_up for name, part in parts.items()}
+        return Known(found, "speed-up", self.reason or "")
 
 
 class Stretch(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,6 +197,8 @@ class Comparison(Shown, msgspec.Struct, frozen=True, kw_only=True):
     winner          the most of the objective as expected; too_close: labels whose expected intervals reach into its
     """
 
+    brief = ("answer",)
+
     schema: str = SCHEMA
     answer: str
     model: str
@@ -194,8 +221,3 @@ class Comparison(Shown, msgspec.Struct, frozen=True, kw_only=True):
         Where no compute peak is known, its decode is an answer.
         """
         return any(one.request is not None or one.decode is not None for one in self.compared)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The documented JSON as Python values."""
-        result: dict[str, Any] = msgspec.to_builtins(self)
-        return result

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from rooflight.errors import BadInput, Named
+from rooflight.errors import BadInput, Named, UnknownName
 from rooflight.numeric import Number
 from rooflight.units import in_bytes, network
 
@@ -148,6 +148,33 @@ def _index(value: Any) -> int | None:
 
 def _power(number: int) -> str:
     return f"2^{number.bit_length() - 1}"
+
+
+def amount(name: str, value: Any, *, zero: bool = False) -> float:
+    """A number above 0 (or 0 itself, with `zero`) as a float. Raises BadInput."""
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    if not plain or not math.isfinite(value) or value < 0 or (value == 0 and not zero):
+        want = "a finite number from 0" if zero else "a finite number above 0"
+        raise BadInput(f"{name} is no such amount", where=Named.of(name), got=_short(value), want=want)
+    return float(value)
+
+
+def one_of(text: str, allowed: tuple[str, ...], where: str) -> str:
+    """One of a few words, in any case; raises UnknownName with the near ones."""
+    word = str(text).strip().lower()
+    if word in allowed:
+        return word
+    import difflib
+
+    said = str(text) if len(str(text)) <= 60 else str(text)[:60] + "..."
+    near = difflib.get_close_matches(word, allowed, n=2)
+    raise UnknownName(
+        f"{said!r} is not one of {', '.join(allowed)}",
+        where=where,
+        got=said,
+        want=f"one of {', '.join(allowed)}",
+        try_this=" or ".join(near) or None,
+    )
 
 
 def _short(value: Any) -> str:

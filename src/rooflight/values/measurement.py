@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
 
 import msgspec
 
-from rooflight.values.shown import Shown
+from rooflight.values.shown import Part, Shown
 
 SCHEMA = "rooflight.check/1"
 PHASES = ("prefill", "decode", "e2e_offline", "e2e_server")
@@ -186,7 +185,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
         return _BATCH_TIMED.get(self.metric, Timed.BATCH)
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class Verdict(Part, msgspec.Struct, frozen=True, kw_only=True):
     """A row judged. ceiling, expected, low and high are in the row's own metric; None where there is none.
 
     line            of the file, the header being 1; in a list of rows their place, from 1
@@ -195,6 +194,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     mix_up          impossible: the usual mistake that would explain the value; None where none fits
     given           the row as it was read, columns by name
     """
+
+    brief = ("model", "accelerator", "metric", "value", "verdict", "reason")
 
     line: int
     verdict: str
@@ -213,18 +214,15 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     mix_up: str | None = None
     given: dict[str, str] = {}
 
-    def to_dict(self) -> dict[str, Any]:
-        """The row of the documented JSON as Python values."""
-        result: dict[str, Any] = msgspec.to_builtins(self)
-        return result
 
-
-class Tally(msgspec.Struct, frozen=True, kw_only=True):
+class Tally(Part, msgspec.Struct, frozen=True, kw_only=True):
     """A file's verdicts counted. Errors are |expected - measured| / measured; None until something is expected.
 
     judged      rows with a ceiling and a verdict other than cannot-judge
     coverage    share of rows with an expectation whose value lies in its interval
     """
+
+    brief = ("rows", "judged", "ok", "fast", "slow", "impossible", "cannot_judge")
 
     rows: int
     judged: int
@@ -241,13 +239,10 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
 class Report(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """What `rooflight.check` returns: one sentence, the counts, what was odd about the file, and a verdict a row."""
 
+    brief = ("answer",)
+
     schema: str = SCHEMA
     answer: str
     summary: Tally
     notes: tuple[str, ...]
     rows: tuple[Verdict, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The documented JSON as Python values."""
-        result: dict[str, Any] = msgspec.to_builtins(self)
-        return result

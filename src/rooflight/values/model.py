@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
+from rooflight.values.shown import Displayed
+
 
 class Linear(msgspec.Struct, frozen=True, kw_only=True):
     """y[tokens, outputs] = x[tokens, inputs] W (+ bias), applied to every token that reaches it.
@@ -173,7 +175,7 @@ class Tower(msgspec.Struct, frozen=True, kw_only=True):
     stored_bytes: float | None = None
 
 
-class Model(msgspec.Struct, frozen=True, kw_only=True):
+class Model(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     """The text model (and, apart, the towers that come with it).
 
     embedding_parameters    the input tables: looked up, never streamed; position tables included
@@ -191,6 +193,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
     table_bytes, vector_bytes   what a file holds of the input tables, and of vectors outside the layers (None: no file
                             was read); a tied table is the head too
     """
+
+    brief = ("id", "type", "hidden", "vocab", "quantization")
 
     id: str
     type: str

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from rooflight.span import Span
 from rooflight.values.analysis import MemoryBlock
+from rooflight.values.known import Known
 from rooflight.values.note import Note
 from rooflight.values.run import Run
-from rooflight.values.shown import Shown
+from rooflight.values.shown import Part, Shown
 
 SCHEMA = "rooflight.moves/1"
 # The gain each objective looks at; cost without prices is accelerator time, which is throughput's.
@@ -23,12 +22,14 @@ def wanted(gains: dict[str, Span], objective: str) -> Span:
     return gains.get(GAIN_OF[objective]) or gains["decode" if objective == "latency" else "throughput"]
 
 
-class Dot(msgspec.Struct, frozen=True, kw_only=True):
+class Dot(Part, msgspec.Struct, frozen=True, kw_only=True):
     """A phase on the roofline: its time, what binds it, each resource's own seconds, and where it stands.
 
     terms_s         without compute, and ridge_flop_per_byte None, where the accelerator has no compute peak
     weights, kv     shares of the bytes through memory that are weights, and KV cache
     """
+
+    brief = ("bound", "time_s")
 
     time_s: Span
     bound: str
@@ -39,7 +40,7 @@ class Dot(msgspec.Struct, frozen=True, kw_only=True):
     kv: float
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class Outcome(Part, msgspec.Struct, frozen=True, kw_only=True):
     """What a deployment gets: each phase, its run, and what that is worth.
 
     devices             accelerators it takes
@@ -57,6 +58,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     Without a compute peak everything that a prompt decides is null: prefill, and of the run all but a token's time.
     Money is then of decode steps alone.
     """
+
+    brief = ("devices", "batch", "fits", "tokens_per_s", "request_s")
 
     devices: int
     batch: int
@@ -85,7 +88,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         return self.decode_tokens_per_s_per_accelerator
 
 
-class Move(msgspec.Struct, frozen=True, kw_only=True):
+class Move(Part, msgspec.Struct, frozen=True, kw_only=True):
     """One change and its effect.
 
     kind        the family of moves it belongs to ("batch", "weights", "tp", ...)
@@ -94,11 +97,14 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     because     why, with numbers
     cost        what it takes: memory, quality, accelerators, money
     gains       how many times as good (above 1 is better): "prefill" and "decode" of the phases, "ttft", "request" and
-                "throughput" (by accelerator) of the run and, with prices, "cost"; null where nothing runs. Without a
+                "throughput" (by accelerator) of the run and, with prices, "cost"; none where nothing runs. Without a
                 compute peak "decode" and "throughput" (and "cost"), of decode steps alone
+    gains_or_null   the same as the JSON has them: null where nothing runs
     asked       whether the question named it (how many tokens to draft, which hit rate)
     assumed     what was taken for granted to evaluate it
     """
+
+    brief = ("title", "verdict", "because")
 
     kind: str
     of: str
@@ -106,14 +112,21 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str
     because: str
     cost: str
-    gains: dict[str, Span] | None
+    gains_or_null: dict[str, Span] | None = msgspec.field(name="gains")
     after: Outcome | None
     assumed: tuple[str, ...] = ()
     asked: bool = False
 
+    @property
+    def gains(self) -> Known[Span]:
+        """The gains that there are, by name; [] of another raises NotThere, `get` gives None."""
+        return Known(self.gains_or_null, "gain", self.because)
 
-class Combined(msgspec.Struct, frozen=True, kw_only=True):
+
+class Combined(Part, msgspec.Struct, frozen=True, kw_only=True):
     """The best few moves of the same machine together, evaluated as one deployment."""
+
+    brief = ("titles",)
 
     titles: tuple[str, ...]
     gains: dict[str, Span]
@@ -182,6 +195,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 class Moves(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """What `rooflight.moves` returns; `moves` ranked by the objective. `to_dict()` is the documented JSON."""
 
+    brief = ("answer",)
+
     schema: str = SCHEMA
     answer: str
     objective: str
@@ -194,8 +209,3 @@ class Moves(Shown, msgspec.Struct, frozen=True, kw_only=True):
     left: tuple[Left, ...]
     stories: tuple[Story, ...]
     assumptions: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The documented JSON as Python values."""
-        result: dict[str, Any] = msgspec.to_builtins(self)
-        return result

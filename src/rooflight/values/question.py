@@ -12,6 +12,8 @@ from rooflight.values.field import Axis, Field
 from rooflight.values.workload import WORKLOAD, Workload
 
 FIELDS: Mapping[str, Field] = {**WORKLOAD, **DEPLOYMENT}
+# A claim has no phase `mixed`.
+NOT_CLAIMED = ("chunk_tokens",)
 
 
 def swept(*axes: Axis) -> tuple[str, ...]:
@@ -84,7 +86,6 @@ class _Anywhere(TypedDict, total=False):
     draft_tokens: Number
     acceptance: float
     draft_share: float
-    chunk_tokens: Number
     request_rate: float | None
     engine_version: str | None
     max_num_batched_tokens: int | None
@@ -112,8 +113,8 @@ class _Anywhere(TypedDict, total=False):
     ignore_capacity: bool
 
 
-class Fields(_Anywhere, total=False):
-    """Any of the fields, by name: the keywords of analyze, sweep and moves."""
+class ClaimFields(_Anywhere, total=False):
+    """The keywords of claim: all fields but NOT_CLAIMED."""
 
     batch: Number
     tp: int | None
@@ -125,9 +126,16 @@ class Fields(_Anywhere, total=False):
     engine: str | None
 
 
+class Fields(ClaimFields, total=False):
+    """Any of the fields, by name: the keywords of analyze, sweep and moves."""
+
+    chunk_tokens: Number
+
+
 class SeveralFields(_Anywhere, total=False):
     """The keywords of compare: what makes a deployment may be a list of values. Its `batch` is an argument."""
 
+    chunk_tokens: Number
     tp: int | Sequence[int | None] | None
     pp: int | Sequence[int]
     ep: int | Sequence[int]

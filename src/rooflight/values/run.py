@@ -5,7 +5,14 @@ from __future__ import annotations
 import msgspec
 
 from rooflight.span import Span
+from rooflight.values.known import Known
+from rooflight.values.shown import Part
 
+# Those of a run that are spans.
+_SPANS = (
+    "ttft_s", "tpot_s", "request_s", "requests_per_s", "output_tokens_per_s", "output_tokens_per_s_per_user",
+    "output_tokens_per_s_per_accelerator",
+)  # fmt: skip
 SCHEDULES = ("alone", "batch", "served", "apart")
 
 
@@ -28,7 +35,7 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True):
     step_s: float
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
+class Run(Part, msgspec.Struct, frozen=True, kw_only=True):
     """A run under a schedule. Spans are of each quantity by itself; numbers without one are of the expected run.
 
     engine          whose expected times
@@ -40,6 +47,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     What a prompt's arithmetic decides is None where the accelerator has no compute peak: everything but the time of a
     token, and that too where prompts are prefilled beside others' tokens.
     """
+
+    brief = ("schedule", "engine", "running", "ttft_s", "tpot_s")
 
     schedule: str
     engine: str
@@ -57,6 +66,12 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     utilization: Utilization | None
     prefill: Pool | None = None
     decode: Pool | None = None
+
+    @property
+    def spans(self) -> Known[Span]:
+        """The spans that there are, by name; [] of another raises NotThere, `get` gives None."""
+        named = {name: getattr(self, name) for name in _SPANS}
+        return Known(named, "span", "one token has no time per token; no compute peak, no time of a prompt")
 
 
 class WholeRun(Run, frozen=True, kw_only=True):

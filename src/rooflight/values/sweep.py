@@ -9,11 +9,12 @@ import msgspec
 from rooflight.span import Span
 from rooflight.values.placed import Placed
 from rooflight.values.run import Run
+from rooflight.values.shown import Brief, Part
 from rooflight.values.steptime import StepTime
 from rooflight.values.work import Work
 
 
-class SweepBlock(Placed, frozen=True, kw_only=True):
+class SweepBlock(Brief, Placed, frozen=True, kw_only=True):
     """Points that share a deployment. Arrays broadcast to `shape`; a point that does not fit keeps its row.
 
     phase           "decode" or "prefill"
@@ -25,6 +26,8 @@ class SweepBlock(Placed, frozen=True, kw_only=True):
     unrated         no compute peak is known: compute counts for nothing, prompts cannot be told
     fits            bool array; max_batch int array: sequences that fit at that length
     """
+
+    brief = ("accelerator", "devices", "phase", "shape")
 
     phase: str
     shape: tuple[int, ...]
@@ -56,7 +59,7 @@ class SweepBlock(Placed, frozen=True, kw_only=True):
         return count
 
 
-class RunBlock(Placed, frozen=True, kw_only=True):
+class RunBlock(Brief, Placed, frozen=True, kw_only=True):
     """Runs that share a deployment and a schedule. Arrays broadcast to `shape`; what holds no sequence keeps its row.
 
     devices         of all workers where prefill and decode are apart
@@ -65,6 +68,8 @@ class RunBlock(Placed, frozen=True, kw_only=True):
     fits            bool array: the whole batch at once; holds: at least one sequence, so that there is a run
     max_batch       int array: sequences that fit at that length
     """
+
+    brief = ("accelerator", "devices", "schedule", "shape")
 
     schedule: str
     shape: tuple[int, ...]
@@ -99,7 +104,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     tpot_s: float | None
 
 
-class Goal(Placed, frozen=True, kw_only=True):
+class Goal(Part, Placed, frozen=True, kw_only=True):
     """A goal for TTFT, TPOT or both on one deployment at one pair of lengths.
 
     expected        by what is expected; slow: by the slow ends of the intervals, rates included
@@ -108,6 +113,8 @@ class Goal(Placed, frozen=True, kw_only=True):
                     flight; None where all of it is not enough, or no such goal was asked for
     reason          why there is no batch, or why there is no largest one; None else
     """
+
+    brief = ("accelerator", "devices", "isl", "osl", "ttft_slo_s", "tpot_slo_s", "expected", "slow")
 
     schedule: str
     isl: int
@@ -122,7 +129,7 @@ class Goal(Placed, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-class Landmarks(Placed, frozen=True, kw_only=True):
+class Landmarks(Part, Placed, frozen=True, kw_only=True):
     """Where a batch sweep of one deployment turns; None where it does not below 2^20 sequences.
 
     ridge_batch     the smallest batch whose decode step reaches the ridge point's intensity
@@ -132,6 +139,17 @@ class Landmarks(Placed, frozen=True, kw_only=True):
     compute_isl     the shortest single prompt whose prefill is compute-bound; None if none below 2^20 is
     rated           whether the compute peak is known; without it all but kv_limit are None
     """
+
+    brief = (
+        "accelerator",
+        "devices",
+        "context",
+        "ridge_batch",
+        "compute_batch",
+        "knee_batch",
+        "kv_limit",
+        "compute_isl",
+    )
 
     isl: int
     osl: int

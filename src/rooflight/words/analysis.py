@@ -61,8 +61,8 @@ def _in_flight(sc: Scenario, found: Analysis) -> Workload:
 
 def answer(sc: Scenario, found: Analysis) -> str:
     """Which ceiling binds each phase and the fastest it can go, and the run; or that it does not fit, because."""
-    steps, held = found.steps, found.memory
-    if found.phases is None:
+    steps, held = found.phases, found.memory
+    if not found.answered:
         return does_not_fit(sc, held)
     share = _share(sc, held)
     fit = "" if held.whole or "decode" not in steps else f"{does_not_fit(sc, held)} Ignoring that: "
@@ -152,7 +152,7 @@ def _expected(phase: Phase) -> str:
 def _run(found: Analysis) -> str:
     """The run of the question, as expected."""
     name = found.run or ""
-    one = (found.runs or {}).get(name)
+    one = found.runs.get(name)
     if one is None:
         return ""
     if not isinstance(one, WholeRun):
@@ -173,7 +173,7 @@ def _run(found: Analysis) -> str:
 
 
 def _of_run(found: Analysis, name: str) -> str:
-    one = (found.runs or {}).get(name)
+    one = found.runs.get(name)
     pools = [] if one is None else [pool for pool in (one.prefill, one.decode) if pool is not None]
     stages = found.deployment.get("pp", 1)
     devices = sum(pool.workers * pool.tp * pool.dp for pool in pools) * (stages if isinstance(stages, int) else 1)

@@ -102,7 +102,7 @@ def _move(one: Tried) -> Move:
     because = "".join(_WHY[why.key](words.acts, *why.value) for why in one.why)
     return Move(
         kind=one.move.key, of=one.of, title=words.title, verdict=one.verdict, because=because, cost=words.cost,
-        gains=one.gains, after=one.after, assumed=words.assumed, asked=one.asked,
+        gains_or_null=one.gains, after=one.after, assumed=words.assumed, asked=one.asked,
     )  # fmt: skip
 
 

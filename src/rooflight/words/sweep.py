@@ -12,7 +12,9 @@ from rooflight.words.notes import worded
 
 
 class Sweep(SweepPoints):
-    """A sweep as callers get it."""
+    """A sweep as callers get it. `to_dict()` is the documented JSON, `chart()` its picture, `records()` its rows."""
+
+    brief = ("model", "phase", "axes", "points")
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -23,6 +25,16 @@ class Sweep(SweepPoints):
     def warnings(self) -> tuple[str, ...]:
         """Of all scenarios, each once; and of axes that change nothing in this phase."""
         return worded(self.warned)
+
+    @property
+    def model(self) -> str:
+        """The model's id."""
+        return self.scenarios[0].checkpoint.id
+
+    @property
+    def ignore_capacity(self) -> bool:
+        """Whether rows of what does not fit have times all the same."""
+        return self.scenarios[0].deployment.ignore_capacity
 
     def goals(self) -> tuple[Goal, ...]:
         """The most requests in flight that keep the goals, a deployment and a pair of lengths each. Raises BadInput."""

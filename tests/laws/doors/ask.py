@@ -98,7 +98,6 @@ def sweep_columns(one: Question) -> Document:
         axes = {"batch": [fields.pop("batch")]}
         columns = rooflight.sweep(one.model, fields.pop("on"), axes, phase=phase, **fields).columns()
         found[phase] = {name: values[0].item() for name, values in columns.items()}
-        found[phase]["bound"] = ("compute", "memory", "link", "launch")[found[phase]["bound"]]
     return found
 
 

@@ -63,8 +63,6 @@ _LANDMARKS: Lines = (
     (_LOAD, r"workload.\1"),
     (r"rated", None),
 )
-_COLUMNS = {"weight_bytes": "weights", "kv_read_bytes": "kv_read", "kv_write_bytes": "kv_write",
-            "activation_bytes": "activations"}  # fmt: skip
 _MODEL: Lines = ((r"(parts)\..*|max_context", None), (r"(.+)", r"model.\1"))
 _CARD: Lines = (
     (r"((?:program_)?memory_bytes\w*|(peak|ridge)_flop_per_\w+\.\w+)", r"accelerator.\1"),
@@ -110,11 +108,8 @@ NAMES: dict[str, Lines] = {
         (rf"{_PHASE}\.(fits|max_batch)", r"memory.\2"),
     ),
     "sweep columns": (
+        (rf"{_PHASE}\.{_STEP_PARTS}", r"\1.\2"),
         (rf"{_PHASE}\.{_STEP}", r"\1.\2"),
-        (rf"{_PHASE}\.{_BOUNDS}_s", r"\1.ceilings_s.\2"),
-        (rf"{_PHASE}\.{_SPAN}_s", r"\1.time_s.\2"),
-        (rf"{_PHASE}\.tokens_per_s", r"\1.tokens_per_s.ceiling"),
-        *((rf"{_PHASE}\.{column}", rf"\1.bytes.{name}") for column, name in _COLUMNS.items()),
         (rf"{_PHASE}\.{_LAYOUT}", r"deployment.\2"),
         (rf"{_PHASE}\.{_LOAD}", r"workload.\2"),
         (rf"{_PHASE}\.(fits|max_batch)", r"memory.\2"),

@@ -284,8 +284,8 @@ def test_every_door_answers_with_the_same_network():
     checked = rooflight.check([row]).rows[0]
 
     assert (moved.ceiling, moved.expected) == (one.ceiling, one.expected)
-    assert float(swept["ceiling_s"][0]) == one.ceiling
-    assert float(swept["expected_s"][0]) == one.expected
+    assert float(swept["time_s.ceiling"][0]) == one.ceiling
+    assert float(swept["time_s.expected"][0]) == one.expected
     assert checked.ceiling == pytest.approx(1000 * one.ceiling)
     assert checked.expected == pytest.approx(1000 * one.expected)
     assert compared is not None

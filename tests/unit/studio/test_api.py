@@ -75,9 +75,9 @@ def test_a_curve_is_the_library_sweep(studio, question, model, on, fields):
 
     shown = columns["fits"] | fields.get("ignore_capacity", False)
     assert curve["fits"] == columns["fits"].tolist()
-    for name in ("ceiling_s", "roofline_s", "expected_s", "low_s", "high_s"):
-        assert curve[name] == [
-            value if kept else None for value, kept in zip(columns[name].tolist(), shown, strict=True)
+    for name in ("ceiling", "roofline", "expected", "low", "high"):
+        assert curve[f"{name}_s"] == [
+            value if kept else None for value, kept in zip(columns[f"time_s.{name}"].tolist(), shown, strict=True)
         ]
     assert curve["intensity_flop_per_byte"] == columns["intensity_flop_per_byte"].tolist()
 
@@ -287,8 +287,8 @@ def test_the_charts_along_the_batch_are_the_library_sweep(studio):
     points = first["datasets"]["batch"]["points_tokens_per_s"]
     columns = rooflight.sweep(LLAMA, "h100-sxm", {"batch": [int(point["x"]) for point in points]}).columns()
 
-    assert [point["ceiling"] for point in points] == pytest.approx(columns["tokens_per_s"].tolist())
-    assert [point["expected"] for point in points] == pytest.approx((columns["batch"] / columns["expected_s"]).tolist())
+    assert [point["ceiling"] for point in points] == pytest.approx(columns["tokens_per_s.ceiling"].tolist())
+    assert [point["expected"] for point in points] == pytest.approx(columns["tokens_per_s.expected"].tolist())
     assert columns["fits"].all()
     assert first["along"] == second["along"]
     assert [one["datasets"]["batch"]["here"] for one in (first, second)] == [[{"x": 3}], [{"x": 500}]]

@@ -33,7 +33,7 @@ def rows(*analyses: Analysis, measure: str = "tokens_per_s", phase: str = "decod
     spans: Rows = []
     tops: Rows = []
     for number, one in enumerate(analyses):
-        span: Span | None = getattr(one.steps[phase], measure) if phase in one.steps else None
+        span: Span | None = getattr(one.phases[phase], measure) if phase in one.phases else None
         value = 0.0 if span is None else span.expected
         end = 0.0 if span is None else span.ceiling
         said = "does not fit" if span is None else f"{numbers.plain(value)} {MEASURES[measure][0]}"

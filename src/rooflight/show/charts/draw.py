@@ -43,15 +43,24 @@ def chart(value: Any, kind: str | None = None, *, width: int | None = 800, dark:
 
 def usual(value: Any) -> str:
     """The kind of chart a value has where none is asked for."""
-    if isinstance(value, Analysis) and "decode" not in value.steps:
+    if isinstance(value, Analysis) and "decode" not in value.phases:
         return "memory"
     return KINDS[type(value).__name__][0]
 
 
 def display(value: Any) -> dict[str, Any]:
-    """What a notebook shows of an answer, by media type: its chart, and its sentence for what shows text alone."""
-    said = getattr(value, "answer", type(value).__name__)
+    """What a notebook shows of a value, by media type: the chart of an answer, and its sentence for text alone.
+
+    The page of it as Markdown where it has no chart, or the extra `charts` is missing (which is then said below).
+    Raises UnknownName for what is no value of rooflight's.
+    """
+    from rooflight.show.answers import page
+
+    said = getattr(value, "answer", repr(value))
+    if type(value).__name__ not in KINDS:
+        return {"text/markdown": page(value), "text/plain": said}
     try:
         return {**chart(value)._repr_mimebundle_(), "text/plain": said}
     except MissingExtra as error:
-        return {"text/plain": f"{said}\n\n({error.what}: {error.try_this})"}
+        lacking = f"({error.what}: {error.try_this})"
+        return {"text/markdown": f"{page(value)}\n{lacking}\n", "text/plain": f"{said}\n\n{lacking}"}

@@ -42,7 +42,7 @@ def explore(sc: Scenario) -> str:
     batches = sorted({*(size for size in _BATCHES if size <= max(4 * most, 8)), asked[0]})
     contexts = sorted({*_CONTEXTS, asked[1]})
     answers = {(size, context): analyzed(_at(sc, size, context)) for size, context in product(batches, contexts)}
-    fitting = [answer for answer in answers.values() if "decode" in answer.steps] or [answers[asked]]
+    fitting = [answer for answer in answers.values() if "decode" in answer.phases] or [answers[asked]]
     lines = {context: _line(sc, batches, context) for context in contexts}
     planes = {look: roof_rows.plane_of(*fitting, look=look) for look in (_WIDE, _NARROW)}
     marks = {context: landmarks(_at(sc, asked[0], context)) for context in contexts}
@@ -74,7 +74,7 @@ def _line(sc: Scenario, batches: list[int], context: int) -> SweepPoints:
 
 def _charts(start: Analysis, mark: Landmarks, fitting: list[Analysis], line: SweepPoints) -> dict[str, dict[str, Any]]:
     """Each chart in both modes, by the element that holds it."""
-    longest = max(fitting, key=lambda one: len(one.steps["decode"].waterfall) if "decode" in one.steps else 0)
+    longest = max(fitting, key=lambda one: len(one.phases["decode"].waterfall) if "decode" in one.phases else 0)
 
     def drawn(look: Look) -> dict[str, Chart]:
         return {

@@ -40,7 +40,7 @@ def _hue(one: Move) -> str:
 
 
 def _evaluated(moves: Moves) -> list[tuple[Move, float, float]]:
-    gains = ((one, wanted(one.gains, moves.objective)) for one in moves.moves if one.gains is not None)
+    gains = ((one, wanted(one.gains, moves.objective)) for one in moves.moves if one.gains)
     found = [(one, gain.expected, gain.ceiling) for one, gain in gains]
     return sorted(found, key=lambda entry: -entry[1])[:MOST]
 

@@ -24,7 +24,7 @@ _HEIGHT = 150
 
 def rows(analysis: Analysis, look: Look = STANDARD) -> Datasets:
     """Ridges above the line, phases and operators on it, with places for their names."""
-    phases = analysis.steps
+    phases = analysis.phases
     data = roof_rows.rows(analysis, look=look)
     forms = {form for phase in phases.values() for form in phase.flop_by_format} or set(
         analysis.accelerator.ridge_flop_per_byte
@@ -96,5 +96,5 @@ def intensity(analysis: Analysis, *, look: Look = STANDARD) -> Chart:
     ]  # fmt: skip
     width = "container" if look.width is None else strip_width(look)
     main = alt.layer(*layers).properties(width=width, height=_HEIGHT)
-    title = f"{deployed(analysis)}: {step_words(analysis.steps)}" if analysis.steps else analysis.answer
+    title = f"{deployed(analysis)}: {step_words(analysis.phases)}" if analysis.phases else analysis.answer
     return finished("intensity", main, data, look, start=0, title=title, notes=(_READ, source([analysis])))

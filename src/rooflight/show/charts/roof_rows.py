@@ -80,7 +80,7 @@ def plane_of(*analyses: Analysis, look: Look = STANDARD) -> Plane:
 
 def gains(before: Analysis, after: Analysis) -> dict[str, float]:
     """Tokens a second after a move over those before it, by phase, at roofline time."""
-    old, new = before.steps, after.steps
+    old, new = before.phases, after.phases
     return {name: new[name].tokens_per_s.roofline / old[name].tokens_per_s.roofline for name in old if name in new}
 
 
@@ -108,7 +108,7 @@ def _all_roofs(analyses: Sequence[Analysis], measured: Accelerator | None) -> li
 def _formats(analysis: Analysis) -> list[str]:
     """The number formats that the phases' products run in, the one with most FLOP first."""
     sums: dict[str, float] = {}
-    for phase in analysis.steps.values():
+    for phase in analysis.phases.values():
         for form, flop in phase.flop_by_format.items():
             sums[form] = max(sums.get(form, 0.0), flop / phase.flop)
     used = sorted((form for form, share in sums.items() if share >= _LEAST_SHARE), key=lambda form: -sums[form])
@@ -131,7 +131,7 @@ def _phase_dots(analyses: Sequence[Analysis]) -> Rows:
             "time_s": phase.time_s.roofline,
         }
         for number, one in enumerate(analyses)
-        for name, phase in one.steps.items()
+        for name, phase in one.phases.items()
         if phase.flop
     ]
 
@@ -144,9 +144,9 @@ def _machines(analyses: Sequence[Analysis]) -> Rows:
         card, form = one.accelerator, next(iter(_formats(one)), "")
         peak = card.peak_flop_per_s.get(form)
         top = "not known" if peak is None else f"{form} {numbers.amount(peak * card.count, 'FLOP/s')}"
-        lacking = "not known" if one.phases and peak is None else "does not fit"
+        lacking = "not known" if one.answered and peak is None else "does not fit"
         steps: dict[str, Any] = {
-            name: numbers.seconds(one.steps[name].time_s.roofline) if name in one.steps else lacking
+            name: numbers.seconds(one.phases[name].time_s.roofline) if name in one.phases else lacking
             for name in ("decode", "prefill")
         }
         bandwidth = card.memory_bytes_per_s * card.count
@@ -162,7 +162,7 @@ def _expected(analyses: Sequence[Analysis], dots: Rows) -> Rows:
     """Where the expected time puts each phase, from its roofline speed down to the interval's slow end."""
     found = []
     for dot in dots:
-        phase: Phase = analyses[dot["analysis"]].steps[dot["name"]]
+        phase: Phase = analyses[dot["analysis"]].phases[dot["name"]]
         span = phase.time_s
         if span.expected and span.low and span.high:
             row = {"y": phase.flop / span.expected, "low": phase.flop / span.high, "high": phase.flop / span.low}
@@ -263,7 +263,7 @@ def _ridges(plane: Plane, analyses: Sequence[Analysis], landmarks: Sequence[Land
     lines: Rows = []
     several = len(analyses) > 1
     for number, one in enumerate(analyses):
-        phase = one.steps.get("decode")
+        phase = one.phases.get("decode")
         forms = _formats(one)[:1]
         known = one.accelerator.ridge_flop_per_byte
         ridge = phase.ridge_flop_per_byte if phase else next((known[form] for form in forms if form in known), None)
@@ -316,7 +316,7 @@ def _links(plane: Plane, analyses: Sequence[Analysis], dots: Rows) -> Rows:
     those that the link binds."""
     lines: Rows = []
     for dot in dots:
-        phase = analyses[dot["analysis"]].steps[dot["name"]]
+        phase = analyses[dot["analysis"]].phases[dot["name"]]
         y = phase.flop / phase.ceilings_s.link if phase.ceilings_s.link else plane.top
         if y < plane.top and (len(analyses) == 1 or phase.bound == "link"):
             lines.append({"x": dot["x"] / 1.8, "x2": dot["x"] * 1.8, "y": y, "hue": "link", "name": dot["name"]})
@@ -342,7 +342,7 @@ def _operators(analysis: Analysis, look: Look) -> Rows:
     """The operators that take the time, numbered by phase; those without arithmetic have no place on the chart."""
     found: Rows = []
     most = _MOST_LISTED if look.outer >= 560 else 4
-    for name, phase in sorted(analysis.steps.items(), key=lambda item: (item[0] != "decode", item[0])):
+    for name, phase in sorted(analysis.phases.items(), key=lambda item: (item[0] != "decode", item[0])):
         main, _ = split_operators(phase.operators)
         for number, op in enumerate(main[:most], 1):
             found.append({"row": len(found), **_operator(op, name, number, look)})

@@ -141,12 +141,12 @@ def _dots(look: Look) -> list[Any]:
 def _title(analyses: Sequence[Analysis], after: Analysis | None) -> str:
     """The sentence above: what binds each phase."""
     first = analyses[0]
-    phases = first.steps
+    phases = first.phases
     if len(analyses) > 1:
         return _fastest(analyses)
     if not phases:
         return first.answer
-    if after is not None and after.steps:
+    if after is not None and after.phases:
         gained = roof_rows.gains(first, after).items()
         gains = [
             f"{name} {'unchanged' if times(gain) == times(1) else f'{times(gain)} the tok/s'}" for name, gain in gained
@@ -157,7 +157,7 @@ def _title(analyses: Sequence[Analysis], after: Analysis | None) -> str:
 
 def _fastest(analyses: Sequence[Analysis]) -> str:
     """Of several, the one with most decode tokens a second."""
-    rates = {where(one): one.steps["decode"].tokens_per_s.roofline for one in analyses if "decode" in one.steps}
+    rates = {where(one): one.phases["decode"].tokens_per_s.roofline for one in analyses if "decode" in one.phases}
     model = short(analyses[0].model.id)
     if not rates:
         return f"{model} fits on none of {', '.join(where(one) for one in analyses)}"
@@ -167,7 +167,7 @@ def _fastest(analyses: Sequence[Analysis]) -> str:
 
 def _subtitle(analyses: Sequence[Analysis], landmarks: Sequence[Landmarks]) -> str:
     """How far decode is from the ridge, and the batch that gets there."""
-    phases = analyses[0].steps
+    phases = analyses[0].phases
     if "decode" not in phases or len(analyses) > 1:
         return ""
     decode = phases["decode"]

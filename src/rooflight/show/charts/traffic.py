@@ -24,7 +24,7 @@ _READ = (
 def rows(analysis: Analysis, look: Look = STANDARD) -> Datasets:
     """A bar a phase and part, from where the last part ended."""
     found: Rows = []
-    for name, phase in sorted(analysis.steps.items()):
+    for name, phase in sorted(analysis.phases.items()):
         start = 0.0
         for part, words in PARTS.items():
             size: float = getattr(phase.bytes, part)
@@ -43,12 +43,12 @@ def traffic(analysis: Analysis, *, look: Look = STANDARD) -> Chart:
     data = rows(analysis, look)
     layers = [*names("parts", look), bar("parts", look), *behind("parts", look)]
     main = strips(look, max(1, len(data["parts"])), axis_x("bytes of a step", unit="B"), layers)
-    notes = (_READ, source([analysis])) if "decode" in analysis.steps else ()
+    notes = (_READ, source([analysis])) if "decode" in analysis.phases else ()
     return finished("traffic", main, data, look, start=0, title=_title(analysis), notes=notes)
 
 
 def _title(analysis: Analysis) -> str:
-    phases: Mapping[str, Any] = analysis.steps
+    phases: Mapping[str, Any] = analysis.phases
     if "decode" not in phases:
         return analysis.answer
     moved = phases["decode"].bytes

@@ -22,7 +22,7 @@ _HUES = {"ceiling": "memory", "links": "link", "host between steps": "launch", "
 
 def rows(analysis: Analysis, phase: str = "decode", look: Look = STANDARD) -> Datasets:
     """The steps of the phase's waterfall, each from where the last one ended, then the whole."""
-    told = analysis.steps.get(phase)
+    told = analysis.phases.get(phase)
     if told is None:
         return {"steps": [], "ends": ends([], look), "interval": []}
     steps: Rows = []
@@ -59,7 +59,7 @@ def waterfall(analysis: Analysis, *, phase: str = "decode", look: Look = STANDAR
 
 
 def _title(analysis: Analysis, phase: str) -> str:
-    told: Phase | None = analysis.steps.get(phase)
+    told: Phase | None = analysis.phases.get(phase)
     if told is None:
         return analysis.answer
     span = told.time_s
