@@ -9,12 +9,13 @@ import functools
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
 from rooflight.catalog import accelerators, models
 from rooflight.catalog.config import model_from_dict
+from rooflight.catalog.config.fields import refuse_deep
 from rooflight.catalog.config.heads import as_named
-from rooflight.errors import BadInput, Named
+from rooflight.errors import BadConfig, BadInput, Named
 from rooflight.scenario.definite import Scenario, scenario
 from rooflight.studio.kept import Kept, digest
 from rooflight.values.accelerator import Accelerator
@@ -113,6 +114,16 @@ class Question(_Fields):
     bandwidth_times: Times = 1.0
     peak_times: Times = 1.0
     before: Change | None = None
+
+    @field_validator("config")
+    @classmethod
+    def _is_flat(cls, config: dict[str, Any] | None) -> dict[str, Any] | None:
+        """No deeper than any config: what comes later walks over it by recursion."""
+        try:
+            refuse_deep(config or {}, PASTED)
+        except BadConfig as error:
+            raise ValueError(error.what) from None
+        return config
 
     def given(self) -> dict[str, Any]:
         """The fields by name; a name "auto" is a null, and a rate of requests stands for their number."""

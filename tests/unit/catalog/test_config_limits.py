@@ -1,4 +1,4 @@
-"""What a config may hold at most, and of what kind the entries of its lists are: refused while reading, never a crash."""
+"""What a config may hold at most, and of what kind the entries of its lists are: refused while reading."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ LAYERS = 12
 SUFFIXES = ("self_attn.q_proj", "self_attn.o_proj", "mlp.down_proj", "mlp.gate", "mlp.experts.0.down_proj", "mixer.in")
 EXPRESSIONS = [".*self_attn.*", r".*layers\.1\..*", r"^model\.layers\.(0|1|[3-5])\.mlp", "(?!.*experts).*proj$", "mlp",
                r".*\d\d\.mlp.*", r"language_model.*", "(?=.*mlp)(?!.*gate).*", "x"]  # fmt: skip
-GLOBS = ["*self_attn*", "layers.3*", "layers.?.mlp", "*[!a]proj", "layers.1[01].*", "*", "*.3.*", "[l]ayers.2.mlp*", "a]*"]
+GLOBS = ["*self_attn*", "layers.3*", "layers.?.mlp", "*[!a]proj", "layers.1[01].*", "*", "*.3.*", "[l]ayers.2.*", "a]*"]
 FRONTS = ("model.", "", "language_model.model.", "model.language_model.", "backbone.", "transformer.")
 
 
