@@ -147,6 +147,7 @@ def _before(question: Question) -> Analysis | None:
 
 def key_without_batch(question: Question, place: int) -> str:
     """What everything but the batch says about cards[place]: a digest, so that a pasted config costs no memory."""
-    parts = question.model_dump(exclude={"batch", "before", "cards", "focus", "bandwidth_times", "peak_times"})
+    left_out = {"batch", "before", "cards", "focus", "bandwidth_times", "peak_times", "config"}
+    parts = [question.config_key, question.model_dump(exclude=left_out)]
     rates = (question.bandwidth_times, question.peak_times) if place == question.shown else (1.0, 1.0)
     return digest([question.cards[place], rates, parts])

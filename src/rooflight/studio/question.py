@@ -125,6 +125,15 @@ class Question(_Fields):
             raise ValueError(error.what) from None
         return config
 
+    @property
+    def config_key(self) -> str | None:
+        """A short name for the pasted config, made once; None where there is none."""
+        return None if self.config is None else self._config_key
+
+    @functools.cached_property
+    def _config_key(self) -> str:
+        return digest(self.config)
+
     def given(self) -> dict[str, Any]:
         """The fields by name; a name "auto" is a null, and a rate of requests stands for their number."""
         found = {name: getattr(self, name) for name in FIELDS}
@@ -161,9 +170,9 @@ def model_of(question: Question) -> Model:
     """The model asked about. Raises BadInput and its kinds, each with the field it belongs to."""
     if question.config is None:
         return _model(question.model)
-    config = question.config
+    config, key = question.config, question.config_key or ""
     try:
-        return _pasted.get_or_make(digest(config), lambda: _read(config))
+        return _pasted.get_or_make(key, lambda: _read(config))
     except BadInput as error:
         error.where = error.where if error.where and error.where.startswith(PASTED) else PASTED
         raise

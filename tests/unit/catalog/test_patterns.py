@@ -72,7 +72,7 @@ def test_a_layer_number_of_any_length_is_read():
     assert patterns(f"layers.{'9' * 5000}.*", f"layers.{'9' * 5000}.mlp").find(("mlp.gate",), 3) is None
 
 
-@pytest.mark.parametrize("hard", ["re:(.?){200}%d", "re:.*a.*b.*c.*d%d.*", "*e" * 40 + "%d"])
+@pytest.mark.parametrize("hard", ["re:(.?){99}%d", "re:.*a.*b.*c.*d%d.*", "*e" * 40 + "%d"])
 def test_patterns_that_would_take_long_are_given_up(hard):
     with pytest.raises(Endless):
         patterns(*(hard % number for number in range(1000)), steps=100_000).find(SUFFIXES, 3)
@@ -107,7 +107,7 @@ def test_names_of_every_matrix_of_every_expert_are_read():
 
 def test_patterns_too_hard_for_the_budget_are_refused_by_section():
     with pytest.raises(BadConfig, match="take too long to match") as caught:
-        read([f"re:(.?){{200}}{number}" for number in range(MOST_WILD)])
+        read([f"re:(.?){{99}}{number}" for number in range(MOST_WILD)])
 
     assert caught.value.where == "config.json: quantization_config"
 
