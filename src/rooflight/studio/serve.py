@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rooflight.studio.app import make_app, vega_bundle
@@ -85,21 +86,25 @@ def serve(listening: socket.socket, *, opened: bool, say: Callable[[str], None])
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{port}/"
     vega_bundle()  # takes a second; better before the page asks
-    config = uvicorn.Config(
-        make_app(host, Workers()),
-        http=Connection,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        limit_concurrency=MOST_CONNECTIONS,
-        timeout_keep_alive=KEPT_OPEN_S,
-        timeout_graceful_shutdown=_LAST_S,
-        h11_max_incomplete_event_size=64 << 10,
-    )
     say(f"rooflight studio is at {address} (Ctrl-C ends it)")
     if opened:
         import webbrowser
 
         webbrowser.open(address)
-    uvicorn.Server(config).run(sockets=[listening])
+    uvicorn.Server(config_of(make_app(host, Workers()))).run(sockets=[listening])
     return 0
+
+
+def config_of(app: ASGIApp) -> uvicorn.Config:
+    """How an application is served."""
+    return uvicorn.Config(
+        app,
+        http=Connection,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        limit_concurrency=2 * MOST_CONNECTIONS,  # reached only where all of them have asked something
+        timeout_keep_alive=KEPT_OPEN_S,
+        timeout_graceful_shutdown=_LAST_S,
+        h11_max_incomplete_event_size=64 << 10,
+    )
