@@ -28,7 +28,7 @@ _panels: Kept[dict[str, Datasets]] = Kept(64)
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
     """answer: the sentence of the card in focus, cards[shown]. datasets: rows by chart, then by dataset.
 
-    landmarks are null where they are not known yet: /api/landmarks finds them, and the next picture has them.
+    landmarks are null where this process does not know them yet: /api/landmarks finds them for the next picture.
     along is a digest: where it is that of the picture before, the charts along the batch differ in `here` alone.
     """
 

@@ -65,7 +65,7 @@ class Workers:
         except TimeoutError:
             said = f"the answer took more than {self.deadline_s:g} s, and was given up: ask for less"
             raise HTTPException(503, said) from None
-        except anyio.BrokenWorkerProcess:
+        except (anyio.BrokenWorkerProcess, OSError):  # killed for its memory, or none could be started
             raise HTTPException(503, "the process that computed the answer has ended: ask for less") from None
         finally:
             self.places.release()
