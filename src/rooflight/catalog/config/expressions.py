@@ -16,8 +16,10 @@ import functools
 import re
 from collections.abc import Callable, Iterable
 
+import msgspec
+
 LONGEST = 300  # characters; the longest one seen in a published config has 60
-MOST_STATES = 400  # of which the longest one seen has 100
+MOST_STATES = 400  # one of 60 characters has some 50
 _MOST_SETS = 5_000
 _MOST_PLACES = 20_000
 _STEP = 3  # what a step to states not met before costs, over one to states that were
@@ -149,13 +151,21 @@ def _lost(states: frozenset[int], wanted: bool) -> bool:
     return not states if wanted else states == _MATCHED
 
 
+class _Row(msgspec.Struct):
+    """A set of states: what a character must pass for each of them, the states behind it, and where characters lead."""
+
+    moves: list[tuple[Test, frozenset[int]]]
+    known: dict[str, frozenset[int]] = {}
+
+
 class _Machine:
-    """The states of an expression, and the sets of them that were met."""
+    """The states of an expression that wait for a character, and the sets of them that were met."""
 
     def __init__(self, nodes: list[_Node], start: int) -> None:
         self.nodes = nodes
-        self.start = self.closed([start], at_start=True)
-        self.known: dict[tuple[frozenset[int], str], frozenset[int]] = {}
+        self.rows: dict[frozenset[int], _Row] = {}
+        self.behind: dict[int, frozenset[int]] = {}
+        self.start = self.closed((start,), at_start=True)
 
     def walked(self, states: frozenset[int], text: str, budget: Budget | None) -> frozenset[int]:
         """The states behind a text."""
@@ -164,39 +174,52 @@ class _Machine:
         for one in text:
             if not states or states == _MATCHED:
                 return states
-            found = self.known.get((states, one))
+            row = self.rows.get(states)
+            found = None if row is None else row.known.get(one)
             if found is None:
                 found = self.step(states, one)
                 if budget is not None:
-                    budget.spend(_STEP + 2 * (len(states) + len(found)))
+                    budget.spend(_STEP + len(states) + len(found))
             states = found
         return states
 
     def step(self, states: frozenset[int], one: str) -> frozenset[int]:
-        after = [
-            following
-            for test, nexts in (self.nodes[state] for state in states)
-            if callable(test) and test(one)
-            for following in nexts
-        ]
-        if len(self.known) >= _MOST_SETS:
-            self.known.clear()
-        found = self.known[states, one] = self.closed(after, at_start=False)
-        return found
+        row = self.rows.get(states)
+        if row is None:
+            if len(self.rows) >= _MOST_SETS:
+                self.rows.clear()
+            row = self.rows[states] = _Row([self.move(state) for state in states])
+        found: set[int] = set()
+        for test, further in row.moves:
+            if test(one):
+                found |= further
+        row.known[one] = after = _MATCHED if found & _MATCHED else frozenset(found)
+        return after
+
+    def move(self, state: int) -> tuple[Test, frozenset[int]]:
+        """What a character must pass, and the states behind it."""
+        test, nexts = self.nodes[state]
+        assert callable(test)  # closed() keeps no others but the match, which is never walked from
+        if state not in self.behind:
+            self.behind[state] = self.closed(nexts, at_start=False)
+        return test, self.behind[state]
 
     def closed(self, states: Iterable[int], *, at_start: bool) -> frozenset[int]:
-        """These states and those that follow without a character; the match alone where it is among them."""
-        found: set[int] = set()
-        todo = list(states)
+        """The states that wait for a character, from these on; the match alone where it is among them."""
+        found, seen, todo = set[int](), set[int](), list(states)
         while todo:
             state = todo.pop()
-            if state in found:
+            if state in seen:
                 continue
-            found.add(state)
+            seen.add(state)
             test, nexts = self.nodes[state]
-            if test == "split" or (test == "start" and at_start):
+            if callable(test):
+                found.add(state)
+            elif test == "match":
+                return _MATCHED
+            elif test == "split" or at_start:
                 todo.extend(nexts)
-        return _MATCHED if found & _MATCHED else frozenset(found)
+        return frozenset(found)
 
 
 class _Parser:

@@ -25,7 +25,7 @@ _NUMBERED = re.compile(r"layers\.([0-9]+)(\.|$)")
 _EXPRESSION = "re:"
 _WILD = "*?["
 # Less than a second of one core; 200 expressions for single experts in 94 layers take half of it.
-MOST_STEPS = 1_200_000
+MOST_STEPS = 800_000
 OUTSIDE = -1  # the layer number of what stands in no layer
 
 
