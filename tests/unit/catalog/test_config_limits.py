@@ -9,6 +9,7 @@ import pytest
 
 from rooflight.catalog.config import model_from_dict
 from rooflight.catalog.config.fields import MOST_ENTRIES, Config
+from rooflight.catalog.config.json_file import parse_object
 from rooflight.errors import BadConfig, RooflightError
 
 PLAIN = {
@@ -102,3 +103,23 @@ def test_an_error_shows_the_front_of_a_value_however_large():
     error = Config({}, origin="config.json").bad("key", [["x" * 10_000] * 10_000] * 10_000, "small")
 
     assert error.got == "[['" + "x" * 74 + "..."
+
+
+def test_of_thousands_of_like_warnings_a_hundred_are_kept():
+    modules = {f"model.layers.{number % 4}.x{number}": None for number in range(5_000)}
+    model = model_from_dict(
+        {**PLAIN, "model_type": "qwen3", "quantization": {"bits": 4, "group_size": 32, **modules}},
+        id="x",
+        origin="config.json",
+    )
+
+    assert len(model.warnings) == 100 + 1
+    assert "there is more" in model.warnings[-1]
+
+
+def test_thousands_of_keys_that_occur_twice_are_all_found():
+    text = ",".join(f'"k{number}": 1, "k{number}": 2' for number in range(50_000))
+    data, warnings = parse_object(f"{{{text}}}".encode(), "config.json")
+
+    assert data["k49999"] == 2
+    assert len(warnings) == 50_000

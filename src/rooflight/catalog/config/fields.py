@@ -32,6 +32,7 @@ _ENTRIES: dict[Entry, tuple[Callable[[Any], bool], str]] = {
 }
 _SHOWN = 80  # characters of a wrong value
 _SHOWN_ENTRIES = 40
+_MOST_SAID = 100  # assumptions, and warnings
 
 
 def shown(value: Any) -> str:
@@ -51,6 +52,12 @@ def _pruned(value: Any, levels: int) -> Any:
     if isinstance(value, list):
         return [_pruned(one, levels - 1) for one in value[:_SHOWN_ENTRIES]]
     return {str(key)[: 2 * _SHOWN]: _pruned(one, levels - 1) for key, one in islice(value.items(), _SHOWN_ENTRIES)}
+
+
+def _say(said: list[str], more: str) -> None:
+    """Add a sentence, once; of hundreds, one for a module each, the last says that there are more."""
+    if len(said) <= _MOST_SAID and more not in said:
+        said.append(more if len(said) < _MOST_SAID else "there is more of this kind, which is left out here")
 
 
 def refuse_deep(data: Mapping[str, Any], origin: str) -> None:
@@ -309,12 +316,10 @@ class Config:
 
     def assume(self, note: str) -> None:
         """Say what was assumed where the file is silent."""
-        if note not in self.notes:
-            self.notes.append(note)
+        _say(self.notes, note)
 
     def warn(self, warning: str) -> None:
-        if warning not in self.warnings:
-            self.warnings.append(warning)
+        _say(self.warnings, warning)
 
     def bad(self, key: str, value: Any, want: str, try_this: str | None = None) -> BadConfig:
         return BadConfig(f"{key} is not {want}", where=self.at(key), got=shown(value), want=want, try_this=try_this)
