@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -86,6 +87,8 @@ def serve(listening: socket.socket, *, opened: bool, say: Callable[[str], None])
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{port}/"
     vega_bundle()  # takes a second; better before the page asks
+    # asyncio warns of processes that ended before it asked, as those of the workers do with the server
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
     say(f"rooflight studio is at {address} (Ctrl-C ends it)")
     if opened:
         import webbrowser
