@@ -1,8 +1,10 @@
-"""The studio's speed figures: `make bench-studio`. Three parts, each by name: server, page, clients.
+"""The studio's speed figures: `make bench-studio`. Parts, each by name: server, page, clients, many, hard.
 
 server      from a question to the answer's bytes, in this process: one model on four cards with the whole batch sweep
 page        from a slider's key to the new picture, in a real Chromium with the server beside it
 clients     50 at once moving sliders for 30 s: errors, latencies, and the server's memory at the start and the end
+many        the memory of the studio's processes over 10,000 requests
+hard        pasted configs that are large or hard to read: how long each takes, and what others wait meanwhile
 """
 
 from __future__ import annotations
@@ -10,12 +12,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import json
 import shutil
 import signal
 import socket
 import statistics
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -26,7 +30,7 @@ FOUR = ["h100-sxm", "h200-sxm", "mi300x", "b200"]
 MODELS = ("meta-llama/Meta-Llama-3.1-70B", "deepseek-ai/DeepSeek-V3")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
          "--disable-sync", "--no-first-run"]  # fmt: skip
-CLIENTS, SECONDS = 50, 30
+CLIENTS, SECONDS, REQUESTS = 50, 30, 10_000
 
 
 def told(name: str, seconds: list[float]) -> None:
@@ -169,15 +173,109 @@ async def _crowd(url: str, look: Callable[[], None]) -> tuple[list[float], int]:
 
 
 def resident_mib(process: int) -> float:
-    """Resident memory of a process."""
-    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    """Resident memory of a process and of those that it started."""
+    pages, family = 0, [process]
+    for one in family:
+        pages += int(Path(f"/proc/{one}/statm").read_text().split()[1])
+        for task in Path(f"/proc/{one}/task").iterdir():
+            family += map(int, (task / "children").read_text().split())
     return pages * 4096 / 2**20
 
 
-PARTS = {"server": server, "page": page, "clients": clients}
+def many() -> None:
+    """Ten thousand pictures of a few models, formats and batches, one after another."""
+    import httpx
+
+    print("\nresident memory of all processes, MiB, each 2,000 requests")
+    with running() as (url, process), httpx.Client(base_url=url, timeout=60) as client:
+        for number in range(REQUESTS + 1):
+            if number % 2000 == 0:
+                print(f"{number:>8,}{resident_mib(process):10.0f}", flush=True)
+            body = {"model": MODELS[number % 2], "cards": FOUR[: 1 + number % 4], "tp": 8, "batch": 1 + number % 300,
+                    "context": 1000 + number, "config": _odd(number) if number % 5 == 0 else None}  # fmt: skip
+            client.post("/api/picture?width=900", json=body).raise_for_status()
+
+
+_PLAIN = {"model_type": "qwen3_moe", "hidden_size": 4096, "num_attention_heads": 64, "num_key_value_heads": 4,
+          "head_dim": 128, "num_hidden_layers": 94, "intermediate_size": 12288, "moe_intermediate_size": 1536,
+          "num_experts": 896, "num_experts_per_tok": 8, "vocab_size": 151936, "torch_dtype": "bfloat16"}  # fmt: skip
+
+
+def _odd(number: int) -> dict[str, Any]:
+    """A config of its own."""
+    return {**_PLAIN, "num_hidden_layers": 1 + number % 90, "vocab_size": 1000 + number, "note": str(number) * 1000}
+
+
+def _ignoring(*names: str) -> dict[str, Any]:
+    weights = {"num_bits": 4, "type": "float", "group_size": 16}
+    section = {"quant_method": "compressed-tensors", "ignore": names,
+               "config_groups": {"all": {"targets": ["Linear"], "weights": weights}}}  # fmt: skip
+    return {**_PLAIN, "quantization_config": section}
+
+
+def _nested(levels: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for _ in range(levels):
+        found = {"inside": found}
+    return {**_PLAIN, **found}
+
+
+HARD: dict[str, Callable[[], dict[str, Any]]] = {
+    "200 expressions, 896 experts": lambda: _ignoring(*(rf"re:.*\.experts\.{n}\.(gate|up)_proj$" for n in range(200))),
+    "1,000 expressions, each its layer": lambda: _ignoring(*(rf"re:.*layers\.{n}\.mlp.*" for n in range(1000))),
+    "10,000 expressions": lambda: _ignoring(*(rf"re:.*x{n}.*" for n in range(10_000))),
+    "1,000 globs of 30 stars": lambda: _ignoring(*("*e" * 30 + str(n) for n in range(1000))),
+    "60,000 names of experts": lambda: _ignoring(
+        *(f"model.layers.{n % 94}.mlp.experts.{n // 94}.down_proj" for n in range(60_000))
+    ),
+    "100,000 layers": lambda: {**_PLAIN, "num_hidden_layers": 100_000, "layer_types": ["full_attention"] * 100_000},
+    "900 levels deep": lambda: _nested(900),
+    "nearly 4 MiB of one name": lambda: _ignoring("a" * 4_000_000),
+    "nearly 4 MiB of unknown keys": lambda: {**_PLAIN, **{f"num_x{n}_heads": n for n in range(150_000)}},
+    "nearly 4 MiB of entries": lambda: {**_PLAIN, "layer_types": ["full"] * 480_000},
+}  # fmt: skip
+
+
+def hard() -> None:
+    """One client pastes, another moves a slider."""
+    import httpx
+
+    print(f"\n{'pasted, ms':<44}{'KiB':>8}{'status':>8}{'answer':>8}{'others at most':>16}")
+    with running() as (url, _), httpx.Client(base_url=url, timeout=60) as client:
+        for _ in range(100):
+            client.post("/api/picture", json={}).raise_for_status()
+        for name, make in HARD.items():
+            body, done, others = json.dumps({"config": make()}).encode(), threading.Event(), [0.0]
+            other = threading.Thread(target=_moving, args=(url, done, others))
+            other.start()
+            started = time.perf_counter()
+            answer = client.post("/api/picture", content=body, headers={"content-type": "application/json"})
+            took = time.perf_counter() - started
+            done.set()
+            other.join()
+            print(
+                f"{name:<44}{len(body) / 1024:8.0f}{answer.status_code:8}{1000 * took:8.0f}{1000 * max(others):16.0f}"
+            )
+
+
+def _moving(url: str, done: threading.Event, seconds: list[float]) -> None:
+    """Another page's slider, while the paste is read."""
+    import httpx
+
+    with httpx.Client(base_url=url, timeout=60) as client:
+        step = 0
+        while not done.is_set():
+            step += 1
+            started = time.perf_counter()
+            client.post("/api/picture", json={"batch": 1 + step % 300}).raise_for_status()
+            seconds.append(time.perf_counter() - started)
+            time.sleep(0.02)
+
+
+PARTS = {"server": server, "page": page, "clients": clients, "many": many, "hard": hard}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="server, page, clients; all if none is named")
+    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help=f"of {', '.join(PARTS)}; all if none is named")
     for part in parser.parse_args().parts or PARTS:
         PARTS[part]()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import ipaddress
 import socket
 
 import click
 
 from rooflight.cli.app import HELP_NAMES, Command
 from rooflight.errors import BadInput, MissingExtra
+from rooflight.studio.address import is_loopback
 
 PORT = 8765
 _PACKAGES = ("fastapi", "uvicorn", "jinja2", "altair", "vl_convert")
@@ -53,7 +53,7 @@ def _check_extra() -> None:
 
 def _check_host(host: str, allowed: bool) -> None:
     """Only this machine, unless it was said otherwise; then with a warning. Raises BadInput."""
-    if _is_loopback(host):
+    if is_loopback(host):
         return
     if not allowed:
         raise BadInput(
@@ -64,13 +64,6 @@ def _check_host(host: str, allowed: bool) -> None:
             try_this="--allow-remote, on a network you trust",
         )
     click.echo(f"warning: anyone who reaches {host} can use this page; it has no password", err=True)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
-from io import StringIO
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import APIRouter, Query, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
 from rooflight import __version__
 from rooflight.catalog import accelerators, models
 from rooflight.scenario.caches import CACHE_FORMATS
-from rooflight.show.analysis import rows as csv_rows
-from rooflight.show.data import write_csv
-from rooflight.show.explain import explain
-from rooflight.studio import drawings, problems
-from rooflight.studio import picture as pictures
+from rooflight.studio import answers, drawings, problems
+from rooflight.studio.answers import Reply
 from rooflight.studio.presets import PRESETS
 from rooflight.studio.question import Name, Question
 from rooflight.studio.state import LONGEST, query_of, read_query
 from rooflight.values.formats import FORMATS
-from rooflight.words.analysis import analyzed
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"model": problems.Problems, "description": "The body is no JSON."},
     413: {"model": problems.Problems, "description": "The body is too large."},
     422: {"model": problems.Problems, "description": "The question is malformed: a value, a name, a config."},
     424: {"model": problems.Problems, "description": "A number the answer needs is published nowhere we know."},
+    503: {"model": problems.Problems, "description": "Too many questions at once, or one that takes too long."},
 }
 router = APIRouter(prefix="/api")
 
@@ -44,8 +39,14 @@ class Json(Response):
         return msgspec.json.encode(content)
 
 
+async def _answered(request: Request, answer: Callable[..., Reply], *args: Any) -> Response:
+    """What a function of studio.answers says to the question, computed off the loop. Raises HTTPException (503)."""
+    reply: Reply = await request.app.state.run(answer, *args)
+    return Response(reply.body, reply.status, media_type=reply.media)
+
+
 @router.get("/choices", response_class=Json)
-async def choices() -> Json:
+def choices() -> Json:
     """What can be asked for: models and accelerators of the catalog, number formats, and the version."""
     return Json(_choices())
 
@@ -78,25 +79,26 @@ async def question_of(request: Request, q: Annotated[str, Query(max_length=LONGE
 
 
 @router.post("/analyze", response_class=Json, responses=_REFUSALS)
-async def analyze_(question: Question) -> Json:
+async def analyze_(request: Request, question: Question) -> Response:
     """`rooflight.analyze` of the card in focus: the document rooflight.analysis/1."""
-    return Json(analyzed(pictures.focused(question)))
+    return await _answered(request, answers.analyze, question)
 
 
 @router.post("/landmarks", response_class=Json, responses=_REFUSALS)
-async def landmarks_(question: Question) -> Json:
+async def landmarks_(request: Request, question: Question) -> Response:
     """The batches at which decode on the card in focus meets the ridge, the knee and the end of memory."""
-    return Json(pictures.landmarks_of(question))
+    return await _answered(request, answers.landmarks, question)
 
 
 @router.post("/explain", response_class=Json, responses=_REFUSALS)
 async def explain_(
+    request: Request,
     question: Question,
     operator: Annotated[Name, Query()],
     phase: Annotated[Literal["prefill", "decode"], Query()] = "decode",
-) -> Json:
+) -> Response:
     """Why an operator of the card in focus lands where it does, the arithmetic written out with its numbers."""
-    return Json(explain(pictures.focused(question), phase, operator))
+    return await _answered(request, answers.explained, question, phase, operator)
 
 
 Width = Annotated[int, Query(ge=280, le=2400, description="px of the place a chart fills")]
@@ -104,37 +106,26 @@ Kind = Literal["roofline", "batch", "users", "traffic", "memory"]
 
 
 @router.get("/chart", response_class=Json, responses=_REFUSALS)
-async def chart(kind: Kind, width: Width = 800, several: bool = False, dark: bool = False) -> Json:
+def chart(kind: Kind, width: Width = 800, several: bool = False, dark: bool = False) -> Json:
     """A chart's Vega-Lite document without rows; /api/picture gives them by dataset. `several`: for several cards."""
     look = drawings.page_look(width, dark, small=kind != "roofline")
     return Json(drawings.template(kind, several and kind in drawings.MEASURES, look))
 
 
 @router.post("/picture", response_class=Json, responses=_REFUSALS)
-async def picture(question: Question, width: Width = 800, small: Width = 560, dark: bool = False) -> Json:
+async def picture(
+    request: Request, question: Question, width: Width = 800, small: Width = 560, dark: bool = False
+) -> Response:
     """All that the page shows for a question: the answer, every card's phases, the charts' rows, command lines.
 
     Labels are placed for a roofline `width` px wide and charts `small` px wide below it.
     """
-    place = drawings.Place(drawings.page_look(width, dark), drawings.page_look(small, dark, small=True))
-    return Json(pictures.picture(question, place))
-
-
-_MEDIA = {"svg": "image/svg+xml", "png": "image/png", "csv": "text/csv; charset=utf-8", "json": "application/json"}
-# Drawing a file takes tenths of a second: a few at a time, beside the loop that answers sliders.
-_drawing = asyncio.Semaphore(2)
+    return await _answered(request, answers.picture, question, width, small, dark)
 
 
 @router.post("/export", responses=_REFUSALS)
-async def export(question: Question, form: Literal["svg", "png", "csv", "json"], dark: bool = False) -> Response:
+async def export(
+    request: Request, question: Question, form: Literal["svg", "png", "csv", "json"], dark: bool = False
+) -> Response:
     """A file to keep: the roofline as SVG or PNG; the figures of the card in focus as CSV or JSON."""
-    if form == "json":
-        written = msgspec.json.format(msgspec.json.encode(analyzed(pictures.focused(question))))
-        return Response(written, media_type=_MEDIA[form])
-    if form == "csv":
-        text = StringIO()
-        write_csv(csv_rows(analyzed(pictures.focused(question))), text)
-        return Response(text.getvalue(), media_type=_MEDIA[form])
-    async with _drawing:
-        drawn = await run_in_threadpool(pictures.export, question, dark, form)
-    return Response(drawn, media_type=_MEDIA[form])
+    return await _answered(request, answers.export, question, form, dark)

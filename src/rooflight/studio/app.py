@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
@@ -16,12 +19,15 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.staticfiles import StaticFiles
 
 from rooflight import __version__
-from rooflight.errors import BadInput, MissingFact, RooflightError
+from rooflight.errors import BadInput, RooflightError
 from rooflight.show.charts.export import version as version_of
 from rooflight.show.charts.page import vega
 from rooflight.studio import api, drawings, problems
-from rooflight.studio.guard import BodyLimit, SecurityHeaders
+from rooflight.studio.address import is_loopback, own_names
+from rooflight.studio.answers import refusal
+from rooflight.studio.guard import BodyLimit, OwnOrigin, SecurityHeaders
 from rooflight.studio.question import bounds
+from rooflight.studio.workers import Run, Workers, in_thread
 from rooflight.values.question import FIELDS
 
 _HERE = Path(__file__).parent
@@ -29,20 +35,21 @@ _ABOUT = """What `rooflight studio` shows, for programs. Every value is the libr
 what `rooflight.analyze(...).to_dict()` does. Amounts are in base units (bytes, FLOP, seconds, tokens)."""
 
 
-_LOCAL = ("127.0.0.1", "localhost", "[::1]")
-
-
-def make_app(host: str = "127.0.0.1") -> FastAPI:
+def make_app(host: str = "127.0.0.1", run: Run = in_thread) -> FastAPI:
     """The application, ready to be served.
+
+    run     where answers are computed: in a thread, or by the processes of studio.workers
 
     On a loopback address it answers to this machine's own names alone, so that no foreign page can reach it under a
     name of its own; elsewhere to any name.
     """
     app = FastAPI(title="rooflight studio", version=__version__, description=_ABOUT, docs_url=None, redoc_url=None,
-                  openapi_url="/api/openapi.json")  # fmt: skip
+                  openapi_url="/api/openapi.json", lifespan=_started)  # fmt: skip
+    app.state.run = run
     app.add_middleware(BodyLimit)
-    if host in ("127.0.0.1", "::1"):
-        app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(_LOCAL))
+    app.add_middleware(OwnOrigin)
+    if is_loopback(host):
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(own_names(host)))
     app.add_middleware(SecurityHeaders)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(RooflightError, _refused)
@@ -54,6 +61,16 @@ def make_app(host: str = "127.0.0.1") -> FastAPI:
     return app
 
 
+@contextlib.asynccontextmanager
+async def _started(app: FastAPI) -> AsyncIterator[None]:
+    """The processes that answer start while the page is served already."""
+    async with anyio.create_task_group() as group:
+        if isinstance(app.state.run, Workers):
+            group.start_soon(app.state.run.start)
+        yield
+        group.cancel_scope.cancel()
+
+
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)  # the handler is registered for this kind
     if any(one["type"] == "json_invalid" for one in error.errors()):
@@ -62,10 +79,10 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
     return JSONResponse({"problems": problems.of_validation(error.errors())}, status_code=422)
 
 
-async def _refused(_: Request, error: Exception) -> JSONResponse:
+async def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, RooflightError)  # as above
-    status = 424 if isinstance(error, MissingFact) else 422
-    return JSONResponse({"problems": [problems.of_error(error)]}, status_code=status)
+    reply = refusal(error)
+    return Response(reply.body, reply.status, media_type=reply.media)
 
 
 async def _not_served(_: Request, error: Exception) -> JSONResponse:

@@ -1,13 +1,18 @@
-"""What stands between the network and the application: headers, and a limit on what a request may send."""
+"""What stands between the network and the application: headers, whose page asks, and what a request may send."""
 
 from __future__ import annotations
 
-from starlette.datastructures import MutableHeaders
+from urllib.parse import urlsplit
+
+import anyio
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 # A config.json of the longest kind seen (a quantised model that lists every expert) is 3 MB.
 MOST_BODY_BYTES = 4 << 20
+# A body comes whole within this time, or not at all.
+BODY_S = 20.0
 
 # Nothing but our own files runs, loads or is connected to; no page may frame this one. Vega draws through attributes
 # and the style objects of elements, which need no allowance; exported pictures are blobs.
@@ -56,11 +61,38 @@ class SecurityHeaders:
         await self.app(scope, receive, send_with)
 
 
-class BodyLimit:
-    """Refuses a body of more than MOST_BODY_BYTES with 413, by its declared length or while it arrives."""
+class OwnOrigin:
+    """Refuses with 403 what another page's script asks: a browser names that page's origin, and it is not ours."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
+        origin = headers.get("origin")
+        if origin is None or _place_of(origin) == headers.get("host", "").lower():
+            await self.app(scope, receive, send)
+            return
+        await _refused(403, "another page's script may not ask this server", "origin")(scope, receive, send)
+
+
+def _place_of(origin: str) -> str | None:
+    """Host and port of an origin; None for "null" and what is none."""
+    try:
+        return urlsplit(origin).netloc.lower() or None
+    except ValueError:
+        return None
+
+
+class BodyLimit:
+    """Refuses a body of more than MOST_BODY_BYTES with 413, by its declared length or while it arrives.
+
+    One that does not come within body_s seconds is refused with 408.
+    """
+
+    def __init__(self, app: ASGIApp, body_s: float = BODY_S) -> None:
+        self.app = app
+        self.body_s = body_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -70,17 +102,18 @@ class BodyLimit:
         if not declared.isdigit() or len(declared) > 12 or int(declared) > MOST_BODY_BYTES:
             await _too_large(scope, receive, send)
             return
-        body, more = bytearray(), True
-        while more:
-            message = await receive()
-            if message["type"] != "http.request":
-                return  # the client has gone
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
-            if len(body) > MOST_BODY_BYTES:
-                await _too_large(scope, receive, send)
-                return
-        whole: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+        body, gone = b"", True
+        with anyio.move_on_after(self.body_s) as waited:
+            body, gone = await _body(receive)
+        if waited.cancelled_caught:
+            await _refused(408, f"the request did not come within {self.body_s:g} s", "body")(scope, receive, send)
+            return
+        if gone:
+            return
+        if len(body) > MOST_BODY_BYTES:
+            await _too_large(scope, receive, send)
+            return
+        whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def replayed() -> Message:
             return whole.pop() if whole else await receive()
@@ -88,14 +121,23 @@ class BodyLimit:
         await self.app(scope, replayed, send)
 
 
+async def _body(receive: Receive) -> tuple[bytes, bool]:
+    """The body as far as it may be long, and one byte more; whether the client has gone."""
+    body, more = bytearray(), True
+    while more and len(body) <= MOST_BODY_BYTES:
+        message = await receive()
+        if message["type"] != "http.request":
+            return b"", True
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    return bytes(body), False
+
+
 async def _too_large(scope: Scope, receive: Receive, send: Send) -> None:
-    problem = {
-        "error": "BadInput",
-        "what": f"a request may hold at most {MOST_BODY_BYTES:,} bytes",
-        "where": "body",
-        "got": None,
-        "want": None,
-        "try": None,
-        "field": "config",
-    }
-    await JSONResponse({"problems": [problem]}, status_code=413)(scope, receive, send)
+    what = f"a request may hold at most {MOST_BODY_BYTES:,} bytes"
+    await _refused(413, what, "body", field="config")(scope, receive, send)
+
+
+def _refused(status: int, what: str, where: str, field: str | None = None) -> JSONResponse:
+    problem = {"error": "BadInput", "what": what, "where": where, "got": None, "want": None, "try": None}
+    return JSONResponse({"problems": [{**problem, "field": field}]}, status_code=status)

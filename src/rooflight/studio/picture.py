@@ -28,7 +28,7 @@ _panels: Kept[dict[str, Datasets]] = Kept(64)
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
     """answer: the sentence of the card in focus, cards[shown]. datasets: rows by chart, then by dataset.
 
-    landmarks are null where they are not known yet: /api/landmarks finds them, and the next picture has them.
+    landmarks are null where this process does not know them yet: /api/landmarks finds them for the next picture.
     along is a digest: where it is that of the picture before, the charts along the batch differ in `here` alone.
     """
 
@@ -147,6 +147,7 @@ def _before(question: Question) -> Analysis | None:
 
 def key_without_batch(question: Question, place: int) -> str:
     """What everything but the batch says about cards[place]: a digest, so that a pasted config costs no memory."""
-    parts = question.model_dump(exclude={"batch", "before", "cards", "focus", "bandwidth_times", "peak_times"})
+    left_out = {"batch", "before", "cards", "focus", "bandwidth_times", "peak_times", "config"}
+    parts = [question.config_key, question.model_dump(exclude=left_out)]
     rates = (question.bandwidth_times, question.peak_times) if place == question.shown else (1.0, 1.0)
     return digest([question.cards[place], rates, parts])

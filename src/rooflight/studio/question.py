@@ -9,12 +9,13 @@ import functools
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
 from rooflight.catalog import accelerators, models
 from rooflight.catalog.config import model_from_dict
+from rooflight.catalog.config.fields import refuse_deep
 from rooflight.catalog.config.heads import as_named
-from rooflight.errors import BadInput, Named
+from rooflight.errors import BadConfig, BadInput, Named
 from rooflight.scenario.definite import Scenario, scenario
 from rooflight.studio.kept import Kept, digest
 from rooflight.values.accelerator import Accelerator
@@ -114,6 +115,25 @@ class Question(_Fields):
     peak_times: Times = 1.0
     before: Change | None = None
 
+    @field_validator("config")
+    @classmethod
+    def _is_flat(cls, config: dict[str, Any] | None) -> dict[str, Any] | None:
+        """No deeper than any config: what comes later walks over it by recursion."""
+        try:
+            refuse_deep(config or {}, PASTED)
+        except BadConfig as error:
+            raise ValueError(error.what) from None
+        return config
+
+    @property
+    def config_key(self) -> str | None:
+        """A short name for the pasted config, made once; None where there is none."""
+        return None if self.config is None else self._config_key
+
+    @functools.cached_property
+    def _config_key(self) -> str:
+        return digest(self.config)
+
     def given(self) -> dict[str, Any]:
         """The fields by name; a name "auto" is a null, and a rate of requests stands for their number."""
         found = {name: getattr(self, name) for name in FIELDS}
@@ -150,9 +170,9 @@ def model_of(question: Question) -> Model:
     """The model asked about. Raises BadInput and its kinds, each with the field it belongs to."""
     if question.config is None:
         return _model(question.model)
-    config = question.config
+    config, key = question.config, question.config_key or ""
     try:
-        return _pasted.get_or_make(digest(config), lambda: _read(config))
+        return _pasted.get_or_make(key, lambda: _read(config))
     except BadInput as error:
         error.where = error.where if error.where and error.where.startswith(PASTED) else PASTED
         raise

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 import re
+from fnmatch import fnmatchcase
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from rooflight.catalog.config.expressions import LONGEST, Unreadable, compiled
+from rooflight.catalog.config.expressions import LONGEST, Unreadable, compiled, glob
 
 PATTERNS = [
     ".*self_attn.*",
@@ -57,3 +60,8 @@ def test_what_backtracks_for_ever_elsewhere_does_not_here(pattern):
 def test_what_is_broken_or_not_read_is_refused(pattern):
     with pytest.raises(Unreadable):
         compiled(pattern)
+
+
+@given(pattern=st.text("ab1..**?[]!-^\\", max_size=8), text=st.text("ab1.-", max_size=6))
+def test_a_glob_means_what_fnmatch_says_of_a_module_and_what_lies_in_it(pattern, text):
+    assert glob(pattern).match(text) == (fnmatchcase(text, pattern) or fnmatchcase(text, f"{pattern}.*"))

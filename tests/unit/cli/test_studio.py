@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from rooflight.cli import failures
-from rooflight.cli import studio as studio_command
 from rooflight.cli.app import app
+from rooflight.studio.address import is_loopback
 
 pytest.importorskip("uvicorn", reason="needs the extra `studio`")
 
@@ -71,5 +71,5 @@ def test_a_missing_extra_is_named(monkeypatch, capsys, missing):
 
 
 def test_loopback_names():
-    assert all(map(studio_command._is_loopback, ["127.0.0.1", "127.8.8.8", "::1", "localhost"]))
-    assert not any(map(studio_command._is_loopback, ["0.0.0.0", "", "10.0.0.1", "localhost.example.com"]))
+    assert all(map(is_loopback, ["127.0.0.1", "127.8.8.8", "::1", "localhost"]))
+    assert not any(map(is_loopback, ["0.0.0.0", "", "10.0.0.1", "localhost.example.com"]))

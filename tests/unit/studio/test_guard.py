@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from rooflight.studio.guard import HEADERS, MOST_BODY_BYTES, POLICY
+from rooflight.studio.app import make_app
+from rooflight.studio.guard import HEADERS, MOST_BODY_BYTES, POLICY, BodyLimit
 from rooflight.studio.kept import Kept
+
+from .conftest import Asked
 
 STATIC = Path(__file__).resolve().parents[3] / "src" / "rooflight" / "studio"
 
@@ -87,11 +90,13 @@ def test_a_length_that_is_none_is_refused(studio, length):
     assert raw(studio.app, length) == 413
 
 
-def raw(app, length: bytes) -> int:
+def raw(app, length: bytes, *, comes: bool = True) -> int:
     """The status of a request with that content-length, sent below any client's own checks."""
     started = []
 
     async def receive():
+        if not comes:
+            await asyncio.Event().wait()
         return {"type": "http.request", "body": b"{}", "more_body": False}
 
     async def send(message):
@@ -111,6 +116,39 @@ def test_a_page_of_another_name_gets_nothing(studio):
     """DNS rebinding: a foreign page that resolves its own name to this machine."""
     assert studio.get("/api/choices", headers={"host": "evil.example"}).status_code == 400
     assert studio.get("/api/choices", headers={"host": "localhost:8765"}).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "127.8.8.8", "::1"])
+def test_every_loopback_address_answers_to_its_own_names_alone(host):
+    asked = Asked(make_app(host))
+    own = f"[{host}]:80" if ":" in host else host
+
+    assert asked.get("/api/choices", headers={"host": own}).status_code == 200
+    assert asked.get("/api/choices", headers={"host": "localhost:8765"}).status_code == 200
+    for foreign in ("evil.example", "127.0.0.1.evil.example", "127.0.0.3", "localhost.evil.example", ""):
+        assert asked.get("/api/choices", headers={"host": foreign}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "http://127.0.0.1:1", "http://[", "https://localhost"]
+)
+def test_a_foreign_pages_script_gets_nothing(studio, origin):
+    for method, path in (("POST", "/api/analyze"), ("GET", "/api/choices")):
+        answer = studio.request(method, path, headers={"origin": origin, "content-type": "text/plain"})
+
+        assert answer.status_code == 403
+        assert answer.json()["problems"][0]["where"] == "origin"
+
+
+def test_the_pages_own_script_is_answered(studio):
+    assert studio.post("/api/landmarks", {}, headers={"origin": "http://127.0.0.1:8765"}).status_code == 200
+
+
+def test_a_body_that_does_not_come_is_refused():
+    async def never(scope, receive, send):
+        raise AssertionError("the application is not asked")
+
+    assert raw(BodyLimit(never, body_s=0.01), b"10", comes=False) == 408
 
 
 HOSTILE = ["/etc/passwd", "../../../../etc/passwd", "~/.ssh/id_rsa", "file:///etc/passwd", "C:\\x.json", "a/../b", "\0",

@@ -61,10 +61,10 @@ def _rates(cfg: Config, layers: int) -> list[int]:
     for kind in list(rates)[1:]:
         if named is not None and named.has(kind):
             rates[kind] = named.integer(kind)
-    kinds = cfg.items("layer_types")
-    given: list[Any] | None = cfg.items("compress_ratios")
+    kinds = cfg.items("layer_types", of="name")
+    given: list[Any] | None = cfg.items("compress_ratios", of="number")
     if kinds is not None:
-        given = [rates.get(str(kind)) for kind in kinds]
+        given = [rates.get(kind) for kind in kinds]
     if given is None:
         near, far = rates["compressed_sparse_attention"], rates["heavily_compressed_attention"]
         given = [far] * min(layers, 2) + [near if i % 2 else far for i in range(layers - 2)]

@@ -3,6 +3,9 @@
 Python's `re` backtracks: one line of a hostile file could keep it busy for ever. Here an expression becomes a set of
 states that walks over the text once; sets met before are remembered, so a match costs a look-up a character.
 
+Paths of modules are walked in pieces ("model.", "layers.", "17.", "mlp"), and a piece met before costs one look-up: a
+model's thousands of paths are made of a few dozen pieces. A glob is an expression too.
+
 Read are: characters, `.`, sets, \\d \\w \\s and their opposites, groups, `|`, `* + ? {m,n}`, `^`, `$` (at the end of
 the text), and look-aheads at the front of the whole. Anything else (back references, look-behinds, flags) is refused.
 """
@@ -10,14 +13,23 @@ the text), and look-aheads at the front of the whole. Anything else (back refere
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterable
 
+import msgspec
+
 LONGEST = 300  # characters; the longest one seen in a published config has 60
-MOST_STATES = 1_000
+MOST_STATES = 400  # one of 60 characters has some 50
 _MOST_SETS = 5_000
+_MOST_PLACES = 20_000
+_STEP = 3  # what a step to states not met before costs, over one to states that were
 _DEEPEST = 20
 _END = "\x00"  # stands behind the text, for `$`
+_MATCHED = frozenset({0})  # the state every pattern leads to; nothing behind it matters
 
+# Where a walk over a text stands: the states of the expression, and of each look-ahead.
+Place = tuple[frozenset[int], ...]
+NOWHERE: Place = ()  # nothing that follows can match any more
 Test = Callable[[str], bool]
 # What a state does: a test a character must pass, "split" (either way on), "start" (only at the front) or "match".
 _Node = tuple[Test | str, tuple[int, ...]]
@@ -33,70 +45,179 @@ class Unreadable(ValueError):
     """An expression that is broken, or outside what is read here."""
 
 
-@functools.lru_cache(maxsize=4096)
+class Endless(ValueError):
+    """Patterns that take too many steps to match."""
+
+
+class Budget:
+    """How many steps walks may take, all of them together."""
+
+    def __init__(self, steps: int) -> None:
+        self.left = steps
+
+    def spend(self, steps: int) -> None:
+        """Raises Endless where there are no more."""
+        self.left -= steps
+        if self.left < 0:
+            raise Endless
+
+
+@functools.lru_cache(maxsize=512)
 def compiled(pattern: str) -> Expression:
     """The expression, ready to match. Raises Unreadable."""
-    return Expression(pattern)
+    if len(pattern) > LONGEST:
+        raise Unreadable(f"it has {len(pattern)} characters, more than {LONGEST}")
+    return _Parser(pattern).expression()
+
+
+def glob(pattern: str) -> Expression:
+    """A pattern of * ? and [sets] for a module's whole name, or that of a module it lies in. Raises Unreadable."""
+    if len(pattern) > LONGEST:
+        raise Unreadable(f"it has {len(pattern)} characters, more than {LONGEST}")
+    return _Parser(_written_out(pattern) + r"(?:\.|$)").expression()
+
+
+def _written_out(pattern: str) -> str:
+    """A glob as an expression, as fnmatch reads it."""
+    found, at = "", 0
+    while at < len(pattern):
+        one, at = pattern[at], at + 1
+        end = pattern.find("]", at + 1 + pattern.startswith("!", at)) if one == "[" else -1
+        if end > 0:
+            inner, at = pattern[at:end].replace("\\", "\\\\"), end + 1
+            found += "[" + ("^" + inner[1:] if inner.startswith("!") else re.sub(r"^\^", r"\\^", inner)) + "]"
+        else:
+            found += {"*": ".*", "?": "."}.get(one) or re.escape(one)
+    return re.sub(r"(?:\.\*)+", ".*", found)
 
 
 class Expression:
     """A pattern that is matched at the front of a text, as re.match does."""
 
-    def __init__(self, pattern: str) -> None:
-        if len(pattern) > LONGEST:
-            raise Unreadable(f"it has {len(pattern)} characters, more than {LONGEST}")
-        parser = _Parser(pattern)
-        self.ahead = tuple((wanted, _Machine(parser.nodes, start)) for wanted, start in parser.ahead)
-        self.machine = _Machine(parser.nodes, parser.start)
+    def __init__(self, nodes: list[_Node], start: int, ahead: list[tuple[bool, int]]) -> None:
+        self.nodes = nodes
+        self.starts = [(True, start), *ahead]
 
     def match(self, text: str) -> bool:
         """Whether the text begins with what the pattern means."""
-        return all(ahead.match(text) == wanted for wanted, ahead in self.ahead) and self.machine.match(text)
+        walk = Walk(self)
+        return walk.ends(walk.after(walk.start, text))
+
+
+class Walk:
+    """An expression on its way over many texts that have pieces in common; what it met before it knows."""
+
+    def __init__(self, expression: Expression, budget: Budget | None = None) -> None:
+        self.machines = [_Machine(expression.nodes, start) for _, start in expression.starts]
+        self.wanted = [wanted for wanted, _ in expression.starts]
+        self.budget = budget
+        self.known: dict[tuple[Place, str], Place] = {}
+        self.decided: Place = tuple(_MATCHED if wanted else frozenset() for wanted in self.wanted)
+        self.start = self.seen(tuple(machine.start for machine in self.machines))
+
+    def after(self, place: Place, piece: str) -> Place:
+        """Where it stands behind one more piece of text. Raises Endless where the budget is spent."""
+        found = self.known.get((place, piece))
+        if found is None:
+            if not place:
+                return NOWHERE
+            if self.budget is not None:
+                self.budget.spend(_STEP)
+            if len(self.known) >= _MOST_PLACES:
+                self.known.clear()
+            steps = zip(self.machines, place, strict=True)
+            found = self.seen(tuple([machine.walked(states, piece, self.budget) for machine, states in steps]))
+            self.known[place, piece] = found
+        return found
+
+    def seen(self, place: Place) -> Place:
+        """The place, or NOWHERE where it is decided that nothing matches."""
+        lost = not place[0] or (len(place) > 1 and any(map(_lost, place, self.wanted)))
+        return NOWHERE if lost else place
+
+    def ends(self, place: Place) -> bool:
+        """Whether a text that ends here matches."""
+        last = self.after(place, _END)
+        return bool(last) and all(
+            (states == _MATCHED) == wanted for states, wanted in zip(last, self.wanted, strict=True)
+        )
+
+    def sure(self, place: Place) -> bool:
+        """Whether all texts that begin so match."""
+        return place == self.decided
+
+
+def _lost(states: frozenset[int], wanted: bool) -> bool:
+    return not states if wanted else states == _MATCHED
+
+
+class _Row(msgspec.Struct):
+    """A set of states: what a character must pass for each of them, the states behind it, and where characters lead."""
+
+    moves: list[tuple[Test, frozenset[int]]]
+    known: dict[str, frozenset[int]] = {}
 
 
 class _Machine:
-    """The states of an expression, and the sets of them that were met."""
+    """The states of an expression that wait for a character, and the sets of them that were met."""
 
     def __init__(self, nodes: list[_Node], start: int) -> None:
         self.nodes = nodes
-        self.start = self.closed([start], at_start=True)
-        self.known: dict[tuple[frozenset[int], str], frozenset[int]] = {}
-        self.matching = {number for number, (test, _) in enumerate(nodes) if test == "match"}
+        self.rows: dict[frozenset[int], _Row] = {}
+        self.behind: dict[int, frozenset[int]] = {}
+        self.start = self.closed((start,), at_start=True)
 
-    def match(self, text: str) -> bool:
-        states = self.start
-        for one in text + _END:
-            if not self.matching.isdisjoint(states):
-                return True
-            if not states:
-                return False
-            found = self.known.get((states, one))
-            states = self.step(states, one) if found is None else found
-        return not self.matching.isdisjoint(states)
+    def walked(self, states: frozenset[int], text: str, budget: Budget | None) -> frozenset[int]:
+        """The states behind a text."""
+        if budget is not None:
+            budget.spend(len(text) // 4)
+        for one in text:
+            if not states or states == _MATCHED:
+                return states
+            row = self.rows.get(states)
+            found = None if row is None else row.known.get(one)
+            if found is None:
+                found = self.step(states, one)
+                if budget is not None:
+                    budget.spend(_STEP + len(states) + len(found))
+            states = found
+        return states
 
     def step(self, states: frozenset[int], one: str) -> frozenset[int]:
-        after = [
-            following
-            for test, nexts in (self.nodes[state] for state in states)
-            if callable(test) and test(one)
-            for following in nexts
-        ]
-        if len(self.known) >= _MOST_SETS:
-            self.known.clear()
-        found = self.known[states, one] = self.closed(after, at_start=False)
-        return found
+        row = self.rows.get(states)
+        if row is None:
+            if len(self.rows) >= _MOST_SETS:
+                self.rows.clear()
+            row = self.rows[states] = _Row([self.move(state) for state in states])
+        found: set[int] = set()
+        for test, further in row.moves:
+            if test(one):
+                found |= further
+        row.known[one] = after = _MATCHED if found & _MATCHED else frozenset(found)
+        return after
+
+    def move(self, state: int) -> tuple[Test, frozenset[int]]:
+        """What a character must pass, and the states behind it."""
+        test, nexts = self.nodes[state]
+        assert callable(test)  # closed() keeps no others but the match, which is never walked from
+        if state not in self.behind:
+            self.behind[state] = self.closed(nexts, at_start=False)
+        return test, self.behind[state]
 
     def closed(self, states: Iterable[int], *, at_start: bool) -> frozenset[int]:
-        """These states and those that follow without a character."""
-        found: set[int] = set()
-        todo = list(states)
+        """The states that wait for a character, from these on; the match alone where it is among them."""
+        found, seen, todo = set[int](), set[int](), list(states)
         while todo:
             state = todo.pop()
-            if state in found:
+            if state in seen:
                 continue
-            found.add(state)
+            seen.add(state)
             test, nexts = self.nodes[state]
-            if test == "split" or (test == "start" and at_start):
+            if callable(test):
+                found.add(state)
+            elif test == "match":
+                return _MATCHED
+            elif test == "split" or at_start:
                 todo.extend(nexts)
         return frozenset(found)
 
@@ -110,10 +231,14 @@ class _Parser:
         self.depth = 0
         self.nodes: list[_Node] = [("match", ())]
         self.ahead: list[tuple[bool, int]] = []
+
+    def expression(self) -> Expression:
+        """The whole. Raises Unreadable."""
         self.looks_ahead()
-        self.start = self.choice()(0)
+        start = self.choice()(0)
         if self.at < len(self.text):
             raise Unreadable("a bracket closes that none opened")
+        return Expression(self.nodes, start, self.ahead)
 
     def add(self, test: Test | str, *nexts: int) -> int:
         if len(self.nodes) >= MOST_STATES:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from typing import Any, Literal
 
 from rooflight.errors import BadConfig
 
@@ -14,6 +15,63 @@ _DEPTHS = ("num_hidden_layers", "num_layers", "n_layers", "n_layer")
 _MOST_LAYERS = 1 << 10
 _MOST = 1 << 40
 _LONGEST = 100  # characters of a number in a string
+_LONGEST_TEXT = 10_000
+# Names of every matrix of every expert are the longest lists there are: 896 experts in 60 layers come to 161,280.
+MOST_ENTRIES = 250_000
+_DEEPEST = 64  # objects and lists inside each other; published configs have 8
+
+# What a list may hold: a test of an entry, and what a list of such entries is called.
+Entry = Literal["name", "whole", "number", "mark", "object", "list"]
+_ENTRIES: dict[Entry, tuple[Callable[[Any], bool], str]] = {
+    "name": (lambda one: isinstance(one, str), "a list of names"),
+    "whole": (lambda one: type(one) is int, "a list of whole numbers"),
+    "number": (lambda one: type(one) is int and 0 <= one <= _MOST, "a list of whole numbers"),
+    "mark": (lambda one: isinstance(one, bool) or one in (0, 1), "a list of 0 and 1, or true and false"),
+    "object": (lambda one: isinstance(one, Mapping), "a list of objects"),
+    "list": (lambda one: isinstance(one, list), "a list of lists"),
+}
+_SHOWN = 80  # characters of a wrong value
+_SHOWN_ENTRIES = 40
+_MOST_SAID = 100  # assumptions, and warnings
+
+
+def shown(value: Any) -> str:
+    """A value of any size as an error shows it, cut after 80 characters."""
+    text = repr(_pruned(value, 4))
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def _pruned(value: Any, levels: int) -> Any:
+    """No more of a value than is shown: its repr may be megabytes long, or nested beyond what Python writes."""
+    if isinstance(value, str):
+        return value[: 2 * _SHOWN]
+    if not isinstance(value, Mapping | list):
+        return value
+    if not levels:
+        return "..."
+    if isinstance(value, list):
+        return [_pruned(one, levels - 1) for one in value[:_SHOWN_ENTRIES]]
+    return {str(key)[: 2 * _SHOWN]: _pruned(one, levels - 1) for key, one in islice(value.items(), _SHOWN_ENTRIES)}
+
+
+def _say(said: list[str], more: str) -> None:
+    """Add a sentence, once; of hundreds, one for a module each, the last says that there are more."""
+    if len(said) <= _MOST_SAID and more not in said:
+        said.append(more if len(said) < _MOST_SAID else "there is more of this kind, which is left out here")
+
+
+def refuse_deep(data: Mapping[str, Any], origin: str) -> None:
+    """Refuse what is nested deeper than any config, which Python's own recursion would break at. Raises BadConfig."""
+    level: list[Any] = [data]
+    for _ in range(_DEEPEST):
+        inside = (one.values() if isinstance(one, Mapping) else one for one in level)
+        level = [one for values in inside for one in values if isinstance(one, Mapping | list)]
+        if not level:
+            return
+    raise BadConfig(
+        f"{origin} is nested too deeply for a config", where=origin, got=f"more than {_DEEPEST} levels",
+        want="a JSON object a few levels deep",
+    )  # fmt: skip
 
 
 class Config:
@@ -137,8 +195,8 @@ class Config:
         key, value = self._found(keys)
         cfg = self
         if isinstance(value, list):
-            numbers = self.items(key, length=self.layers)
-            if numbers and all(type(entry) is int and entry == numbers[0] for entry in numbers):
+            numbers = self.items(key, of="whole", length=self.layers)
+            if numbers and all(entry == numbers[0] for entry in numbers):
                 cfg = self.replaced({key: numbers[0]})
         number: int = cfg.integer(*keys, **how)
         return number
@@ -184,15 +242,33 @@ class Config:
             return words
         if not isinstance(value, str):
             raise self.bad(key, value, "a string")
+        if len(value) > _LONGEST_TEXT:
+            raise self.bad(key, value, f"a string of at most {_LONGEST_TEXT:,} characters")
         return value
 
-    def items(self, *keys: str, length: int | None = None, length_of: str = "num_hidden_layers") -> list[Any] | None:
-        """A list, None where absent; its length is checked against `length` where given. Raises BadConfig."""
+    def items(
+        self,
+        *keys: str,
+        of: Entry,
+        length: int | None = None,
+        length_of: str = "num_hidden_layers",
+    ) -> list[Any] | None:
+        """A list of one kind of entry, None where absent; its length is checked against `length` where given.
+
+        Raises BadConfig.
+        """
         key, value = self._found(keys)
         if value is None:
             return None
+        holds, want = _ENTRIES[of]
         if not isinstance(value, list):
-            raise self.bad(key, value, "a list")
+            raise self.bad(key, value, want)
+        if len(value) > MOST_ENTRIES:
+            raise self.bad(key, f"{len(value):,} entries", f"a list of at most {MOST_ENTRIES:,} entries")
+        odd = next((place for place, one in enumerate(value) if not holds(one)), None)
+        if odd is not None:
+            got = f"{shown(value[odd])} as entry {odd + 1}"
+            raise BadConfig(f"{key} is not {want}", where=self.at(key), got=got, want=want)
         if length is not None and len(value) != length:
             raise BadConfig(
                 f"{key} has {len(value)} entries, but {length_of} is {length}",
@@ -214,15 +290,19 @@ class Config:
 
     def layer_numbers(self, key: str, layers: int) -> list[int] | None:
         """A list of layer numbers, None where absent; those beyond the layers are warned of. Raises BadConfig."""
-        given = self.items(key)
+        given = self.items(key, of="number")
         if given is None:
             return None
-        if not all(type(number) is int and number >= 0 for number in given):
-            raise self.bad(key, given, "a list of layer numbers")
         beyond = [number for number in given if number >= layers]
         if beyond:
             self.warn(f"{self.path}{key} names layer {beyond[0]}, but the last of the {layers} layers is {layers - 1}")
-        return given
+        return sorted(set(given))
+
+    def counted(self, key: str, layers: int) -> int:
+        """A number of layers that a list or a word says by its length. Raises BadConfig."""
+        if layers > _MOST_LAYERS:
+            raise self.bad(key, f"{layers:,} layers", f"of at most {_MOST_LAYERS:,} layers")
+        return layers
 
     def silent(self, key: str, value: object) -> None:
         """Note that the file leaves out a size, and what was taken."""
@@ -236,22 +316,13 @@ class Config:
 
     def assume(self, note: str) -> None:
         """Say what was assumed where the file is silent."""
-        if note not in self.notes:
-            self.notes.append(note)
+        _say(self.notes, note)
 
     def warn(self, warning: str) -> None:
-        if warning not in self.warnings:
-            self.warnings.append(warning)
+        _say(self.warnings, warning)
 
     def bad(self, key: str, value: Any, want: str, try_this: str | None = None) -> BadConfig:
-        shown = repr(value)
-        return BadConfig(
-            f"{key} is not {want}",
-            where=self.at(key),
-            got=shown if len(shown) <= 80 else shown[:77] + "...",
-            want=want,
-            try_this=try_this,
-        )
+        return BadConfig(f"{key} is not {want}", where=self.at(key), got=shown(value), want=want, try_this=try_this)
 
     def _default(self, keys: Sequence[str], default: Any, want: str) -> Any:
         if default is not _MISSING:

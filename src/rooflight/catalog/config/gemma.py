@@ -182,7 +182,7 @@ def gemma3n(cfg: Config) -> Text:
     attends = _Attends(cfg, {FULL: shape, SLIDING: shape}, sharing=15)
     kinds = kinds_of(cfg, every(cfg, 5, most=SLIDING, nth=FULL))
     listed = isinstance(cfg.raw("intermediate_size"), list)
-    widths = cfg.items("intermediate_size", length=cfg.layers) if listed else None
+    widths = cfg.items("intermediate_size", of="number", length=cfg.layers) if listed else None
     side = _Side(cfg, side_width)
     extra = (*side.inside, *_altup(hidden, streams, laurel))
 
@@ -240,7 +240,7 @@ def recurrent_gemma(cfg: Config) -> Text:
     reach = Reach(window=cfg.assumed("attention_window_size", "sliding_window", default=2048))
     local = softmax(cfg, shape, reach, kind="sliding attention", o_bias=True)
     mixers = {LINEAR: _rg_lru(cfg, shape.heads), FULL: local}
-    pattern = cfg.items("block_types") or ["recurrent", "recurrent", "attention"]
+    pattern = cfg.items("block_types", of="name") or ["recurrent", "recurrent", "attention"]
     pattern = [LINEAR if kind == "recurrent" else FULL if kind == "attention" else kind for kind in pattern]
     kinds = [pattern[i % len(pattern)] for i in range(cfg.layers)]
     mlp = dense(cfg, cfg.integer("intermediate_size") // 2, bias=True)
@@ -282,8 +282,9 @@ def _gemma4_vision(vision: Config, out: int) -> int:
 def _gemma4_audio(audio: Config, out: int) -> int:
     """A conformer: two half feed-forwards, attention with relative positions, a convolution, in every layer."""
     hidden, heads = audio.integer("hidden_size", default=1024), audio.integer("num_attention_heads", default=8)
-    channels = audio.items("subsampling_conv_channels", length=2, length_of="its own number of stages") or [128, 32]
-    first, second = int(channels[0]), int(channels[1])
+    stages = "its own number of stages"
+    channels = audio.items("subsampling_conv_channels", of="number", length=2, length_of=stages)
+    first, second = channels or (128, 32)
     kernel = audio.integer("conv_kernel_size", default=5)
     # two strided convolutions with norms, then a matrix over what is left of the bands
     front = 9 * first + first + 9 * first * second + second + second * (first // 4) * hidden

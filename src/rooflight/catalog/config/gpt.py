@@ -11,6 +11,7 @@ from rooflight.catalog.config.spellings import GPT_KEYS, gpt
 from rooflight.errors import BadConfig
 
 _POSITIONS = "max_position_embeddings"
+_MOST_KINDS = 100  # of layers, in what is repeated
 
 
 def _bigcode(cfg: Config) -> Config:
@@ -24,21 +25,23 @@ def _bigcode(cfg: Config) -> Config:
 def _neo(cfg: Config) -> Config:
     """GPT-Neo: every other layer looks back over window_size tokens only."""
     named = gpt(cfg)
-    kinds = cfg.items("attention_layers")
+    kinds = cfg.items("attention_layers", of="name")
     if kinds is None:
         kinds = []
-        for entry in cfg.items("attention_types") or [[["global", "local"], named.layers]]:
+        for entry in cfg.items("attention_types", of="list") or [[["global", "local"], named.layers]]:
             if not _is_repeat(entry):
                 raise cfg.bad("attention_types", entry, "[[kinds, how often], ...]")
-            kinds += entry[0] * entry[1]
+            kinds += entry[0] * min(entry[1], named.layers)
         kinds = kinds[: named.layers]
     spelled = {"global": "full_attention", "local": "sliding_attention"}
     types = [spelled.get(kind, kind) for kind in kinds]
     return named.renamed(layer_types=types, sliding_window=cfg.integer("window_size", default=256))
 
 
-def _is_repeat(entry: Any) -> bool:
-    return isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], list) and isinstance(entry[1], int)
+def _is_repeat(entry: list[Any]) -> bool:
+    if not (len(entry) == 2 and isinstance(entry[0], list) and len(entry[0]) <= _MOST_KINDS and type(entry[1]) is int):
+        return False
+    return all(isinstance(kind, str) for kind in entry[0])
 
 
 def _opt(cfg: Config) -> Config:

@@ -57,7 +57,7 @@ def parse_object(raw: bytes, origin: str) -> tuple[dict[str, Any], list[str]]:
     NaN and Infinity are accepted, as Python's json writes them; the keys that matter refuse them later.
     """
     text = _decoded(raw, origin)
-    duplicates: list[str] = []
+    duplicates: dict[str, None] = {}
     value = _parsed(text, origin, duplicates)
     if not isinstance(value, dict):
         kind = {list: "a list", str: "a string", bool: "true or false", type(None): "null"}.get(type(value), "a number")
@@ -168,7 +168,7 @@ def _decoded(raw: bytes, origin: str) -> str:
         ) from None
 
 
-def _parsed(text: str, origin: str, duplicates: list[str]) -> Any:
+def _parsed(text: str, origin: str, duplicates: dict[str, None]) -> Any:
     import json
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -176,8 +176,8 @@ def _parsed(text: str, origin: str, duplicates: list[str]) -> Any:
         if len(result) != len(pairs):
             seen: set[str] = set()
             for key, _ in pairs:
-                if key in seen and key not in duplicates:
-                    duplicates.append(key)
+                if key in seen:
+                    duplicates[key] = None
                 seen.add(key)
         return result
 

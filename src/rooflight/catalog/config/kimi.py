@@ -15,12 +15,13 @@ from rooflight.values.model import Tower
 def kimi_linear(cfg: Config) -> Text:
     """Kimi-Linear: Kimi delta attention with latent attention every fourth layer, experts after the first layers."""
     linear = cfg.section("linear_attn_config") or cfg
-    full_layers = linear.items("full_attn_layers")
+    full_layers = linear.items("full_attn_layers", of="number")
     if full_layers is None:
         pattern = [FULL if i and i % 4 == 0 else LINEAR for i in range(cfg.layers)]
     else:
         # numbered from 1 in the published files
-        pattern = [FULL if i + 1 in full_layers else LINEAR for i in range(cfg.layers)]
+        full = set(full_layers)
+        pattern = [FULL if i + 1 in full else LINEAR for i in range(cfg.layers)]
     # beside the section, head_dim means something else
     head_dim_keys = ("linear_head_dim",) if linear is cfg else ("head_dim", "linear_head_dim")
     delta = kimi_delta(
@@ -52,8 +53,8 @@ def kimi_tower(outer: Config) -> tuple[Tower, ...]:
 
 
 def _product(cfg: Config, key: str) -> int:
-    sides = cfg.items(key) or [2, 2]
-    if not all(isinstance(side, int) and side > 0 for side in sides):
+    sides = cfg.items(key, of="number") or [2, 2]
+    if len(sides) > 3 or not all(sides):
         raise cfg.bad(key, sides, "a list of positive whole numbers")
     result = 1
     for side in sides:

@@ -98,13 +98,13 @@ def _indexer(cfg: Config, hidden: int, rank: int) -> tuple[Indexer, tuple[Linear
 
 def _indexers(cfg: Config, count: int) -> list[str | None]:
     """Which layers run an indexer ("full") and which reuse the picks of the one before ("shared")."""
-    kinds = cfg.items("indexer_types", length=count)
+    kinds = cfg.items("indexer_types", of="name", length=count)
     if kinds is None:
         pattern = cfg.raw("index_topk_pattern")
         if isinstance(pattern, str):
-            kinds = [{"F": "full", "S": "shared"}.get(mark, mark) for mark in pattern]
-        elif isinstance(pattern, list):
-            kinds = pattern
+            kinds = [{"F": "full", "S": "shared"}.get(mark, mark) for mark in pattern[: count + 1]]
+        else:
+            kinds = cfg.items("index_topk_pattern", of="name")
     if kinds is None:
         step = max(cfg.integer("index_topk_freq", default=1, said=False), 1)
         offset = cfg.integer("index_skip_topk_offset", default=2, at_least=0, said=False)

@@ -62,7 +62,7 @@ def reaches_of(windows: Windows, cfg: Config) -> list[Reach]:
     count, layout = cfg.layers, windows.layout
     window = _window(windows, cfg)
     near = Reach(window=window)
-    types = cfg.items("layer_types", length=count)
+    types = cfg.items("layer_types", of="name", length=count)
     if types is not None:
         if window is None and SLIDING in types:
             why = "this model type has none" if layout == "none" else "none is set"
@@ -123,7 +123,7 @@ def every(cfg: Config, n: int, *, most: str, nth: str) -> list[str]:
 def dense_layers(rule: Dense, cfg: Config, first: int = 0) -> frozenset[int]:
     """The numbers of the layers without experts; `first`: how many dense ones are in front where the file is silent."""
     layers = cfg.layers
-    types = cfg.items("mlp_layer_types", length=layers)
+    types = cfg.items("mlp_layer_types", of="name", length=layers)
     if types is not None:
         return frozenset(number for number, name in enumerate(types) if name == "dense")
     if rule == "first":
@@ -148,7 +148,7 @@ def _by_frequency(cfg: Config, layers: int, first: int) -> frozenset[int]:
     """moe_layer_freq is a step, or a list of one 0/1 a layer."""
     marks = cfg.raw("moe_layer_freq")
     if isinstance(marks, list):
-        marks = cfg.items("moe_layer_freq", length=layers) or []
+        marks = cfg.items("moe_layer_freq", of="mark", length=layers) or []
         return frozenset(number for number, mark in enumerate(marks) if not mark)
     step = cfg.integer("moe_layer_freq", default=1, said=False)
     return frozenset(number for number in range(layers) if number < first or number % step)

@@ -32,7 +32,7 @@ DEFAULT_SIZES["llama"] = {
 def _rotary(cfg: Config, chunk: int | None) -> list[str]:
     """Llama 4's layers with rotary positions attend within their chunk, those without (every fourth) everything."""
     step = cfg.integer("no_rope_layer_interval", default=4, said=False)
-    rotary = cfg.items("no_rope_layers") and cfg.items("no_rope_layers", length=cfg.layers)
+    rotary = cfg.items("no_rope_layers", of="mark", length=cfg.layers) if cfg.raw("no_rope_layers") != [] else None
     near = FULL if chunk is None else CHUNKED
     return [near if flag else FULL for flag in rotary] if rotary else every(cfg, step, most=near, nth=FULL)
 
@@ -119,7 +119,7 @@ def mllama_tower(outer: Config) -> tuple[Tower, ...]:
     vision = towers.vision_of(outer)
     hidden, width = vision.integer("hidden_size", default=1280), vision.integer("intermediate_size", default=5120)
     tiles = vision.integer("max_num_tiles", default=4)
-    ratios = vision.items("supported_aspect_ratios")
+    ratios = vision.items("supported_aspect_ratios", of="list")
     rows = 1 + (8 if ratios is None else len(ratios))
     positions = 1 + towers.grid(vision, image=448, patch=14)
     embedding = hidden + towers.patches(vision, hidden, bias=False, patch=14)

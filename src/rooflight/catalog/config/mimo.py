@@ -12,8 +12,8 @@ from rooflight.values.model import Reach
 def _mixers(cfg: Config) -> list[Half]:
     """MiMo-V2: window layers with K/V heads and sinks of their own, global layers; values narrower than keys."""
     count = cfg.layers
-    types = cfg.items("layer_types", length=count)
-    marks = cfg.items("hybrid_layer_pattern", length=count) if types is None else None
+    types = cfg.items("layer_types", of="name", length=count)
+    marks = cfg.items("hybrid_layer_pattern", of="mark", length=count) if types is None else None
     if types is not None:
         near = [name == "sliding_attention" for name in types]
     else:

@@ -34,7 +34,7 @@ def minimax(cfg: Config) -> Text:
     """MiniMax-Text-01 and M1: lightning attention with full attention now and then, experts in every layer."""
     shape = heads_of(cfg, kv_default=8)
     mixers = {LINEAR: _lightning(cfg.hidden, shape), FULL: softmax(cfg, shape, kind="full attention", bias=False)}
-    coded = cfg.items("attn_type_list", length=cfg.layers)
+    coded = cfg.items("attn_type_list", of="mark", length=cfg.layers)
     if coded is None:
         coded = [1 - i % 2 for i in range(cfg.layers)]
     mlp = routed(
@@ -71,7 +71,7 @@ def minimax_m3(cfg: Config) -> Text:
     cfg.repeats("n_shared_experts", 1)
     shape = heads_of(cfg, head_dim=128)
     sparse = cfg.section("sparse_attention_config") or cfg
-    flags = sparse.items("sparse_attention_freq", length=cfg.layers) or [0] * cfg.layers
+    flags = sparse.items("sparse_attention_freq", of="mark", length=cfg.layers) or [0] * cfg.layers
     plain = softmax(cfg, shape, kind="full attention", bias=False, vectors=shape.qk_norms)
     mixers = {FULL: plain, _SPARSE: _block_sparse(cfg.hidden, shape, plain, sparse)}
     feeds = mlps(

@@ -11,7 +11,7 @@ import difflib
 from collections.abc import Iterator, Mapping
 
 from rooflight.catalog.config.fields import Config
-from rooflight.catalog.config.plan import Plan, group_of, inner, unknown
+from rooflight.catalog.config.plan import MLX_SECTION, Plan, group_of, inner, readable, unknown
 
 _SIZES = ("group_size", "bits", "mode")
 _WIDTHS = (2, 3, 4, 5, 6, 8)
@@ -21,6 +21,8 @@ _TABLES = ("embed_tokens", "wte", "word_embeddings", "tok_embeddings", "embeddin
 # modules outside of the layers, and keys that say nothing of sizes
 _OUTSIDE = ("lm_head", "output", *_TABLES)
 _SAID_BESIDE = ("quant_method", "quant_library", "linear_class")
+_MOST_SAID = 3
+_LONGEST_NAME = 100
 _GROUPS = (16, 32, 64, 128)
 # what the packings of other methods have and MLX's has not
 _OTHERS = (
@@ -52,8 +54,10 @@ def mlx(section: Config) -> Plan:
 
 
 def _modules(section: Config) -> Iterator[tuple[str, str | None]]:
-    """Modules with sizes of their own; None for one that stays wide."""
-    for name, entry in section.data.items():
+    """Modules with sizes of their own; None for one that stays wide. Raises BadConfig."""
+    strange: list[str] = []
+    for name in readable(section, MLX_SECTION, section.data):
+        entry = section.data[name]
         if name in _SIZES or name in _SAID_BESIDE:
             continue
         if isinstance(entry, Mapping):
@@ -65,9 +69,13 @@ def _modules(section: Config) -> Iterator[tuple[str, str | None]]:
         elif "." in name or name in _OUTSIDE:
             raise section.bad(name, entry, 'an object such as {"bits": 8, "group_size": 64}, or false for wide')
         else:
-            near = difflib.get_close_matches(name, _SIZES, n=1)
-            meant = f" (is {near[0]} meant?)" if near else ""
-            section.warn(f"{section.at(name)} is no key of MLX's quantisation{meant}: passed over")
+            strange.append(name)
+    for name in strange[:_MOST_SAID]:
+        near = difflib.get_close_matches(name[:_LONGEST_NAME], _SIZES, n=1)
+        meant = f" (is {near[0]} meant?)" if near else ""
+        section.warn(f"{section.at(name)} is no key of MLX's quantisation{meant}: passed over")
+    if len(strange) > _MOST_SAID:
+        section.warn(f"{len(strange) - _MOST_SAID} more keys of MLX's quantisation are none: passed over")
 
 
 def _form(own: Config) -> str:

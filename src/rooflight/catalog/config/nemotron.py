@@ -28,7 +28,7 @@ described({"nemotron": LLAMA.but(gated=False, norm_weights=2)})
 @reads("nemotron-nas")
 def nemotron_nas(cfg: Config) -> Text:
     """Llama-Nemotron (NAS): each layer has its own K/V heads and feed-forward width, or none."""
-    blocks = cfg.items("block_configs", length=cfg.layers)
+    blocks = cfg.items("block_configs", of="object", length=cfg.layers)
     if blocks is None:
         raise cfg.bad("block_configs", None, "a list of one object a layer")
     return text(
@@ -90,10 +90,12 @@ def _moe(cfg: Config) -> Half:
 
 def _kinds(cfg: Config) -> list[str]:
     """One entry a layer, from the pattern of letters or the list of names; their number is the layer count."""
-    names = cfg.items("layers_block_type", "layer_types")
+    names = cfg.items("layers_block_type", "layer_types", of="name")
     if names is not None:
-        return kinds_of(cfg, (), "layers_block_type", "layer_types", layers=len(names))
+        layers = cfg.counted("layers_block_type", len(names))
+        return kinds_of(cfg, (), "layers_block_type", "layer_types", layers=layers)
     pattern = cfg.text("hybrid_override_pattern")
+    cfg.counted("hybrid_override_pattern", len(pattern))
     unknown = set(pattern) - set(_PATTERN)
     if unknown:
         letters = "a string of M (mamba2), E (experts), * (attention) and - (feed-forward)"

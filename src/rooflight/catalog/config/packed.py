@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rooflight.catalog.config.fields import Config
-from rooflight.catalog.config.plan import Plan, group_of, inner, is_readable, texts, unknown
+from rooflight.catalog.config.plan import Plan, group_of, inner, readable, texts, unknown
 
 _BITS = ("bits", "w_bit", "weight_bits")
 _GROUP = ("group_size", "q_group_size")
@@ -14,6 +14,8 @@ METHODS = (
 )  # fmt: skip
 # class names that mean every linear layer
 _EVERYTHING = ("Linear", "LinearBase", "FusedMoE")
+# the most seen is one a layer
+_MOST_GROUPS = 1_000
 _STRATEGIES = ("tensor", "channel", "group", "block", "token", "tensor_group", "attn_head")
 
 
@@ -65,19 +67,23 @@ def _exceptions(
     listed: list[tuple[str, str]] = []
     wide: list[str] = []
     dynamic, extra = section.section("dynamic"), section.section("extra_config")
+    rules = {key: "re:" + key.removeprefix("-:").removeprefix("+:") for key in (dynamic.data if dynamic else ())}
+    kept = set(readable(section, "dynamic", rules.values()))
     for key, value in dynamic.data.items() if dynamic else ():
-        pattern = "re:" + key.removeprefix("-:").removeprefix("+:")
-        if not is_readable(section, "dynamic", pattern):
+        pattern = rules[key]
+        if pattern not in kept:
             continue
         if key.startswith("-:") or value is False:
             wide.append(pattern)
         else:
             own = inner(section, f"dynamic.{key}", value)
             listed.append((pattern, _named(name, *_sizes(own, bits, group)) + packing))
+    rules = {key: f"re:{key}" if any(mark in key for mark in "*\\[(") else key for key in (extra.data if extra else ())}
+    kept = set(readable(section, "extra_config", rules.values()))
     for key, value in extra.data.items() if extra else ():
         own = inner(section, f"extra_config.{key}", value)
-        pattern = f"re:{key}" if any(mark in key for mark in ("*", "\\", "[", "(")) else key
-        if not is_readable(section, "extra_config", pattern):
+        pattern = rules[key]
+        if pattern not in kept:
             continue
         if own.has(*_BITS) and own.integer(*_BITS) >= 16:
             wide.append(pattern)
@@ -104,18 +110,21 @@ def compressed_tensors(section: Config, excluded: tuple[str, ...]) -> Plan:
     groups = section.raw("config_groups")
     if not isinstance(groups, Mapping) or not groups:
         raise section.bad("config_groups", groups, "an object of groups with weights and targets")
-    base, listed = None, []
+    if len(groups) > _MOST_GROUPS:
+        raise section.bad("config_groups", f"{len(groups):,} groups", f"an object of at most {_MOST_GROUPS} groups")
+    base, listed = None, list[tuple[str, str]]()
     for name, value in groups.items():
         group = inner(section, f"config_groups.{name}", value)
         weights = group.section("weights")
         if weights is None:
             continue
         form = _scheme(weights, group.section("input_activations"))
-        for target in texts(group, "targets") or ["Linear"]:
-            if target in _EVERYTHING:
-                base = form
-            elif is_readable(group, "targets", target):
-                listed.append((target, form))
+        targets = texts(group, "targets") or ["Linear"]
+        if any(target in _EVERYTHING for target in targets):
+            base = form
+        listed += ((one, form) for one in targets if one not in _EVERYTHING)
+    kept = set(readable(section, "config_groups", [target for target, _ in listed]))
+    listed = [one for one in listed if one[0] in kept]
     said = any(isinstance(section.raw(key), list) for key in ("ignore", "exclude_modules"))
     whole = base is not None and said and section.text("quant_method", default="") == "compressed-tensors"
     return Plan(base=base, listed=tuple(listed), excluded=excluded, head=whole)

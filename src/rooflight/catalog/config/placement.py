@@ -11,7 +11,8 @@ from itertools import chain
 
 import msgspec
 
-from rooflight.catalog.config.patterns import Patterns
+from rooflight.catalog.config.expressions import Budget
+from rooflight.catalog.config.patterns import MOST_STEPS, OUTSIDE, Patterns
 from rooflight.catalog.config.plan import Plan
 from rooflight.catalog.config.registry import Text
 from rooflight.catalog.config.vocabulary import stacked
@@ -57,11 +58,12 @@ _HEAD = ("lm_head", "head", "output", "embed_out", "output_layer")
 
 
 class _Placer:
-    def __init__(self, plan: Plan, dtype: str) -> None:
+    def __init__(self, plan: Plan, dtype: str, layers: int) -> None:
         self.plan = plan
         self.dtype = dtype
-        self.listed = Patterns(plan.listed)
-        self.excluded = Patterns((pattern, "wide") for pattern in plan.excluded)
+        budget = Budget(MOST_STEPS)
+        self.listed = Patterns(plan.listed, layers, budget)
+        self.excluded = Patterns(((pattern, "wide") for pattern in plan.excluded), layers, budget)
         self.used: dict[str, None] = {}
 
     @property
@@ -107,7 +109,7 @@ class _Placer:
         elif plan.whole and tied and plan.table is not None:
             base = None if plan.table == "wide" else plan.table
         whole = plan.whole or (not tied and (plan.head or plan.head_format is not None))
-        put = self.put(msgspec.structs.replace(head, pinned=not whole), _HEAD, -1, base if whole else None)
+        put = self.put(msgspec.structs.replace(head, pinned=not whole), _HEAD, OUTSIDE, base if whole else None)
         return msgspec.structs.replace(put, pinned=True)
 
     def table(self, hidden: int) -> str | None:
@@ -118,24 +120,22 @@ class _Placer:
 
     def layer(self, layer: Layer, number: int) -> Layer:
         base = None if self.plan.experts_only else self.plan.base
-        own = f"layers.{number}."
-        holders = _holders(layer)
         projections = tuple(
-            self.put_pieces(p, layer, tuple(_paths(own, holders, p.name)), number, base) for p in layer.projections
+            self.put_pieces(p, layer, tuple(paths_of(layer, p, "mixer")), number, base) for p in layer.projections
         )
-        mlp = tuple(self.put_pieces(p, layer, tuple(_mlp_paths(own, p.name)), number, base) for p in layer.mlp)
-        experts = None if layer.experts is None else self.experts(layer, layer.experts, own, number)
+        mlp = tuple(self.put_pieces(p, layer, tuple(paths_of(layer, p, "mlp")), number, base) for p in layer.mlp)
+        experts = None if layer.experts is None else self.experts(layer, layer.experts, number)
         return msgspec.structs.replace(layer, projections=projections, mlp=mlp, experts=experts)
 
-    def experts(self, layer: Layer, experts: Experts, own: str, number: int) -> Experts:
+    def experts(self, layer: Layer, experts: Experts, number: int) -> Experts:
         base = self.plan.experts or self.plan.base
         whole = base if self.plan.whole else None
 
         def paths(name: str) -> tuple[str, ...]:
-            return (*_expert_paths(own, name), *(_stacked_paths(own, name) if self.plan.whole else ()))
+            return (*_expert_paths(name), *(_stacked_paths(name) if self.plan.whole else ()))
 
         linears = tuple(self.put_pieces(p, layer, paths(p.name), number, base) for p in experts.linears)
-        routers = tuple(_router_paths(own))
+        routers = tuple(_router_paths())
         return msgspec.structs.replace(
             experts, linears=linears, router=self.put(experts.router, routers, number, whole)
         )
@@ -161,12 +161,12 @@ def _divides(form: str, linear: Linear) -> bool:
 def paths_of(layer: Layer, linear: Linear, role: str) -> Iterator[str]:
     """Modules of a layer that a matrix may stand for; role: mixer, mlp, experts or router."""
     if role == "mixer":
-        return _paths("", _holders(layer), linear.name)
+        return _paths(_holders(layer), linear.name)
     if role == "mlp":
-        return _mlp_paths("", linear.name)
+        return _mlp_paths(linear.name)
     if role == "experts":
-        return chain(_expert_paths("", linear.name), _stacked_paths("", linear.name))
-    return _router_paths("")
+        return chain(_expert_paths(linear.name), _stacked_paths(linear.name))
+    return _router_paths()
 
 
 def _holders(layer: Layer) -> tuple[str, ...]:
@@ -175,38 +175,38 @@ def _holders(layer: Layer) -> tuple[str, ...]:
     return _RECURRENT.get(mixer.kind, ("mixer", "mamba")) if isinstance(mixer, Recurrent) else _ATTENTION
 
 
-def _router_paths(own: str) -> Iterator[str]:
-    return (f"{own}{holder}.{leaf}" for holder in _FEED for leaf in ("gate", "router", "gate.wg", "router.gate"))
+def _router_paths() -> Iterator[str]:
+    return (f"{holder}.{leaf}" for holder in _FEED for leaf in ("gate", "router", "gate.wg", "router.gate"))
 
 
-def _paths(own: str, holders: Iterable[str], name: str) -> Iterator[str]:
+def _paths(holders: Iterable[str], name: str) -> Iterator[str]:
     for holder in holders:
         # Nemotron-H calls every mixer "mixer": out_proj there is the state-space layer's
         leaves = "o_proj" if (holder, name) == ("mixer", "o") else _LEAVES.get(name, name)
         for leaf in leaves.split():
-            yield f"{own}{holder}.{leaf}"
+            yield f"{holder}.{leaf}"
 
 
-def _mlp_paths(own: str, name: str) -> Iterator[str]:
+def _mlp_paths(name: str) -> Iterator[str]:
     if not name.startswith("shared_"):
-        yield from _paths(own, _FEED, name)
+        yield from _paths(_FEED, name)
         return
     if name == "shared_gate":
-        yield from (f"{own}{holder}.shared_expert_gate" for holder in _FEED)
+        yield from (f"{holder}.shared_expert_gate" for holder in _FEED)
         return
     shared = ("shared_experts", "shared_expert", "shared_mlp")
     holders = [f"{holder}.{inner}" for holder in _FEED for inner in shared]
-    yield from _paths(own, (*holders, "shared_mlp"), name.removeprefix("shared_"))
+    yield from _paths((*holders, "shared_mlp"), name.removeprefix("shared_"))
 
 
-def _expert_paths(own: str, name: str) -> Iterator[str]:
+def _expert_paths(name: str) -> Iterator[str]:
     holders = [f"{holder}.experts{index}" for holder in _FEED for index in ("", ".0")]
-    return _paths(own, (*holders, "experts", "experts.0"), name)
+    return _paths((*holders, "experts", "experts.0"), name)
 
 
-def _stacked_paths(own: str, name: str) -> Iterator[str]:
+def _stacked_paths(name: str) -> Iterator[str]:
     """All experts in one module, as mlx-lm keeps them; a pattern of others for mlp.gate_proj would match these too."""
-    return _paths(own, (*(f"{holder}.switch_mlp" for holder in _FEED), "switch_mlp"), name)
+    return _paths((*(f"{holder}.switch_mlp" for holder in _FEED), "switch_mlp"), name)
 
 
 class Placed(msgspec.Struct, frozen=True, kw_only=True):
@@ -223,8 +223,8 @@ class Placed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def apply(text: Text, plan: Plan | None, dtype: str) -> Placed:
-    """Put the plan's formats on the matrices of a text model."""
-    placer = _Placer(plan or Plan(), dtype)
+    """Put the plan's formats on the matrices of a text model. Raises Endless where its patterns take too long."""
+    placer = _Placer(plan or Plan(), dtype, sum(layer.count for layer in text.layers))
     layers: list[Layer] = []
     number = 0
     for layer in text.layers:
@@ -235,7 +235,7 @@ def apply(text: Text, plan: Plan | None, dtype: str) -> Placed:
             layers.append(placer.layer(layer, number))
         number += layer.count
     base = None if placer.plan.experts_only else placer.plan.base
-    outside = tuple(placer.put(linear, (linear.name,), -1, base) for linear in text.outside)
+    outside = tuple(placer.put(linear, (linear.name,), OUTSIDE, base) for linear in text.outside)
     head = text.head
     if head is not None:
         head = placer.head(head, text.tied, base)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
-from rooflight.catalog.config import expressions
-from rooflight.catalog.config.fields import Config
-from rooflight.errors import Named, UnknownName
+from rooflight.catalog.config.expressions import Unreadable
+from rooflight.catalog.config.fields import MOST_ENTRIES, Config, shown
+from rooflight.catalog.config.patterns import checked, is_wild
+from rooflight.errors import BadConfig, Named, UnknownName
 
 SECTIONS = ("quantization_config", "compression_config")
 MLX_SECTION = "quantization"
@@ -22,7 +23,8 @@ EXCLUSION_KEYS = (
     "llm_int8_skip_modules",
     "skip_modules",
 )
-MOST_EXPRESSIONS = 1_000
+MOST_WILD = 1_000
+_MOST_SAID = 3
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,33 +56,41 @@ def exclusions(section: Config) -> tuple[str, ...]:
     """Patterns of modules left wide, from whichever key the method uses. Raises BadConfig."""
     found: list[str] = []
     for key in EXCLUSION_KEYS:
-        found.extend(pattern for pattern in texts(section, key) if is_readable(section, key, pattern))
+        found.extend(readable(section, key, texts(section, key)))
     return tuple(dict.fromkeys(found))
 
 
 def texts(section: Config, key: str) -> list[str]:
     """A list of module names or patterns, empty where there is none. Raises BadConfig."""
-    value = section.raw(key)
-    if value is None:
-        return []
-    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
-        raise section.bad(key, value, "a list of module names or patterns")
-    if sum(entry.startswith("re:") for entry in value) > MOST_EXPRESSIONS:
-        raise section.bad(key, value, f"a list of at most {MOST_EXPRESSIONS:,} expressions")
-    return value
+    return section.items(key, of="name") or []
 
 
-def is_readable(section: Config, key: str, pattern: str) -> bool:
-    """Whether a pattern can be matched; what is said where it cannot."""
-    if not pattern.startswith("re:"):
-        return True
-    try:
-        expressions.compiled(pattern.removeprefix("re:"))
-    except expressions.Unreadable as error:
-        shown = pattern if len(pattern) <= 60 else pattern[:57] + "..."
-        section.warn(f"{section.at(key)}: the expression {shown!r} is passed over: {error}")
-        return False
-    return True
+def readable(section: Config, key: str, patterns: Iterable[str]) -> list[str]:
+    """The patterns that can be matched; of the others the first few are said. Raises BadConfig for too many."""
+    given = list(patterns)
+    for what, count, most in (
+        ("modules", len(given), MOST_ENTRIES),
+        ("globs and expressions", sum(map(is_wild, given)), MOST_WILD),
+    ):
+        if count > most:
+            raise BadConfig(
+                f"{key} names too many {what}", where=section.at(key), got=f"{count:,} {what}",
+                want=f"at most {most:,}", try_this="say the same in fewer: one pattern for all layers or experts",
+            )  # fmt: skip
+    kept, odd = [], 0
+    for pattern in given:
+        try:
+            checked(pattern)
+        except Unreadable as error:
+            odd += 1
+            if odd <= _MOST_SAID:
+                shown = pattern if len(pattern) <= 60 else pattern[:57] + "..."
+                section.warn(f"{section.at(key)}: the expression {shown!r} is passed over: {error}")
+        else:
+            kept.append(pattern)
+    if odd > _MOST_SAID:
+        section.warn(f"{section.at(key)}: {odd - _MOST_SAID} more expressions are passed over")
+    return kept
 
 
 def group_of(section: Config, *keys: str, default: int | None = None) -> int | None:
@@ -105,7 +115,7 @@ def unknown(section: Config, key: str, value: object) -> UnknownName:
     return UnknownName(
         f"the quantisation {value!r} is not known to rooflight",
         where=section.at(key),
-        got=str(value),
+        got=value if isinstance(value, str) else shown(value),
         want="fp8, modelopt, compressed-tensors, gptq, awq, auto-round, hqq, bitsandbytes, mxfp4, quark, torchao, exl2,"
         " exl3, fbgemm_fp8",
         try_this=Named("remove quantization_config and say the stored format with {weights}"),

@@ -14,7 +14,7 @@ import msgspec
 from rooflight.catalog.config.fields import Config
 from rooflight.catalog.config.mlx import is_mlx, mlx
 from rooflight.catalog.config.packed import METHODS, compressed_tensors, hqq, packed
-from rooflight.catalog.config.plan import MLX_SECTION, SECTIONS, Plan, exclusions, group_of, inner, is_readable, unknown
+from rooflight.catalog.config.plan import MLX_SECTION, SECTIONS, Plan, exclusions, group_of, inner, readable, unknown
 
 # ModelOpt's quant_algo -> storage format
 _ALGORITHMS = {
@@ -155,10 +155,10 @@ def _cache_format(section: Config) -> str | None:
 
 
 def _fp8(section: Config) -> str:
-    block = section.items("weight_block_size")
+    block = section.items("weight_block_size", of="number")
     if block is None:
         return "fp8"
-    if len(block) != 2 or not all(type(side) is int and side > 0 for side in block):
+    if len(block) != 2 or not all(block):
         raise section.bad("weight_block_size", block, "a list of two positive whole numbers, such as [128, 128]")
     if block != [128, 128]:
         section.warn(
@@ -172,7 +172,8 @@ def _modelopt(method: str, section: Config, excluded: tuple[str, ...]) -> Plan:
     algorithm = section.text("quant_algo", default="").upper()
     layers = section.section("quantized_layers")
     if layers is not None:
-        listed = tuple((name, _algorithm(layers, name, entry)) for name, entry in layers.data.items())
+        names = readable(section, "quantized_layers", layers.data)
+        listed = tuple((name, _algorithm(layers, name, layers.data[name])) for name in names)
         if method == "fp8":  # the rest of the checkpoint is the original's FP8, whatever the NVFP4 exclusions say
             return Plan(base=_fp8(section), listed=listed)
         return Plan(listed=listed, excluded=excluded)
@@ -215,9 +216,9 @@ def _quark(section: Config, excluded: tuple[str, ...]) -> Plan:
     whole, layers = section.section("global_quant_config"), section.section("layer_quant_config")
     base = _quark_scheme(whole) if whole else None
     listed = []
-    for pattern, entry in layers.data.items() if layers else ():
-        form = _quark_scheme(inner(layers or section, pattern, entry))
-        if form and is_readable(section, "layer_quant_config", pattern):
+    for pattern in readable(section, "layer_quant_config", layers.data) if layers else ():
+        form = _quark_scheme(inner(layers or section, pattern, (layers or section).data[pattern]))
+        if form:
             listed.append((pattern, form))
     return Plan(base=base, listed=tuple(listed), excluded=excluded)
 

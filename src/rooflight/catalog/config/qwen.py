@@ -153,7 +153,7 @@ def _qwen3_tower(outer: Config) -> tuple[int, int, int, Config]:
 def qwen3_vl_tower(outer: Config) -> tuple[Tower, ...]:
     """Qwen3-VL: learned positions, and further mergers for the layers that feed the text model's first layers."""
     parameters, merged, out, vision = _qwen3_tower(outer)
-    taps = vision.items("deepstack_visual_indexes")
+    taps = vision.items("deepstack_visual_indexes", of="number")
     further = 3 if taps is None else len(taps)
     return towers.vision(parameters + further * _merger(merged, out, 2 * merged))
 

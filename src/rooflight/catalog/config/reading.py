@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from rooflight.catalog.config.fields import Config
+from rooflight.catalog.config.expressions import Endless
+from rooflight.catalog.config.fields import Config, refuse_deep
 from rooflight.catalog.config.heads import headed
 from rooflight.catalog.config.names import canonical_type, first_architecture, refuse_other_shapes, unknown_type
 from rooflight.catalog.config.placement import Placed, apply
@@ -16,6 +17,7 @@ from rooflight.catalog.config.plan import MLX_SECTION, SECTIONS, Plan
 from rooflight.catalog.config.registry import Text, default_sizes_of, reader_of, tower_counter_of
 from rooflight.catalog.config.unread import unread
 from rooflight.catalog.config.vocabulary import merged, runs_of
+from rooflight.errors import BadConfig
 from rooflight.values.model import Model, Tower
 
 # Where the text model stands in the config of a multimodal one.
@@ -78,6 +80,7 @@ def model_from_dict(
     leaves_defaults_out     sizes that are the defaults of the model type were left out on purpose: not worth a word
     weighed                 puts on the plan what the weight files hold of it
     """
+    refuse_deep(data, origin)
     outer = Config(data, origin=origin)
     for warning in warnings:
         outer.warn(warning)
@@ -146,7 +149,14 @@ def _said(outer: Config, stored: Stored) -> Stored:
 
 def _formatted(outer: Config, text: Text, plan: Plan | None, dtype: str, id: str | None) -> Placed:
     """The text model with a format on every matrix; what is odd about it is warned of."""
-    placed = apply(text, plan, dtype)
+    try:
+        placed = apply(text, plan, dtype)
+    except Endless:
+        raise BadConfig(
+            "the patterns of the quantisation section take too long to match", where=outer.at(SECTIONS[0]),
+            got=f"{len(plan.listed) + len(plan.excluded) if plan else 0:,} patterns", want="fewer, or plainer ones",
+            try_this="say the same in fewer: one pattern for all layers or experts",
+        ) from None  # fmt: skip
     for doubt in placed.doubts:
         outer.warn(doubt)
     if plan is None and id is not None:

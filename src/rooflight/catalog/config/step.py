@@ -21,29 +21,32 @@ from rooflight.catalog.config.vocabulary import (
 )
 from rooflight.values.model import Reach, Tower
 
+_LONGEST_NUMBER = 10  # digits of a layer's number
+
 
 def _without_experts(cfg: Config) -> set[int]:
     """Layers without experts: those not listed, or the first few."""
     numbers = set(range(cfg.layers))
-    kinds = cfg.items("mlp_layer_types")
+    kinds = cfg.items("mlp_layer_types", of="name")
     if kinds is not None:
         return numbers - {i for i, kind in enumerate(kinds) if kind == "sparse"}
     listed = cfg.raw("moe_layers_enum")
     if isinstance(listed, str):
-        listed = [part.strip() for part in listed.split(",") if part.strip()]
-    if isinstance(listed, list):
-        if not all(str(part).isdigit() for part in listed):
+        parts = [part.strip() for part in listed.split(",") if part.strip()]
+        if not all(part.isdecimal() and len(part) < _LONGEST_NUMBER for part in parts):
             raise cfg.bad("moe_layers_enum", listed, "layer numbers with commas between")
-        return numbers - {int(part) for part in listed}
+        return numbers - {int(part) for part in parts}
+    if listed is not None:
+        return numbers - set(cfg.items("moe_layers_enum", of="number") or ())
     return set(range(cfg.integer("first_k_dense_replace", default=3, at_least=0)))
 
 
 def _kinds(cfg: Config) -> list[str]:
     """layer_types, which may go on for the multi-token-prediction layers: its first entries; all full where absent."""
     drafts = cfg.integer("num_nextn_predict_layers", default=0, at_least=0)
-    given = cfg.items("layer_types")
+    given = cfg.items("layer_types", of="name")
     if given is not None and len(given) == cfg.layers + drafts:
-        return [str(kind) for kind in given[: cfg.layers]]
+        return given[: cfg.layers]
     return kinds_of(cfg, [FULL] * cfg.layers)
 
 

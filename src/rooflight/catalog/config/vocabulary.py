@@ -257,12 +257,9 @@ def pick(cfg: Config, key: str, kind: object, known: Mapping[str, T]) -> T:
 
 def kinds_of(cfg: Config, default: Sequence[str], *keys: str, layers: int | None = None) -> list[str]:
     """The layer_types of a config in today's spelling, or the family's own pattern where it gives none."""
-    given = cfg.items(*(keys or ("layer_types",)), length=cfg.layers if layers is None else layers)
+    given = cfg.items(*(keys or ("layer_types",)), of="name", length=cfg.layers if layers is None else layers)
     if given is None:
         return list(default)
-    for kind in given:
-        if not isinstance(kind, str):
-            raise cfg.bad(keys[0] if keys else "layer_types", given, "a list of layer kinds")
     return [_SPELLINGS.get(kind, kind) for kind in given]
 
 

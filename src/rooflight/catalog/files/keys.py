@@ -57,6 +57,9 @@ class Keys:
         value = self.raw(key)
         if not isinstance(value, list) or len(value) < self.layers:
             return None
+        if not all(isinstance(one, int) for one in value):
+            where = f"{self.header.origin}: {self.architecture}.{key}"
+            raise BadConfig(f"{key} is no list of whole numbers", where=where, got=str(value[:6]), want="whole numbers")
         return [int(one) for one in value[: self.layers]]
 
     def needed(self, key: str) -> int:

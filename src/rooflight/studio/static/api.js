@@ -19,7 +19,9 @@ async function answer(path, options) {
     throw new Unreachable(error.message);
   }
   if (response.ok) return response;
-  if (response.status >= 502) throw new Unreachable(`status ${response.status}`);
+  // a busy server says when to come back; an answer that took too long is given up for good
+  const again = response.status >= 502 && (response.status !== 503 || response.headers.has("retry-after"));
+  if (again) throw new Unreachable(`status ${response.status}`);
   const body = await response.json().catch(() => ({}));
   const fallback = [{ what: `the server answered with status ${response.status}`, field: null }];
   throw new Refused(body.problems ?? fallback);

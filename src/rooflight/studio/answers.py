@@ -1,0 +1,97 @@
+"""What a question is answered with, as bytes: the work of a request, done off the loop that serves.
+
+Each function here takes plain values and gives a Reply, so that it may run in another process.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from io import StringIO
+from typing import Any
+
+import msgspec
+
+from rooflight.errors import MissingFact, RooflightError
+from rooflight.show.analysis import rows as csv_rows
+from rooflight.show.data import write_csv
+from rooflight.show.explain import explain
+from rooflight.studio import drawings, problems
+from rooflight.studio import picture as pictures
+from rooflight.studio.question import Question
+from rooflight.words.analysis import analyzed
+
+_JSON = "application/json"
+_MEDIA = {"svg": "image/svg+xml", "png": "image/png", "csv": "text/csv; charset=utf-8", "json": _JSON}
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """The status, the content and the media type of a response."""
+
+    body: bytes
+    status: int = 200
+    media: str = _JSON
+
+
+def refusal(error: RooflightError) -> Reply:
+    """What is wrong, in the shape of every refusal."""
+    status = 424 if isinstance(error, MissingFact) else 422
+    return Reply(msgspec.json.encode({"problems": [problems.of_error(error)]}), status)
+
+
+def _answering(answer: Callable[..., Any]) -> Callable[..., Reply]:
+    """The function with its value as JSON, and its errors as refusals."""
+
+    @functools.wraps(answer)
+    def answered(*args: Any) -> Reply:
+        try:
+            value = answer(*args)
+        except RooflightError as error:
+            return refusal(error)
+        return value if isinstance(value, Reply) else Reply(msgspec.json.encode(value))
+
+    return answered
+
+
+@_answering
+def analyze(question: Question) -> Any:
+    """The document rooflight.analysis/1 of the card in focus."""
+    return analyzed(pictures.focused(question))
+
+
+@_answering
+def landmarks(question: Question) -> Any:
+    """The landmarks of the card in focus."""
+    return pictures.landmarks_of(question)
+
+
+@_answering
+def explained(question: Question, phase: str, operator: str) -> Any:
+    """An operator's arithmetic."""
+    return explain(pictures.focused(question), phase, operator)
+
+
+@_answering
+def picture(question: Question, width: int, small: int, dark: bool) -> Any:
+    """Everything one picture of the page needs."""
+    place = drawings.Place(drawings.page_look(width, dark), drawings.page_look(small, dark, small=True))
+    return pictures.picture(question, place)
+
+
+@_answering
+def export(question: Question, form: str, dark: bool) -> Any:
+    """A file to keep."""
+    if form == "json":
+        written = msgspec.json.format(msgspec.json.encode(analyzed(pictures.focused(question))))
+    elif form == "csv":
+        text = StringIO()
+        write_csv(csv_rows(analyzed(pictures.focused(question))), text)
+        written = text.getvalue().encode()
+    else:
+        written = pictures.export(question, dark, form)
+    return Reply(written, media=_MEDIA[form])
+
+
+def ready() -> None:
+    """Answer the question that a page opens with, so that the next finds all that it needs in memory."""
+    picture(Question(), 800, 560, False)
