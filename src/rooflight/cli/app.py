@@ -35,6 +35,7 @@ class Command(click.Command):
         """As click does; an error then names options, not the fields that they set."""
         from rooflight.errors import RooflightError
 
+        _refuse_two_readers(ctx)
         try:
             return super().invoke(ctx)
         except RooflightError as error:
@@ -55,6 +56,30 @@ class Command(click.Command):
                     got=f"two values of {names}" + (", which are one option" if len(param.opts) > 1 else ""),
                     want="one",
                 )
+
+
+# Parameters that may name a file to read, and `-` for standard input.
+_FILES = ("model", "name", "file", "on", "cards", "log")
+
+
+def _refuse_two_readers(ctx: click.Context) -> None:
+    """Standard input is there once. Raises BadInput."""
+    from rooflight.files import STANDARD_INPUT
+
+    readers = []
+    for param in ctx.command.params:
+        given = ctx.params.get(str(param.name)) if param.name in _FILES else None
+        values = (given,) if isinstance(given, str) else given or ()
+        names = [name.strip().lstrip("0123456789").removeprefix("x") for one in values for name in one.split(",")]
+        shown = param.opts[0] if isinstance(param, click.Option) else str(param.metavar)
+        readers += [f"{shown} {STANDARD_INPUT}"] * names.count(STANDARD_INPUT)
+    if len(readers) > 1:
+        from rooflight.errors import BadInput
+
+        raise BadInput(
+            "standard input can be read once", where=ctx.command_path, got=", ".join(readers),
+            want=f"{STANDARD_INPUT} in one place, files in the others",
+        )  # fmt: skip
 
 
 class LazyGroup(click.Group):

@@ -76,7 +76,8 @@ def command(
     rooflight check --model llama-3.1-8b --on h100-sxm --batch 1 --weights bf16 --output-tok-s 300
     rooflight check --model qwen2.5-14b --on l40s --isl 300 --osl 200 --output-tok-s 760 --tpot-ms 95
 
-    Exit status 1: something is faster than physics allows.
+    Exit status 1: something is faster than physics allows; 2: lines of the file are not read, though the rest is
+    judged.
     """
     values = {metric: value for metric in _CLAIMS if (value := given[metric]) is not None}
     if file is None:
@@ -148,7 +149,12 @@ def _file(file: str, configs: tuple[str, ...], output: Output) -> int:
     with open_table(file) as table:
         watched = _Watched(table, names)
         emit(output, watched.answer())
-    return 1 if watched.counts.tally().impossible else 0
+        if table.lost and output.format not in ("text", "md", "json"):  # those say it themselves
+            for note in table.notes:
+                click.echo(f"Warning: {note}", err=True)
+    if watched.counts.tally().impossible:
+        return 1
+    return BadInput.exit_status if table.lost else 0
 
 
 class _Watched:

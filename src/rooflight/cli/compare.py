@@ -77,7 +77,8 @@ def command(
     rooflight compare llama-3.1-70b --on 4xh100-sxm,2xh200-sxm,2xmi300x --weights fp8 --batch 32
     rooflight compare llama-3.1-8b --on h100,h200,l40s --log requests.csv --batch max --price h100=2.5 --price h200=3.5
 
-    Exit status 1: it fits on none of them, or none keeps up with the requests that arrive.
+    Exit status 1: it fits on none of them, or none keeps up with the requests that arrive; 2: lines of the log are not
+    read, though the rest is answered.
     """
     from rooflight.library import compare
     from rooflight.show import compare as show
@@ -111,7 +112,9 @@ def command(
         return crossing(comparison)
 
     emit(output, Answer(lambda: comparison.answer, blocks, rows, json, chart if comparison.curves else None))
-    return 0 if comparison.answered else 1
+    if not comparison.answered:
+        return 1
+    return BadInput.exit_status if comparison.mix.lost_lines else 0
 
 
 def _single(value: Any) -> Any:

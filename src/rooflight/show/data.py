@@ -10,6 +10,8 @@ from typing import Any, TextIO
 
 import msgspec
 
+from rooflight.values.cells import harmless
+
 _ROWS_AT_ONCE = 2000
 
 
@@ -56,7 +58,7 @@ def rows_of(mappings: Sequence[Mapping[str, Any]]) -> Rows:
 
 
 def write_csv(table: Rows, stream: TextIO) -> None:
-    """The header and the rows, some thousands at a time; true and false as words, None as nothing."""
+    """The header and the rows, some thousands at a time; true and false as words, None as nothing, no formulas."""
     rows = iter(table.rows)
     some: list[Sequence[Any]] = [table.header]
     while some:
@@ -67,4 +69,6 @@ def write_csv(table: Rows, stream: TextIO) -> None:
 
 
 def _cell(value: Any) -> Any:
+    if isinstance(value, str):
+        return harmless(value)
     return str(value).lower() if isinstance(value, bool) else value

@@ -133,7 +133,11 @@ def test_memory_stays_flat(table, rows):
 
 def test_a_quote_that_does_not_close_says_what_it_swallows(rows):
     """CSV lets a quoted cell run over lines; one that is never closed takes the rest of the file."""
-    first, second = rows(HEADER + 'a,b,c,1,\nx,"y,z,2,\nm,n,o,3,\n')
+    first, second, third = rows(HEADER + 'a,b,c,1,\nx,"y,z,2,\nm,n,o,3,\n')
 
     assert first.problem is None
-    assert "a quote in it runs to line 4, whose rows it swallows" in second.problem
+    assert [(one.line, one.cells) for one in (second, third)] == [
+        (3, ("x", "y", "z", "2", "")),
+        (4, ("m", "n", "o", "3", "")),
+    ]
+    assert "a quote in line 3 is not closed" in second.problem == third.problem
