@@ -93,9 +93,8 @@ class Table:
                 want="rows below the header",
             )  # fmt: skip
         if self._stretches > _STRETCHES:
-            self.notes.append(
-                f"and {self._stretches - _STRETCHES:,} more stretches of lines; {self.lost:,} lines in all"
-            )
+            more = self._stretches - _STRETCHES
+            self.notes.append(f"nor are lines in {more:,} more places: {self.lost:,} lines in all")
 
     def _records(self) -> Iterator[tuple[list[Line], list[str] | None, str]]:
         """The lines of each record, and its cells; None where they cannot be told apart, and why."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
 from itertools import islice
@@ -20,15 +21,22 @@ def encode(value: Any) -> str:
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:  # half a surrogate pair, from a file name that is not UTF-8
-        import json
-
-        return json.dumps(msgspec.to_builtins(value))
+        return json.dumps(_finite(value))
 
 
 def write_json(value: Any, stream: TextIO) -> None:
     """A whole document, indented."""
-    stream.write(msgspec.json.format(encode(value), indent=2))
+    try:
+        text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    except UnicodeEncodeError:  # as above
+        text = json.dumps(_finite(value), indent=2)
+    stream.write(text)
     stream.write("\n")
+
+
+def _finite(value: Any) -> Any:
+    """A value as plain ones, null in place of what is no finite number."""
+    return json.loads(json.dumps(msgspec.to_builtins(value)), parse_constant=lambda _: None)
 
 
 def flat(value: Mapping[str, Any], front: str = "") -> dict[str, Any]:
