@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
@@ -91,10 +90,6 @@ def command(
             got=f"{file} and {', '.join(spelled(name, None) for name in described)}",
             want="a file, or a claim by options, not both",
         )  # fmt: skip
-    if output.file is not None and Path(output.file).resolve() == Path(file).resolve():
-        raise BadInput(
-            "the answer would overwrite the measurements", where="--output", got=output.file, want="another file"
-        )
     return _file(file, configs, output)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -84,7 +83,6 @@ def command(
     from rooflight.show import compare as show
     from rooflight.show.data import write_json
 
-    _check_files(log, output)
     cards = ranges.names(",".join(options.require_on(on)), "--on")
     fields = {name: _single(value) for name, value in options.fields(given).items()}
     comparison = compare(
@@ -120,8 +118,3 @@ def command(
 def _single(value: Any) -> Any:
     """An option that may have several values, as the library takes it."""
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
-
-
-def _check_files(log: str | None, output: Output) -> None:
-    if log is not None and output.file is not None and Path(output.file).resolve() == Path(log).resolve():
-        raise BadInput("the answer would overwrite the log", where="--output", got=output.file, want="another file")

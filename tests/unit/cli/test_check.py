@@ -120,7 +120,7 @@ def test_the_measurements_are_not_overwritten(ask, rows_file):
     before = Path(rows_file).read_bytes()
     result = ask("check", rows_file, "-o", rows_file)
     assert result.exit_code == 2
-    assert "would overwrite the measurements" in result.stderr
+    assert f"the answer would overwrite {rows_file}, which it is made of" in result.stderr
     assert Path(rows_file).read_bytes() == before
 
 

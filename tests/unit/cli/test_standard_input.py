@@ -87,3 +87,15 @@ def test_what_is_none_is_said(piped, given, words, said):
     assert result.exit_code == 2
     assert said in result.stderr
     assert "standard input" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [("analyze", "8b", "--on", "2x{card}"), ("sweep", "8b", "--on", "h100,{card}"), ("accelerators", "{card}")]
+)
+def test_an_answer_is_not_written_over_what_it_is_made_of(piped, tmp_path, words):
+    card = tmp_path / "card.json"
+    card.write_text(CARD)
+    result = piped("", *(word.format(card=card) for word in words), "-o", str(card))
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"the answer would overwrite {card}, which it is made of\n")
+    assert card.read_text() == CARD
