@@ -28,16 +28,16 @@ def lines(file: io.BufferedReader, notes: list[str], *, longest: int) -> Iterato
     longest     bytes of a line that is still one
     notes       gets what was odd, once
     """
-    odd = 0
+    odd = False
     for number, (raw, problem) in enumerate(_split(_chunks(file, notes), longest), start=1):
         whole = raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
         try:
-            yield Line(number, whole.decode(), problem)
+            text = whole.decode()
         except UnicodeDecodeError:
-            odd += 1
-            if odd == 1:
+            if not odd:
                 notes.append(f"line {number:,} is not UTF-8: read as Windows-1252, as are others like it")
-            yield Line(number, _windows(whole), problem)
+            odd, text = True, _windows(whole)
+        yield Line(number, text, problem)
 
 
 def _chunks(file: io.BufferedReader, notes: list[str]) -> Iterator[bytes]:

@@ -66,7 +66,7 @@ def table_rows(table: Table) -> Iterator[GivenRow]:
     said = False
     for raw in table.rows():
         given = dict(zip(table.columns, raw.cells, strict=True))
-        grouped = () if raw.problem is not None else tuple(_grouped(given))
+        grouped = () if raw.problem is not None or "," not in "".join(raw.cells) else tuple(_grouped(given))
         unclear = next((name for name in grouped if _may_be_decimal(given[name])), "") if table.decimal_commas else ""
         if raw.problem is not None:
             yield GivenRow(raw.line, given, problem=raw.problem)

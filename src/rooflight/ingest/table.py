@@ -115,7 +115,7 @@ class Table:
         """One line with text behind a closing quote is a row all the same; else why there is none."""
         first = taken[0].number
         if taken[-1].problem is not None:
-            return None, f"line {taken[-1].number:,} cannot be read: {taken[-1].problem}"
+            return None, taken[-1].problem
         if len(taken) == 1:
             reader = csv.reader([taken[0].text, ""], delimiter=self._delimiter)
             try:
@@ -213,17 +213,18 @@ class _Feed:
 
 def _row(taken: list[Line], cells: list[str], width: int) -> RawRow:
     """A record as a row; empty cells at the end do not count."""
+    text = taken[0].text if len(taken) == 1 else "".join(line.text for line in taken)
+    if "'" in text:
+        cells = [plain(cell) for cell in cells]
     found = len(cells)
     while found > width and not cells[found - 1].strip():
         found -= 1
-    problem = None
+    nul = "\0" in text
+    problem = "the row holds NUL bytes" if nul else None
     if found != width:
         problem = f"the row has {found} cells where the header has {width}"
-    elif any("\0" in cell for cell in cells):
-        problem = "the row holds NUL bytes"
-    if any("'" in line.text for line in taken):
-        cells = [plain(cell) for cell in cells]
-    return RawRow(taken[0].number, _fitted(cells, width), problem)
+    as_read = len(cells) == width and not nul  # most are, and a table may have millions
+    return RawRow(taken[0].number, tuple(cells) if as_read else _fitted(cells, width), problem)
 
 
 def _fitted(cells: list[str], width: int) -> tuple[str, ...]:
