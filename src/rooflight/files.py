@@ -16,6 +16,7 @@ from typing import Any, TextIO, cast
 from rooflight.errors import BadInput
 
 STANDARD_INPUT = "-"
+SHELLS_PIPES = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")  # somebody writes to them, or has done so
 # O_NONBLOCK: a named pipe that nobody writes to would keep open() waiting
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _PATIENCE_S = 5.0  # for somebody to write to a named pipe: a shell starts both ends at once
@@ -49,7 +50,8 @@ def opened(path: str | Path, want: str) -> io.BufferedReader:
         raise
     raw = _Reader(number, where, want)
     try:
-        raw.wait_for_writer()
+        if not where.startswith(SHELLS_PIPES):
+            raw.wait_for_writer()
         os.set_blocking(number, True)
     except BaseException:
         raw.close()

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from rooflight.errors import BadConfig, BadInput, printable
-from rooflight.files import STANDARD_INPUT, name_of, standard_input
+from rooflight.files import SHELLS_PIPES, STANDARD_INPUT, name_of, standard_input
 
 # The largest config seen is 3 MB (a quantised model that lists every expert); 64 MiB is weights, not a config.
 LARGEST_BYTES = 64 << 20
@@ -154,7 +154,7 @@ def _strange_kind(number: int, file: Path) -> str | None:
     if stat.S_ISREG(mode):
         return None
     if stat.S_ISFIFO(mode):
-        return None if str(file).startswith(("/dev/stdin", "/dev/fd/", "/proc/self/fd/")) else "a named pipe"
+        return None if str(file).startswith(SHELLS_PIPES) else "a named pipe"
     kinds = ((stat.S_ISDIR, "a directory"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"))
     return next((name for test, name in kinds if test(mode)), "a socket")
 
