@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import click
 
 import rooflight
-from fuzz import mutate
+from fuzz import grafts, mutate
 from rooflight.catalog.models import expanded
 from rooflight.cli.app import app
 from rooflight.values.formats import FORMATS
@@ -43,9 +43,9 @@ class Case(NamedTuple):
 
 
 @functools.cache
-def _configs() -> tuple[tuple[str, dict[str, Any]], ...]:
+def _configs() -> tuple[dict[str, Any], ...]:
     documents = [tomllib.loads(file.read_text()) for file in sorted((_CATALOG / "models").glob("*.toml"))]
-    return tuple((one["id"], expanded(one["config"])) for one in documents)
+    return tuple(expanded(one["config"]) for one in documents)
 
 
 @functools.cache
@@ -58,9 +58,20 @@ def _given(rng: Random, name: str, raw: bytes) -> tuple[str, dict[str, bytes], b
     return ("-", {}, raw) if rng.random() < 0.1 else (name, {name: raw}, b"")
 
 
+def _grafted(rng: Random, config: dict[str, Any]) -> dict[str, Any]:
+    """A config with what a quantised or wrapped one has besides, now and then."""
+    if rng.random() < 0.3:
+        config = {**config, "quantization_config": rng.choice(grafts.QUANTIZATION)}
+    if rng.random() < 0.2:
+        config = {**config, **rng.choice(grafts.OTHERS)}
+    if rng.random() < 0.1:
+        config = {"model_type": config.get("model_type"), "text_config": config}
+    return config
+
+
 def configs(rng: Random) -> Case:
     """A config of the catalog with one to four places mutated, or its text."""
-    _, config = rng.choice(_configs())
+    config = _grafted(rng, rng.choice(_configs()))
     if rng.random() < 0.9:
         raw = json.dumps(mutate.tree(rng, config, rng.choice((1, 1, 2, 4)))).encode()
     else:

@@ -44,9 +44,11 @@ def tree(rng: Random, root: dict[str, Any], times: int) -> dict[str, Any]:
     """A copy of nested objects and lists with so many places dropped, replaced, moved, repeated or scaled."""
     root = copy.deepcopy(root)
     for _ in range(times):
-        where, key = rng.choice(list(_places(root)) or [(root, "a")])
-        change = rng.randrange(7)
-        old = where[key] if isinstance(where, list) or key in where else None
+        places = list(_places(root))
+        if not places:
+            return {rng.choice(TEXTS): value(rng)}
+        where, key = rng.choice(places)
+        change, old = rng.randrange(7), where[key]
         if change == 0:
             del where[key]
         elif change == 1 and isinstance(old, int | float) and not isinstance(old, bool):
