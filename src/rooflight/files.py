@@ -7,6 +7,7 @@ import errno
 import functools
 import io
 import os
+import select
 import stat
 import sys
 import time
@@ -110,7 +111,9 @@ class _Reader(io.FileIO):
             view[:count], self._first = self._first[:count], self._first[count:]
             return count
         try:
-            return super().readinto(buffer) or 0
+            while (got := super().readinto(buffer)) is None:  # whoever shares the pipe made it one that does not wait
+                select.select([self], [], [])
+            return got
         except OSError as error:
             raise _unreadable(self._where, error, self._want) from None
 

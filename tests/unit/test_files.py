@@ -72,3 +72,17 @@ def test_standard_input_may_be_asked_for_twice_and_no_more_of_it_than_is_wanted(
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"123456")))
     with pytest.raises(BadInput, match="standard input is too long"):
         files.standard_input(5, WANT)
+
+
+def test_a_pipe_that_does_not_wait_is_no_end(monkeypatch):
+    """Empty for a moment is not at its end."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+
+    def waited(*_):
+        os.write(writing, b"late")
+        os.close(writing)
+
+    monkeypatch.setattr(files.select, "select", waited)
+    with io.BufferedReader(files._Reader(reading, "p", WANT)) as file:
+        assert file.read() == b"late"
