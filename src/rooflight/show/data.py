@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
 from itertools import islice
@@ -21,7 +20,7 @@ def encode(value: Any) -> str:
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:  # half a surrogate pair, from a file name that is not UTF-8
-        return json.dumps(_finite(value))
+        return _odd(value)
 
 
 def write_json(value: Any, stream: TextIO) -> None:
@@ -29,14 +28,17 @@ def write_json(value: Any, stream: TextIO) -> None:
     try:
         text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
     except UnicodeEncodeError:  # as above
-        text = json.dumps(_finite(value), indent=2)
+        text = _odd(value, indent=2)
     stream.write(text)
     stream.write("\n")
 
 
-def _finite(value: Any) -> Any:
-    """A value as plain ones, null in place of what is no finite number."""
-    return json.loads(json.dumps(msgspec.to_builtins(value)), parse_constant=lambda _: None)
+def _odd(value: Any, indent: int | None = None) -> str:
+    """JSON of a value with texts that are not Unicode; null in place of what is no finite number."""
+    import json
+
+    plain = json.loads(json.dumps(msgspec.to_builtins(value)), parse_constant=lambda _: None)
+    return json.dumps(plain, indent=indent)
 
 
 def flat(value: Mapping[str, Any], front: str = "") -> dict[str, Any]:
