@@ -17,7 +17,7 @@ CALIBRATION = sorted((SRC.parents[1] / "calibration").glob("*.py"))
 # A module imports only from rooms of a lower rank, and from its own. `library` is the Python front door; of the two
 # outermost rooms, the command line starts the studio and never the other way round.
 RANK = {
-    "units": 0, "errors": 0, "affine": 0, "numeric": 0.2, "jobs": 0, "span": 0.5, "values": 1,
+    "units": 0, "errors": 0, "affine": 0, "numeric": 0.2, "jobs": 0, "files": 0.5, "span": 0.5, "values": 1,
     "catalog": 2, "work": 2, "probe": 2, "ingest": 2,
     "roofline": 3, "scenario": 4, "serve": 5, "answers": 6, "words": 7, "show": 8, "library": 9, "studio": 10,
     "cli": 11,

@@ -10,9 +10,11 @@ Names are loaded when first used, so `import rooflight` costs next to nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+# Not typing's own, whose import is what an interrupt while the command line starts would mostly meet.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from rooflight.errors import (
         BadConfig,
         BadInput,

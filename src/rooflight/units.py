@@ -14,6 +14,13 @@ _BASES = ("FLOP/s", "OP/s", "B/s", "FLOP", "B", "Hz", "s", "W", "params")
 _BITS_A_BYTE = 8
 _NETWORK = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kMGTP]?)(B/s|b/s|bit/s|bps)", re.ASCII)
 _LATENCY = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(us|ms|s)", re.ASCII)
+# Thousands in groups of three; 1,5 and 0,125 have a decimal comma.
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", re.ASCII)
+
+
+def ungrouped(text: str) -> str:
+    """A number without the commas between its thousands: ungrouped("1,300.5") == "1300.5"; any other text as it is."""
+    return text.replace(",", "") if "," in text and _GROUPED.fullmatch(text) else text
 
 
 def to_base(value: float, unit: str) -> float:
@@ -50,9 +57,9 @@ def network(text: str) -> tuple[float, float | None]:
 
 def in_bytes(text: str) -> float:
     """A size in words: in_bytes("48GiB") == 51539607552; digits alone are bytes. Raises ValueError for no size."""
-    plain = text.strip().replace(",", "").replace("_", "")
+    plain = text.strip().replace("_", "")
     number = plain.rstrip("BKMGTkib ")
-    return to_base(float(number), plain[len(number) :].strip() or "B")
+    return to_base(float(ungrouped(number)), plain[len(number) :].strip() or "B")
 
 
 def whole(value: float) -> float:

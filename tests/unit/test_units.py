@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rooflight.units import in_bytes, round_significant, scaled, to_base, whole
+from rooflight.units import in_bytes, round_significant, scaled, to_base, ungrouped, whole
 
 SI = {"u": 1e-6, "m": 1e-3, "": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 IEC = {"Ki": 1024, "Mi": 1024**2, "Gi": 1024**3, "Ti": 1024**4}
@@ -120,7 +120,20 @@ def test_a_size_in_words(text, size):
     assert in_bytes(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "lots", "GiB", "48 gib", "48G", "nan GiB s", "4x8GB"])
+@pytest.mark.parametrize("text", ["", "lots", "GiB", "48 gib", "48G", "nan GiB s", "4x8GB", "1,5GB", "0,125 GB"])
 def test_what_is_no_size(text):
     with pytest.raises(ValueError, match=r".+"):
         in_bytes(text)
+
+
+@pytest.mark.parametrize("text, number", [("1,300", "1300"), ("-12,000,000.5", "-12000000.5"), ("+1,000", "+1000")])
+def test_thousands_lose_their_commas(text, number):
+    assert ungrouped(text) == number
+
+
+@pytest.mark.parametrize(
+    "text", ["1,5", "0,125", "1,30", "1234,567", "1,000,00", "1,000,", ",000", "1.000,5", "", "12", "a,000"]
+)
+def test_other_commas_stay(text):
+    """A decimal comma must not make 15 of 1.5."""
+    assert ungrouped(text) == text

@@ -1,7 +1,8 @@
 """Accelerators: one TOML file of published facts each, read into a frozen value in base units.
 
 `load("8xh100-sxm")` gives the accelerator and the count. A name is an id, another spelling of one, the short name of a
-family (`h100`: a stated pick, listed among the assumptions), or the path of a TOML file of your own.
+family (`h100`: a stated pick, listed among the assumptions), the path of a TOML file of your own, or "-" for one on
+standard input.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import msgspec
 
 from rooflight.catalog import card, totals
 from rooflight.errors import BadConfig, BadInput, UnknownName
+from rooflight.files import STANDARD_INPUT, name_of, standard_input
 from rooflight.units import to_base
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.note import Note
@@ -26,6 +28,7 @@ _FOLDER = _HERE / "accelerators"
 _ID = re.compile(r"[a-z0-9][a-z0-9.+-]{0,99}")
 _MAX_FILE_BYTES = to_base(1, "MB")
 _MAX_COUNT = 1_000_000  # devices, not a unit
+_WANT = "a TOML file with the facts of an accelerator"
 _LIST = "`rooflight accelerators` for the list"
 
 
@@ -36,6 +39,8 @@ def load(name: str) -> tuple[Accelerator, int]:
     if _squeezed(name) in _letters_for_counts():
         return _by_name(name), 1
     count, rest = _split_count(name)
+    if rest == STANDARD_INPUT:
+        return _from_standard_input(), count
     if rest.lower().endswith(".toml") or _is_path(rest):
         return _from_file(Path(rest)), count
     return _by_name(rest), count
@@ -190,29 +195,39 @@ def _from_file(path: Path) -> Accelerator:
     return card.accelerator(_read_toml(path), origin=str(path), assumed_from=_assumptions())
 
 
+def _from_standard_input() -> Accelerator:
+    name = name_of(STANDARD_INPUT)
+    data = standard_input(int(_MAX_FILE_BYTES), _WANT)
+    return card.accelerator(_parsed(data, name), origin=name, assumed_from=_assumptions())
+
+
 def _read_toml(path: Path) -> dict[str, Any]:
     """A user's TOML file as plain values; anything that is not one is refused in words."""
     where = _short(str(path), 200)
-    want = "a TOML file with the facts of an accelerator"
     try:
         path = path.expanduser()
         if not path.exists():
-            raise BadInput(f"there is no file {where}", where=where, want=want, try_this=_LIST)
+            raise BadInput(f"there is no file {where}", where=where, want=_WANT, try_this=_LIST)
         if not path.is_file():
-            raise BadConfig(f"{where} is not a file", where=where, got="a folder or device", want=want)
+            raise BadConfig(f"{where} is not a file", where=where, got="a folder or device", want=_WANT)
         with path.open("rb") as file:
             data = file.read(int(_MAX_FILE_BYTES) + 1)
     except (OSError, ValueError, RuntimeError) as error:
-        raise BadInput(f"{where} cannot be read", where=where, got=str(error), want=want) from None
+        raise BadInput(f"{where} cannot be read", where=where, got=str(error), want=_WANT) from None
     if len(data) > _MAX_FILE_BYTES:
-        raise BadConfig(f"{where} is too large for an accelerator", where=where, got="over 1 MB", want=want)
+        raise BadConfig(f"{where} is too large for an accelerator", where=where, got="over 1 MB", want=_WANT)
+    return _parsed(data, where)
+
+
+def _parsed(data: bytes, where: str) -> dict[str, Any]:
+    """Raises BadConfig for what is no TOML."""
     try:
         return tomllib.loads(data.decode("utf-8"))
     except UnicodeDecodeError:
-        raise BadConfig(f"{where} is not text", where=where, got="bytes that are not UTF-8", want=want) from None
+        raise BadConfig(f"{where} is not text", where=where, got="bytes that are not UTF-8", want=_WANT) from None
     except (ValueError, RecursionError) as error:
         reason = "tables nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise BadConfig(f"{where} is not TOML", where=where, got=_short(reason, 200), want=want) from None
+        raise BadConfig(f"{where} is not TOML", where=where, got=_short(reason, 200), want=_WANT) from None
 
 
 def _is_path(name: str) -> bool:

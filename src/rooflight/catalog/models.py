@@ -1,7 +1,7 @@
 """Models: one small TOML file each, any config.json, or weight files; read into a plan of parts.
 
 `load("meta-llama/Llama-3.1-70B")`, `load("llama-3.1-70b")`, `load("path/to/config.json")`, `load("model.gguf")` and
-`load("path/to/checkpoint")` give a Model.
+`load("path/to/checkpoint")` give a Model; "-" is a config.json on standard input.
 A file holds the keys of the model's config.json that its shape hangs on, under [config], and where they were read.
 Files are named after ids (org__name.toml, lower case), so that one id costs one file.
 """
@@ -22,6 +22,7 @@ import msgspec
 from rooflight.catalog.config import model_from_dict, read_model
 from rooflight.catalog.config.heads import as_named
 from rooflight.errors import BadConfig, BadInput, MissingExtra, UnknownName
+from rooflight.files import STANDARD_INPUT
 from rooflight.values.model import Model
 
 _FOLDER = Path(__file__).parent / "models"
@@ -36,6 +37,8 @@ def load(name_or_path: str | Path) -> Model:
     name = str(name_or_path).strip()
     if not name:
         raise BadInput("no model is named", want="a catalog id, a Hugging Face id or a config.json")
+    if name == STANDARD_INPUT:
+        return as_named(read_model(name))
     if _is_file(name):
         return as_named(_read(name))
     entry = entry_file(name)

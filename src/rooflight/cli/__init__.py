@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 from rooflight.cli.status import INTERRUPTED, TERMINATED
+
+TYPE_CHECKING = False  # as in rooflight itself
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def main() -> int:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 def command(model: str, on: str | None, drawn: bool, kind: str | None, output: Output, **given: Any) -> int:
     """Which ceiling binds in prefill and in decode, and the fastest each can go.
 
-    MODEL is a Hugging Face id from the catalog (`rooflight models`), a config.json, a GGUF or safetensors file, or a
-    directory that holds one.
+    MODEL is a Hugging Face id from the catalog (`rooflight models`), a config.json (-: on standard input), a GGUF or
+    safetensors file, or a directory that holds one.
 
     \b
     rooflight analyze meta-llama/Llama-3.1-8B-Instruct --on h100-sxm

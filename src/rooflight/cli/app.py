@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -35,6 +36,7 @@ class Command(click.Command):
         """As click does; an error then names options, not the fields that they set."""
         from rooflight.errors import RooflightError
 
+        _check_files(ctx)
         try:
             return super().invoke(ctx)
         except RooflightError as error:
@@ -55,6 +57,43 @@ class Command(click.Command):
                     got=f"two values of {names}" + (", which are one option" if len(param.opts) > 1 else ""),
                     want="one",
                 )
+
+
+# Parameters that may name a file to read, or `-` for standard input.
+_FILES = ("model", "name", "file", "on", "cards", "log")
+
+
+def _check_files(ctx: click.Context) -> None:
+    """Standard input is there once, and no answer is written over what it is made of. Raises BadInput."""
+    from rooflight.errors import BadInput
+    from rooflight.files import STANDARD_INPUT
+
+    files = [
+        (param.opts[0] if isinstance(param, click.Option) else str(param.metavar), file)
+        for param in ctx.command.params
+        if param.name in _FILES
+        for file in _named(ctx.params.get(str(param.name)), several=param.name in ("on", "cards"))
+    ]
+    readers = [f"{shown} {file}" for shown, file in files if file == STANDARD_INPUT]
+    if len(readers) > 1:
+        raise BadInput(
+            "standard input can be read once", where=ctx.command_path, got=", ".join(readers),
+            want=f"{STANDARD_INPUT} in one place, files in the others",
+        )  # fmt: skip
+    output = ctx.params.get("output")
+    if output is not None and any(os.path.realpath(file) == os.path.realpath(output) for _, file in files):
+        raise BadInput(
+            f"the answer would overwrite {output}, which it is made of", where="--output", got=output,
+            want="another file",
+        )  # fmt: skip
+
+
+def _named(given: str | Sequence[str] | None, several: bool) -> list[str]:
+    """The files that a parameter may mean, without a count in front."""
+    values = (given,) if isinstance(given, str) else given or ()
+    if not several:
+        return list(values)
+    return [re.sub("^[0-9]+x", "", name.strip()) for one in values for name in one.split(",")]
 
 
 class LazyGroup(click.Group):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
@@ -83,7 +82,8 @@ def command(
     rooflight check --model llama-3.1-8b --on h100-sxm --batch 1 --weights bf16 --output-tok-s 300
     rooflight check --model qwen2.5-14b --on l40s --isl 300 --osl 200 --output-tok-s 760 --tpot-ms 95
 
-    Exit status 1: something is faster than physics allows.
+    Exit status 1: something is faster than physics allows; 2: lines of the file are not read, though the rest is
+    judged.
     """
     values = {metric: value for metric in _CLAIMS if (value := given[metric]) is not None}
     if file is None:
@@ -97,10 +97,6 @@ def command(
             got=f"{file} and {', '.join(spelled(name, None) for name in described)}",
             want="a file, or a claim by options, not both",
         )  # fmt: skip
-    if output.file is not None and Path(output.file).resolve() == Path(file).resolve():
-        raise BadInput(
-            "the answer would overwrite the measurements", where="--output", got=output.file, want="another file"
-        )
     return _file(file, configs, output, jobs)
 
 
@@ -145,7 +141,12 @@ def _file(file: str, configs: tuple[str, ...], output: Output, jobs: int) -> int
     with open_table(file) as table:
         watched = _Watched(table, names, jobs)
         emit(output, watched.answer())
-    return 1 if watched.counts.tally().impossible else 0
+        if table.lost and output.format not in ("text", "md", "json"):  # those say it themselves
+            for note in table.notes:
+                click.echo(f"Warning: {note}", err=True)
+    if watched.counts.tally().impossible:
+        return 1
+    return BadInput.exit_status if table.lost else 0
 
 
 class _Watched:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -77,13 +76,13 @@ def command(
     rooflight compare llama-3.1-70b --on 4xh100-sxm,2xh200-sxm,2xmi300x --weights fp8 --batch 32
     rooflight compare llama-3.1-8b --on h100,h200,l40s --log requests.csv --batch max --price h100=2.5 --price h200=3.5
 
-    Exit status 1: it fits on none of them, or none keeps up with the requests that arrive.
+    Exit status 1: it fits on none of them, or none keeps up with the requests that arrive; 2: lines of the log are not
+    read, though the rest is answered.
     """
     from rooflight.library import compare
     from rooflight.show import compare as show
     from rooflight.show.data import write_json
 
-    _check_files(log, output)
     cards = ranges.names(",".join(options.require_on(on)), "--on")
     fields = {name: _single(value) for name, value in options.fields(given).items()}
     comparison = compare(
@@ -111,14 +110,11 @@ def command(
         return crossing(comparison)
 
     emit(output, Answer(lambda: comparison.answer, blocks, rows, json, chart if comparison.curves else None))
-    return 0 if comparison.answered else 1
+    if not comparison.answered:
+        return 1
+    return BadInput.exit_status if comparison.mix.lost_lines else 0
 
 
 def _single(value: Any) -> Any:
     """An option that may have several values, as the library takes it."""
     return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
-
-
-def _check_files(log: str | None, output: Output) -> None:
-    if log is not None and output.file is not None and Path(output.file).resolve() == Path(log).resolve():
-        raise BadInput("the answer would overwrite the log", where="--output", got=output.file, want="another file")

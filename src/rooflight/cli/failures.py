@@ -20,6 +20,12 @@ _WRITE_ERRORS = (errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT, errno.EBADF
 TRACEBACK_VARIABLE = "ROOFLIGHT_TRACEBACK"
 
 
+class Bug(RooflightError):
+    """An exception that nobody meant: rooflight's own mistake."""
+
+    exit_status = BUG
+
+
 def run(command: Callable[[list[str]], Any], args: Sequence[str] | None = None) -> int:
     """Run `command` on the words and return the exit status; errors go to stderr, as JSON where --json was asked."""
     words = list(sys.argv[1:] if args is None else args)
@@ -37,9 +43,9 @@ def run(command: Callable[[list[str]], Any], args: Sequence[str] | None = None) 
     except BrokenPipeError:
         return _leave_pipe()
     except OSError as error:
-        return _no_output(error) if error.errno in _WRITE_ERRORS else _bug(error)
+        return _no_output(error, words) if error.errno in _WRITE_ERRORS else _bug(error, words)
     except Exception as error:
-        return _bug(error)
+        return _bug(error, words)
 
 
 def usage(error: click.ClickException) -> BadInput:
@@ -76,15 +82,23 @@ def _wants_json(words: Sequence[str]) -> bool:
     return "--json" in words or "--format=json" in words or ("--format", "json") in pairwise(words)
 
 
-def _bug(error: Exception) -> int:
+def _bug(error: Exception, words: Sequence[str]) -> int:
+    """Say it as any error is said; where it is shows when it was asked for."""
+    message = " ".join(str(error).split())[:400]
+    shown = None
     if os.environ.get(TRACEBACK_VARIABLE):
         import traceback
 
-        _complain(traceback.format_exc())
-    message = " ".join(str(error).split())[:400]
-    _complain(f"this is a bug in rooflight: {type(error).__name__}: {message}")
-    _complain(f"  try   {TRACEBACK_VARIABLE}=1 in front of the command shows where; please report it")
-    return BUG
+        shown = "".join(traceback.format_exception(error))
+        if not _wants_json(words):
+            _complain(shown)
+            shown = None
+    bug = Bug(
+        f"this is a bug in rooflight: {type(error).__name__}: {message}",
+        try_this=f"{TRACEBACK_VARIABLE}=1 in front of the command shows where; please report it",
+    )
+    bug.got = shown
+    return _say(bug, words)
 
 
 def _complain(text: str) -> None:
@@ -100,11 +114,12 @@ def _leave_pipe() -> int:
     return BROKEN_PIPE
 
 
-def _no_output(error: OSError) -> int:
+def _no_output(error: OSError, words: Sequence[str]) -> int:
     """Standard output takes no more: a full disk, a broken device."""
     _forget_stdout()
     return _say(
-        BadInput("the answer cannot be written", where="standard output", got=error.strerror, try_this="-o FILE"), ()
+        BadInput("the answer cannot be written", where="standard output", got=error.strerror, try_this="-o FILE"),
+        words,
     )
 
 

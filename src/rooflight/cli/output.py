@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import functools
+import io
 import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO, cast
 
 import click
 
@@ -29,6 +30,7 @@ CHARTS = {
     "Analysis": ("roofline", "waterfall", "traffic", "memory", "intensity"),
     "Sweep": ("batch", "pareto"),
 }
+_MOST_HELD = 1 << 20  # characters
 _FORMATS = ("text", "json", "csv", "md")
 
 
@@ -123,7 +125,7 @@ def emit(output: Output, answer: Answer) -> None:
         if drawn is None:
             _write(output, answer, stream)
         else:
-            stream.buffer.write(drawn)
+            stream.write_bytes(drawn)
     try:
         print(answer.sentence())
         print(f"written to {printable(output.file)}")
@@ -147,11 +149,13 @@ def _drawn(output: Output, answer: Answer) -> bytes:
 
 def _write(output: Output, answer: Answer, stream: TextIO) -> None:
     if output.format == "json":
-        answer.json(stream)
+        with _held(stream) as held:
+            answer.json(held)
     elif output.format == "csv":
         from rooflight.show.data import write_csv
 
-        write_csv(answer.rows(), stream)
+        with _held(stream) as held:
+            write_csv(answer.rows(), held)
     elif output.format == "md":
         from rooflight.show.markdown import write as write_markdown
 
@@ -162,52 +166,119 @@ def _write(output: Output, answer: Answer, stream: TextIO) -> None:
         write_text(answer.blocks(), stream, ascii_only=output.ascii)
 
 
+class _Held(io.TextIOBase):
+    """Text on its way to a stream: what fails within the first megabyte fails before any of it is out."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._kept: list[str] = []
+        self._left = _MOST_HELD
+
+    def write(self, text: str) -> int:
+        if self._left < 0:
+            return self._stream.write(text)
+        self._kept.append(text)
+        self._left -= len(text)
+        if self._left < 0:
+            self.release()
+        return len(text)
+
+    def release(self) -> None:
+        """Let go of what is held."""
+        self._stream.write("".join(self._kept))
+        self._kept = []
+
+
 @contextmanager
-def open_whole(name: str) -> Iterator[TextIO]:
+def _held(stream: TextIO) -> Iterator[TextIO]:
+    held = _Held(stream)
+    yield cast(TextIO, held)
+    held.release()
+
+
+class WholeFile(io.TextIOWrapper):
+    """A text file to write. What cannot be written is BadInput; errors of whoever makes the text are left alone."""
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        super().__init__(file, encoding="utf-8", errors="backslashreplace", newline="")
+        self._called = name
+
+    def write(self, text: str) -> int:
+        with _said(self._called):
+            return super().write(text)
+
+    def write_bytes(self, data: bytes) -> None:
+        """Write what is no text."""
+        with _said(self._called):
+            self.buffer.write(data)
+
+    def flush(self) -> None:
+        with _said(self._called):
+            super().flush()
+
+    def close(self) -> None:
+        with _said(self._called):
+            super().close()
+
+
+@contextmanager
+def open_whole(name: str) -> Iterator[WholeFile]:
     """A file that appears when it is complete: written beside and renamed. Raises BadInput where it cannot be."""
-    path = Path(os.path.realpath(name))
-    try:
+    with _said(name):
         mode = os.stat(name).st_mode if os.path.exists(name) else None
-        if mode is not None and not stat.S_ISREG(mode):
-            if stat.S_ISDIR(mode):
-                raise _cannot(name, "it is a directory")
-            with _open_special(name) as stream:
-                yield stream
-            return
-        with _replacing(path, mode) as stream:
+    if mode is None or stat.S_ISREG(mode):
+        with _replacing(name, mode) as stream:
             yield stream
+        return
+    if stat.S_ISDIR(mode):
+        raise _cannot(name, "it is a directory")
+    with _open_special(name) as stream:
+        yield stream
+
+
+@contextmanager
+def _said(name: str) -> Iterator[None]:
+    """Raises BadInput for what the system says of writing."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
     except (OSError, ValueError) as error:
-        if isinstance(error, BrokenPipeError):
-            raise
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise _cannot(name, reason) from error
 
 
-def _open_special(path: str) -> TextIO:
-    """A device, or a pipe that somebody reads: opening one that nobody reads would wait for ever. Raises OSError."""
-    try:
-        number = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
-    except OSError as error:
-        if error.errno == errno.ENXIO:
-            raise OSError(errno.ENXIO, "nobody reads the pipe") from None
-        raise
-    os.set_blocking(number, True)
-    return open(number, "w", encoding="utf-8", errors="backslashreplace", newline="")
+def _open_special(name: str) -> WholeFile:
+    """A device, or a pipe that somebody reads: opening one that nobody reads would wait for ever. Raises BadInput."""
+    with _said(name):
+        try:
+            number = os.open(name, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                raise OSError(errno.ENXIO, "nobody reads the pipe") from None
+            raise
+        os.set_blocking(number, True)
+        return WholeFile(open(number, "wb"), name)
 
 
 @contextmanager
-def _replacing(path: Path, mode: int | None) -> Iterator[TextIO]:
+def _replacing(name: str, mode: int | None) -> Iterator[WholeFile]:
+    path = Path(os.path.realpath(name))
     beside = path.with_name(f".{path.name[:100]}.{os.urandom(4).hex()}")
     if mode is not None and not os.access(path, os.W_OK):
-        raise PermissionError(13, "it may not be written")
+        raise _cannot(name, "it may not be written")
     try:  # from before the file is there: an interrupt may come as soon as it is
-        with beside.open("x", encoding="utf-8", errors="backslashreplace", newline="") as stream:
+        with _said(name):
+            file = beside.open("xb")
+        with WholeFile(file, name) as stream:
             yield stream
-        if mode is not None:
-            beside.chmod(stat.S_IMODE(mode))
-        beside.replace(path)
+        with _said(name):
+            if mode is not None:
+                beside.chmod(stat.S_IMODE(mode))
+            beside.replace(path)
     except BaseException:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
         raise
 
 

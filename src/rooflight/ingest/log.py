@@ -12,12 +12,16 @@ from typing import Any, cast
 import msgspec
 
 from rooflight.errors import BadConfig, BadInput, Named
+from rooflight.files import name_of, opened
+from rooflight.ingest.lines import lines
 from rooflight.ingest.parquet import read_parquet
 from rooflight.ingest.requests import WANT, Columns, Log, Rows, chosen, told
-from rooflight.ingest.table import Table, name_of, opened
+from rooflight.ingest.table import Table
 
 _PACKED = b"\x1f\x8b"
 _PARQUET = b"PAR1"
+# Byte-order marks, blanks, and the other halves of UTF-16's characters.
+_BEFORE_JSON = b"\xef\xbb\xbf\xff\xfe\0 \t\r\n"
 _LONGEST_LINE = 1 << 26
 # Lines of JSON that are looked at for the names of their fields.
 _LOOKED_AT = 64
@@ -39,7 +43,7 @@ def read_log(source: str | Path | Iterable[Sequence[Any]], columns: Sequence[str
             start = file.peek(len(_PARQUET))
             if start.startswith(_PARQUET):
                 return read_parquet(file, name, named)
-            if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
+            if start.lstrip(_BEFORE_JSON)[:1] in (b"{", b"["):
                 return _read_json(file, name, named)
             return _read_csv(file, source, named)
     except _DAMAGED as error:
@@ -87,13 +91,14 @@ def _read_csv(file: io.BufferedReader, source: str | Path, named: Columns | None
                 rows.refuse(raw.line, raw.problem)
             else:
                 rows.add(raw.line, *(raw.cells[place] for place in places))
-        return rows.log(table.name, columns, table.notes)
+        return rows.log(table.name, columns, table.notes, table.lost)
 
 
 def _read_json(file: io.BufferedReader, name: str, named: Columns | None) -> Log:
-    lines = _objects(file)
+    notes: list[str] = []
+    objects = _objects(file, notes)
     looked, have = [], dict[str, None]()
-    for line, one in lines:
+    for line, one in objects:
         looked.append((line, one))
         if isinstance(one, dict):
             have.update(dict.fromkeys(_paths(one)))
@@ -108,25 +113,25 @@ def _read_json(file: io.BufferedReader, name: str, named: Columns | None) -> Log
     columns = chosen(list(have), named, name)
     paths = [one.split(".") for one in columns if one is not None]
     rows = Rows()
-    for line, one in (pair for part in (looked, lines) for pair in part):
+    for line, one in (pair for part in (looked, objects) for pair in part):
         if isinstance(one, dict):
             rows.add(line, *(_at(one, path) for path in paths))
         else:
             rows.refuse(line, "the line is no JSON object")
-    return rows.log(name, columns, ())
+    return rows.log(name, columns, notes)
 
 
-def _objects(file: io.BufferedReader) -> Iterator[tuple[int, Any]]:
-    """Lines with what they hold; a line that is not JSON is its own text."""
-    number = 0
-    while line := file.readline(_LONGEST_LINE):
-        number += 1
-        line = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
-        if line:
+def _objects(file: io.BufferedReader, notes: list[str]) -> Iterator[tuple[int, Any]]:
+    """Lines with what they hold; a line that is not JSON, or too long, is its own text."""
+    for number, text, problem in lines(file, notes, longest=_LONGEST_LINE):
+        whole = text.strip()
+        if whole and problem is None:
             try:
-                yield number, msgspec.json.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                yield number, line.decode("utf-8", "replace")
+                yield number, msgspec.json.decode(whole)
+            except (msgspec.DecodeError, UnicodeError, RecursionError):
+                yield number, whole
+        elif whole or problem is not None:
+            yield number, problem
 
 
 def _paths(one: dict[str, Any], front: str = "") -> Iterator[str]:

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from rooflight.errors import BadConfig, Named
+from rooflight.units import ungrouped
 from rooflight.values.field import LARGEST
 from rooflight.values.mix import Requests
 
@@ -38,11 +39,17 @@ _REASONS = 3
 
 
 class Log(msgspec.Struct, frozen=True, kw_only=True):
-    """Requests of a log; taken: which columns they come from; notes: what was odd, bad rows among it."""
+    """Requests of a log.
+
+    bad_rows    rows that are no requests, lost_lines among them: whose cells cannot be told apart
+    taken       which columns they come from
+    notes       what was odd, bad rows among it
+    """
 
     source: str
     requests: Requests
     bad_rows: int
+    lost_lines: int
     taken: str
     notes: tuple[str, ...]
 
@@ -64,13 +71,15 @@ class Rows:
         self.reasons: Counter[str] = Counter()
         self.first: dict[str, str] = {}
         self.shortened = 0
+        self.grouped: str | None = None
 
     def add(self, line: int, isl: Any, osl: Any, cached: Any = 0) -> None:
         """A row's cells; a prompt that is cached whole still runs its last token."""
         numbers = []
         cached = 0 if cached is None or cached == "" else cached
         for what, cell, least in (("input", isl, 1), ("output", osl, 0), ("cached", cached, 0)):
-            number = whole(cell, least)
+            text = self._without_commas(line, what, cell) if isinstance(cell, str) and "," in cell else cell
+            number = whole(text, least)
             if number is None:
                 self.refuse(line, f"{what} length {told(cell)} is no number of tokens from {least} to 2^40")
                 return
@@ -84,6 +93,13 @@ class Rows:
         self.osl.append(numbers[1])
         self.cached.append(min(numbers[2], numbers[0] - 1))
 
+    def _without_commas(self, line: int, what: str, cell: str) -> str:
+        """A length without the commas between its thousands; the first is noted."""
+        text = ungrouped(cell.strip())
+        if text != cell.strip() and self.grouped is None:
+            self.grouped = f"{what} length {cell} of line {line:,} is read as {text}, others likewise"
+        return text
+
     def refuse(self, line: int, reason: str) -> None:
         """Count a row that is no request."""
         self.bad += 1
@@ -91,12 +107,12 @@ class Rows:
         self.reasons[kind] += 1
         self.first.setdefault(kind, f"line {line:,}: {reason}")
 
-    def log(self, name: str, columns: Columns, notes: Iterable[str]) -> Log:
+    def log(self, name: str, columns: Columns, notes: Iterable[str], lost_lines: int = 0) -> Log:
         """All that was read. Raises BadConfig where no row is a request."""
         if not self.isl:
             why = next(iter(self.first.values()), "no rows")
             raise BadConfig(f"no row of {name} is a request", where=name, got=why, want=WANT)
-        said = list(notes)
+        said = [*notes, *([] if self.grouped is None else [self.grouped])]
         if self.bad:
             total = self.bad + len(self.isl)
             shown = "; ".join(self.first[kind] for kind, _ in self.reasons.most_common(_REASONS))
@@ -106,7 +122,9 @@ class Rows:
         taken = f"lengths of {name}: input from {columns.input}, output from {columns.output}"
         taken += f", cached prefix from {columns.cached}" if columns.cached else ", nothing cached before"
         requests = Requests(isl=np.array(self.isl), osl=np.array(self.osl), cached=np.array(self.cached))
-        return Log(source=name, requests=requests, bad_rows=self.bad, taken=taken, notes=tuple(said))
+        return Log(
+            source=name, requests=requests, bad_rows=self.bad, lost_lines=lost_lines, taken=taken, notes=tuple(said)
+        )
 
 
 def whole(cell: Any, least: int) -> int | None:

@@ -11,7 +11,7 @@ import msgspec
 
 from rooflight.errors import BadInput
 from rooflight.ingest.table import Table
-from rooflight.units import network
+from rooflight.units import network, ungrouped
 from rooflight.values.measurement import LEAST_VALUE, METRICS, MODES, MOST_VALUE, PHASES, SPECULATIVE, Measurement
 
 NEEDED = ("model", "accelerator", "metric", "value")
@@ -62,10 +62,37 @@ def open_table(path: str | Path) -> Table:
 
 
 def table_rows(table: Table) -> Iterator[GivenRow]:
-    """Its rows as measurements, one by one as they are read."""
+    """Its rows as measurements, one by one as they are read; the table notes the first number with commas in it."""
+    said = False
     for raw in table.rows():
         given = dict(zip(table.columns, raw.cells, strict=True))
-        yield _read(raw.line, given) if raw.problem is None else GivenRow(raw.line, given, problem=raw.problem)
+        grouped = () if raw.problem is not None or "," not in "".join(raw.cells) else tuple(_grouped(given))
+        unclear = next((name for name in grouped if _may_be_decimal(given[name])), "") if table.decimal_commas else ""
+        if raw.problem is not None:
+            yield GivenRow(raw.line, given, problem=raw.problem)
+        elif unclear:
+            yield GivenRow(raw.line, given, problem=f"{unclear} is {_short(given[unclear])!r}: {_TWO_READINGS}")
+        else:
+            if grouped and not said:
+                name, said = grouped[0], True
+                shown = _text(given[name])
+                table.notes.append(
+                    f"{name} {shown} of line {raw.line:,} is read as {ungrouped(shown)}, others likewise"
+                )
+            yield _read(raw.line, given)
+
+
+def _grouped(given: Mapping[str, str]) -> Iterator[str]:
+    """Columns of numbers whose cell has commas between thousands."""
+    for name in _NUMBERS:
+        text = given.get(name, "")
+        if "," in text and ungrouped(text.strip()) != text.strip():
+            yield name
+
+
+def _may_be_decimal(text: str) -> bool:
+    """1,300 may be 1.3 too; 1,300,000 and 1,300.5 may not."""
+    return text.count(",") == 1 and "." not in text
 
 
 def given_rows(rows: Iterable[RowLike]) -> Iterator[GivenRow]:
@@ -133,6 +160,8 @@ _COUNTS = {
     **dict.fromkeys(("input_len", "output_len", "depth", "cached_prefix", "draft_tokens"), 0),
 }
 _SHARES = ("prefix_hit", "acceptance", "draft_share")
+_NUMBERS = ("value", *_COUNTS, *_SHARES)
+_TWO_READINGS = "a decimal comma, or one between thousands? Write it without"
 
 
 def _text(value: object) -> str:
@@ -144,7 +173,7 @@ def _text(value: object) -> str:
 
 def _number(name: str, text: str, read: Callable[[str], float] = float) -> float:
     try:
-        number = read(text)
+        number = read(ungrouped(text))
     except ValueError:
         raise BadRow(f"{name} is {_short(text)!r}, not a number") from None
     if not math.isfinite(number):

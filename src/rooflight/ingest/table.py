@@ -1,25 +1,29 @@
-"""A CSV file of measurements as rows of cells: streamed, in whatever encoding it is, bad rows said and passed over."""
+"""A CSV file as rows of cells: streamed, in whatever encoding it is; what is no row is said, not lost."""
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
-import sys
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Self
 
 import msgspec
 
-from rooflight.errors import BadConfig, BadInput
+from rooflight.errors import BadConfig
+from rooflight.files import name_of, opened
+from rooflight.ingest.lines import Line, lines
+from rooflight.values.cells import plain
 
 # A line that long is no row of a table.
 _LONGEST_LINE = 1 << 20
+_LONGEST_SHOWN = 10_000  # characters of a line that is no row, given back as cells
 _START = 1 << 10  # bytes looked at to tell what a file is
 _WANT = "a CSV file whose first line names the columns: model, accelerator, metric, value and others"
-_BOMS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _DELIMITERS = (",", ";", "\t")
+_CUT = "unexpected end of data"  # the csv module's words for a quote that the file ends in
+_STRETCHES = 5  # of lines that are no rows, said one by one
 
 
 class RawRow(msgspec.Struct, frozen=True):
@@ -31,7 +35,11 @@ class RawRow(msgspec.Struct, frozen=True):
 
 
 class Table:
-    """A file's columns, then its rows once; open until the `with` block ends. `notes` grows while rows are read."""
+    """A file's columns, then its rows once; open until the `with` block ends.
+
+    notes   what was odd; grows while rows are read
+    lost    lines whose cells cannot be told apart; each is a row with a problem
+    """
 
     def __init__(
         self, path: str | Path, needed: Iterable[str], *, file: io.BufferedReader | None = None, want: str = _WANT
@@ -42,11 +50,12 @@ class Table:
         """
         self.name = name_of(path)
         self.notes: list[str] = []
-        self._binary = False
+        self.lost = 0
+        self._stretches = 0
         self._want = want
-        self._file = opened(path) if file is None else file
+        self._file = opened(path, want) if file is None else file
         try:
-            self._lines = self._decoded(self._file)
+            self._binary = b"\0" in self._file.peek(_START)[:_START]
             self.columns = self._header(set(needed))
         except BaseException:
             self._file.close()
@@ -58,60 +67,103 @@ class Table:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
+    @property
+    def decimal_commas(self) -> bool:
+        """Whether a comma in a number may well be a decimal one: nothing else separates columns by semicolons."""
+        return self._delimiter == ";"
+
     def rows(self) -> Iterator[RawRow]:
         """The rows in order, blank lines left out. Raises BadConfig where there is none."""
         width, some = len(self.columns), False
-        for line, last, cells, problem in self._records():
-            if problem is None and not any(cell.strip() for cell in cells):
-                continue
-            some = True
-            row = _row(line, cells, width, problem)
-            if row.problem is not None and last > line:
-                row = msgspec.structs.replace(
-                    row, problem=f"{row.problem}: a quote in it runs to line {last:,}, whose rows it swallows"
-                )
-            yield row
+        for taken, cells, problem in self._records():
+            if cells is None:
+                some = True
+                yield from self._no_rows(taken, problem, width)
+            elif any(cell.strip() for cell in cells):
+                some = True
+                row = _row(taken, cells, width)
+                if row.problem is None or len(taken) == 1:
+                    yield row
+                else:
+                    swallows = f"a quote in it runs to line {taken[-1].number:,}, whose rows it swallows"
+                    yield from self._no_rows(taken, f"{row.problem}: {swallows}", width)
         if not some:
             raise BadConfig(
                 f"{self.name} holds a header and no rows", where=self.name, got="one line",
                 want="rows below the header",
             )  # fmt: skip
+        if self._stretches > _STRETCHES:
+            more = self._stretches - _STRETCHES
+            self.notes.append(f"nor are lines in {more:,} more places: {self.lost:,} lines in all")
 
-    def _records(self) -> Iterator[tuple[int, int, list[str], str | None]]:
-        """First and last line of each record, its cells, and why they cannot be read."""
-        reader = csv.reader(self._lines, delimiter=self._delimiter)
+    def _records(self) -> Iterator[tuple[list[Line], list[str] | None, str]]:
+        """The lines of each record, and its cells; None where they cannot be told apart, and why."""
+        feed = self._feed
+        reader = csv.reader(feed, delimiter=self._delimiter, strict=True)
         while True:
-            first = reader.line_num + self._header_lines + 1
+            feed.taken = []
             try:
                 cells = next(reader)
             except StopIteration:
                 return
             except csv.Error as error:
-                yield first, first, [], f"the row cannot be read as CSV: {error}"
+                yield feed.taken, *self._leniently(feed.taken, str(error))
                 continue
-            yield first, reader.line_num + self._header_lines, cells, None
+            yield feed.taken, cells, ""
+
+    def _leniently(self, taken: list[Line], error: str) -> tuple[list[str] | None, str]:
+        """One line with text behind a closing quote is a row all the same; else why there is none."""
+        first = taken[0].number
+        if taken[-1].problem is not None:
+            return None, taken[-1].problem
+        if len(taken) == 1:
+            reader = csv.reader([taken[0].text, ""], delimiter=self._delimiter)
+            try:
+                cells = next(reader)
+            except csv.Error:
+                return None, f"the row cannot be read as CSV: {error}"
+            if reader.line_num == 1:
+                return cells, ""
+            return None, f"a quote in line {first:,} is not closed"
+        if error == _CUT:
+            return None, f"a quote in line {first:,} is not closed"
+        return None, f"a quote in line {first:,} runs to line {taken[-1].number:,}: {error}"
+
+    def _no_rows(self, taken: list[Line], problem: str, width: int) -> Iterator[RawRow]:
+        """Every line of a record that is none, as a row that says so."""
+        first, last = taken[0].number, taken[-1].number
+        self._stretches += 1
+        if self._stretches <= _STRETCHES:
+            where = f"line {first:,} is" if first == last else f"lines {first:,} to {last:,} are"
+            self.notes.append(f"{where} not read: {problem}")
+        for line in taken:
+            text = line.text.strip()
+            if text or line.problem:
+                self.lost += 1
+                cells = [] if len(text) > _LONGEST_SHOWN else text.replace('"', "").split(self._delimiter)
+                yield RawRow(line.number, _fitted(cells, width), problem)
 
     def _header(self, needed: set[str]) -> tuple[str, ...]:
-        skipped, first = 0, next(self._lines, None)
-        while first is not None and not first.strip():
-            skipped, first = skipped + 1, next(self._lines, None)
+        left = lines(self._file, self.notes, longest=_LONGEST_LINE)
+        first = next((line for line in left if line.text.strip()), None)
         if first is None:
             raise BadConfig(f"{self.name} is empty", where=self.name, got="no lines", want=self._want)
-        if any(ord(one) < ord(" ") and one not in "\t\r\n" for one in first):
+        if any(ord(one) < ord(" ") and one not in "\t\r\n" for one in first.text):
             raise self._no_text()
-        counts = {mark: first.count(mark) for mark in _DELIMITERS}
+        counts = {mark: first.text.count(mark) for mark in _DELIMITERS}
         self._delimiter = max(_DELIMITERS, key=lambda mark: (counts[mark], mark == ","))
         if self._delimiter != ",":
             named = {";": "semicolons", "\t": "tabs"}[self._delimiter]
             self.notes.append(f"columns are separated by {named}")
-        reader = csv.reader(_chained(first, self._lines), delimiter=self._delimiter)
+        self._feed = _Feed(chain([first], left))
         try:
-            columns = tuple(cell.strip() for cell in next(reader))
+            cells = next(csv.reader(self._feed, delimiter=self._delimiter, strict=True))
         except csv.Error as error:
             raise BadConfig(
-                f"{self.name} has no readable header", where=self.name, got=str(error), want=self._want
-            ) from None
-        self._header_lines = skipped + reader.line_num
+                f"{self.name} has no readable header", where=f"{self.name}, line {first.number:,}", got=str(error),
+                want=self._want,
+            ) from None  # fmt: skip
+        columns = tuple(plain(cell).strip() for cell in cells)
         self._check(columns, needed)
         return columns
 
@@ -140,79 +192,41 @@ class Table:
     def _no_text(self) -> BadConfig:
         return BadConfig(f"{self.name} is not text", where=self.name, got="control characters", want=self._want)
 
-    def _decoded(self, file: io.BufferedReader) -> Iterator[str]:
-        """Lines as text: UTF-8, and a line that is not as Windows-1252 (said once, with the line's number)."""
-        start = file.peek(_START)[:_START]
-        if start[:2] in _BOMS:
-            yield from self._as_utf16(file)
-            return
-        self._binary = b"\0" in start
-        number, odd = 0, 0
-        while line := file.readline(_LONGEST_LINE):
-            number += 1
-            if number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
-            try:
-                yield line.decode("utf-8")
-            except UnicodeDecodeError:
-                odd += 1
-                if odd == 1:
-                    self.notes.append(f"line {number:,} is not UTF-8: read as Windows-1252, as are others like it")
-                yield _windows(line)
 
-    def _as_utf16(self, file: io.BufferedReader) -> Iterator[str]:
-        self.notes.append("read as UTF-16, as its byte-order mark says")
-        text = io.TextIOWrapper(file, encoding="utf-16", errors="replace", newline="")
-        try:
-            yield from text
-        finally:  # the file is closed by who opened it, not by whoever clears up the wrapper
-            with contextlib.suppress(ValueError):
-                text.detach()
+class _Feed:
+    """Lines as the csv module takes them, remembered by the record they belong to."""
+
+    def __init__(self, left: Iterator[Line]) -> None:
+        self._left = left
+        self.taken: list[Line] = []
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._left)
+        self.taken.append(line)
+        if line.problem is not None:
+            raise csv.Error(line.problem)
+        return line.text
 
 
-def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
-    yield first
-    yield from rest
-
-
-def _windows(line: bytes) -> str:
-    try:
-        return line.decode("cp1252")
-    except UnicodeDecodeError:
-        return line.decode("latin-1")
-
-
-def _row(line: int, cells: list[str], width: int, problem: str | None) -> RawRow:
-    """Cells padded or cut to the header's width; empty ones at the end do not count."""
+def _row(taken: list[Line], cells: list[str], width: int) -> RawRow:
+    """A record as a row; empty cells at the end do not count."""
+    text = taken[0].text if len(taken) == 1 else "".join(line.text for line in taken)
+    if "'" in text:
+        cells = [plain(cell) for cell in cells]
     found = len(cells)
     while found > width and not cells[found - 1].strip():
         found -= 1
-    if problem is None and found != width:
+    nul = "\0" in text
+    problem = "the row holds NUL bytes" if nul else None
+    if found != width:
         problem = f"the row has {found} cells where the header has {width}"
-    elif problem is None and any("\0" in cell for cell in cells):
-        problem = "the row holds NUL bytes"
-    if problem is not None:
-        cells = [cell.replace("\0", "") for cell in cells]
-    return RawRow(line, tuple((cells + [""] * width)[:width]), problem)
+    as_read = len(cells) == width and not nul  # most are, and a table may have millions
+    return RawRow(taken[0].number, tuple(cells) if as_read else _fitted(cells, width), problem)
 
 
-def name_of(path: str | Path) -> str:
-    """What a message calls a file."""
-    return "standard input" if str(path) == "-" else str(path)
-
-
-def opened(path: str | Path, want: str = _WANT) -> io.BufferedReader:
-    """The file's bytes ("-": standard input). Raises BadInput where it cannot be opened."""
-    where = str(path)
-    if where == "-":
-        if sys.stdin is None:
-            raise BadInput("standard input is closed", where=where, got="nothing", want=want)
-        return io.BufferedReader(io.FileIO(sys.stdin.fileno(), closefd=False))
-    try:
-        if Path(path).is_dir():
-            raise BadInput(f"{where} is a directory", where=where, got="a directory", want=want)
-        return Path(path).open("rb")
-    except FileNotFoundError:
-        raise BadInput(f"there is no file {where}", where=where, got="nothing", want=want) from None
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{where} cannot be read", where=where, got=str(error)[:200], want=want) from None
+def _fitted(cells: list[str], width: int) -> tuple[str, ...]:
+    """Cells padded or cut to the header's width, without NUL bytes."""
+    return tuple([cell.replace("\0", "") for cell in cells[:width]] + [""] * (width - len(cells)))

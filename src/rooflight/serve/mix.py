@@ -19,7 +19,7 @@ def single(*, isl: int, osl: int, cached: int = 0) -> Requests:
     return Requests(isl=np.array([float(isl)]), osl=np.array([float(osl)]), cached=np.array([float(cached)]))
 
 
-def summary(requests: Requests, *, source: str | None = None, bad_rows: int = 0) -> Mix:
+def summary(requests: Requests, *, source: str | None = None, bad_rows: int = 0, lost_lines: int = 0) -> Mix:
     """The mix in numbers. Requests are met in a decode batch as often as they have decode steps."""
     isl, osl, cached = requests.isl, requests.osl, requests.cached
     steps = formulas.decode_steps(osl)
@@ -29,6 +29,7 @@ def summary(requests: Requests, *, source: str | None = None, bad_rows: int = 0)
         source=source,
         requests=len(isl),
         bad_rows=bad_rows,
+        lost_lines=lost_lines,
         isl=mean_isl,
         osl=mean_osl,
         cached_prefix=float(cached.mean()),

@@ -10,6 +10,8 @@ from typing import Any, TextIO
 
 import msgspec
 
+from rooflight.values.cells import harmless
+
 _ROWS_AT_ONCE = 2000
 
 
@@ -18,15 +20,25 @@ def encode(value: Any) -> str:
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:  # half a surrogate pair, from a file name that is not UTF-8
-        import json
-
-        return json.dumps(msgspec.to_builtins(value))
+        return _odd(value)
 
 
 def write_json(value: Any, stream: TextIO) -> None:
     """A whole document, indented."""
-    stream.write(msgspec.json.format(encode(value), indent=2))
+    try:
+        text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    except UnicodeEncodeError:  # as above
+        text = _odd(value, indent=2)
+    stream.write(text)
     stream.write("\n")
+
+
+def _odd(value: Any, indent: int | None = None) -> str:
+    """JSON of a value with texts that are not Unicode; null in place of what is no finite number."""
+    import json
+
+    plain = json.loads(json.dumps(msgspec.to_builtins(value)), parse_constant=lambda _: None)
+    return json.dumps(plain, indent=indent)
 
 
 def flat(value: Mapping[str, Any], front: str = "") -> dict[str, Any]:
@@ -64,7 +76,7 @@ def rows_of(mappings: Sequence[Mapping[str, Any]]) -> Rows:
 
 
 def write_csv(table: Rows, stream: TextIO) -> None:
-    """The header and the rows, some thousands at a time; true and false as words, None as nothing."""
+    """The header and the rows, some thousands at a time; true and false as words, None as nothing, no formulas."""
     rows = iter(table.rows)
     some: list[Sequence[Any]] = [table.header]
     while some:
@@ -98,4 +110,6 @@ def write_list(stream: TextIO, texts: Iterable[str]) -> None:
 
 
 def _cell(value: Any) -> Any:
+    if isinstance(value, str):
+        return harmless(value)
     return str(value).lower() if isinstance(value, bool) else value

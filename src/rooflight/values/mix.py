@@ -23,6 +23,7 @@ class Mix(msgspec.Struct, frozen=True, kw_only=True):
     source          the log's name; None: lengths were given
     requests        how many there are (1 where lengths were given)
     bad_rows        rows of the log that could not be read as a request
+    lost_lines      those of them whose cells cannot be told apart: a quote that does not close, a line without end
     isl, osl        mean tokens in and out of a request
     cached_prefix   mean prompt tokens that are cached already
     decode_steps    of a request in the mean: its first token comes from its prefill
@@ -35,6 +36,7 @@ class Mix(msgspec.Struct, frozen=True, kw_only=True):
     source: str | None
     requests: int
     bad_rows: int
+    lost_lines: int
     isl: float
     osl: float
     cached_prefix: float

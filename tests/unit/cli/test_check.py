@@ -120,7 +120,7 @@ def test_the_measurements_are_not_overwritten(ask, rows_file):
     before = Path(rows_file).read_bytes()
     result = ask("check", rows_file, "-o", rows_file)
     assert result.exit_code == 2
-    assert "would overwrite the measurements" in result.stderr
+    assert f"the answer would overwrite {rows_file}, which it is made of" in result.stderr
     assert Path(rows_file).read_bytes() == before
 
 
@@ -286,3 +286,27 @@ def test_a_cap_is_no_demand(ask):
     ).stdout)  # fmt: skip
 
     assert claimed["rows"][0]["verdict"] in ("ok", "slow", "fast")
+
+
+@pytest.mark.parametrize("form", ["text", "json", "csv"])
+def test_lines_that_are_not_read_show_in_the_exit_status(ask, tmp_path, form):
+    path = tmp_path / "rows.csv"
+    good = ROW.format("150")
+    path.write_text("\n".join([HEADER, good, good.replace("150", '"150'), good]) + "\n", encoding="utf-8")
+    result = ask("check", str(path), "--format", form)
+    warning = "lines 3 to 4 are not read: a quote in line 3 is not closed"
+    assert result.exit_code == 2
+    assert warning in " ".join((result.stderr if form == "csv" else result.stdout).split())
+    if form == "json":
+        document = json.loads(result.stdout)
+        assert (document["summary"]["rows"], document["summary"]["cannot_judge"]) == (3, 2)
+    if form == "csv":
+        rows = list(csv.DictReader(io.StringIO(result.stdout)))
+        assert [row["verdict"] for row in rows[1:]] == ["cannot-judge"] * 2
+        assert [row["mine"] for row in rows] == ["kept"] * 3
+
+
+def test_something_impossible_counts_for_more_than_lines_that_are_not_read(ask, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join([HEADER, ROW.format("9000"), '"']) + "\n", encoding="utf-8")
+    assert ask("check", str(path)).exit_code == 1

@@ -144,3 +144,13 @@ def test_completion_offers_accelerators_after_commas(process):
     code = "import rooflight.cli, sys; sys.argv = ['rooflight']; sys.exit(rooflight.cli.main())"
     done = process(code=code, env=env)
     assert b"h100-sxm,h200-sxm" in done.stdout
+
+
+def test_lines_of_a_log_that_are_not_read_show_in_the_exit_status(ask, tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text('isl,osl,note\n7,3,a\n9,"0,a\n8,8,b\n')
+    result = ask("compare", "8b", "--on", "h100-sxm", "--log", str(path), "--json")
+    document = json.loads(result.stdout)
+    assert result.exit_code == 2
+    assert (document["mix"]["requests"], document["mix"]["bad_rows"], document["mix"]["lost_lines"]) == (1, 2, 2)
+    assert any("lines 3 to 4 are not read" in note for note in (*document["warnings"], *document["assumptions"]))

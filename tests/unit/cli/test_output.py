@@ -6,8 +6,9 @@ import os
 
 import pytest
 
-from rooflight.cli.output import choose, open_whole
+from rooflight.cli.output import Answer, Output, choose, emit, open_whole
 from rooflight.errors import BadInput
+from rooflight.show.data import Rows
 
 
 def half_written(path, end):
@@ -89,3 +90,39 @@ def test_an_output_that_says_no_form(name, says):
     with pytest.raises(BadInput) as caught:
         choose(None, False, name, False)
     assert says in caught.value.what
+
+
+def test_a_mistake_of_whoever_makes_the_text_is_not_called_one_of_writing(tmp_path):
+    for end in (ValueError("not ours"), OSError(5, "while reading")):
+        with pytest.raises(type(end)) as caught:
+            half_written(tmp_path / "answer.json", end)
+        assert caught.value is end
+
+
+def test_a_full_disk_is_one_of_writing():
+    with pytest.raises(BadInput, match="/dev/full cannot be written") as caught, open_whole("/dev/full") as stream:
+        stream.write("x")
+    assert caught.value.got == "No space left on device"
+
+
+def failing(count):
+    """Rows of which the last is an error."""
+
+    def rows():
+        for number in range(count):
+            yield (number, "x" * 100)
+        raise BadInput("the last row")
+
+    return Answer(lambda: "", list, lambda: Rows(("n", "x"), rows()), lambda stream: None)
+
+
+def test_an_error_comes_before_the_first_byte(capsys):
+    with pytest.raises(BadInput):
+        emit(Output("csv", None, False), failing(5000))  # under a megabyte
+    assert capsys.readouterr().out == ""
+
+
+def test_a_long_answer_is_not_held(capsys):
+    with pytest.raises(BadInput):
+        emit(Output("csv", None, False), failing(50_000))
+    assert capsys.readouterr().out.startswith("n,x\n0,xxx")

@@ -158,7 +158,7 @@ def test_an_answer_without_standard_output_is_lost_and_that_is_said(models, tmp_
         return subprocess.run(line, stderr=subprocess.PIPE, env={"PYTHONPATH": source}, check=False, timeout=60)
 
     lost, kept = closed("--json"), closed("-o", str(tmp_path / "a.json"))
-    assert (lost.returncode, lost.stderr.splitlines()[0]) == (2, b"the answer cannot be written")
+    assert (lost.returncode, json.loads(lost.stderr)["what"]) == (2, "the answer cannot be written")
     assert (kept.returncode, kept.stderr) == (0, b"")
     assert json.loads((tmp_path / "a.json").read_text())["model"]
 
@@ -216,3 +216,28 @@ def test_bash_completion(process):
     assert "8xh100-sxm" in completed("rooflight analyze x --on 8xh100-s")
     assert "fp8" in completed("rooflight analyze x --weights fp8")
     assert completed("rooflight analyze x --format cs") == ["csv"]
+
+
+def test_a_bug_is_json_where_json_was_asked_for(process):
+    done = process(*ANALYZE, "--json", code=_BROKEN)
+    document = json.loads(done.stderr)
+    assert (done.returncode, done.stdout) == (70, b"")
+    assert document["what"] == "this is a bug in rooflight: ZeroDivisionError: by zero"
+    assert set(document) == {"error", "what", "where", "got", "want", "try"}
+    shown = process(*ANALYZE, "--json", code=_BROKEN, env={"ROOFLIGHT_TRACEBACK": "1"})
+    assert "Traceback" in json.loads(shown.stderr)["got"]
+
+
+def test_closed_standard_input_is_said(models):
+    source = str(rooflight.__path__[0]).removesuffix("rooflight")
+    line = ["sh", "-c", '"$@" <&-', "sh", sys.executable, "-m", "rooflight", "check", "-"]
+    done = subprocess.run(line, capture_output=True, env={"PYTHONPATH": source}, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.startswith(b"standard input is closed\n")
+
+
+def test_next_to_nothing_is_imported_before_an_interrupt_is_caught(process):
+    """Whatever runs before main() ends in a traceback when Ctrl-C meets it."""
+    code = "import sys; before = set(sys.modules); import rooflight.cli; print(*sorted(set(sys.modules) - before))"
+    done = process(code=code)
+    assert done.stdout.decode().split() == ["__future__", "rooflight", "rooflight.cli", "rooflight.cli.status"]

@@ -217,3 +217,16 @@ def test_wrong_goals_and_runs(ask, words, said):
     result = ask("sweep", "8b", "--on", "h100-sxm", *words)
     assert result.exit_code == 2
     assert said in result.stderr
+
+
+@pytest.mark.parametrize("form", ["text", "json", "csv", "md"])
+def test_nothing_is_out_when_it_is_refused(ask, tmp_path, form):
+    """An engine is looked for where the first point is made, which was after the head of the document."""
+    words = ("sweep", "8b", "--on", "h100-sxm", "--batch", "1,2", "--engine", "nosuch", "--format", form)
+    file = tmp_path / "rows.json"
+    file.write_text("old")
+
+    assert (ask(*words).exit_code, ask(*words).stdout) == (2, "")
+    if form == "json":
+        assert ask(*words, "-o", str(file)).exit_code == 2
+        assert file.read_text() == "old"

@@ -206,3 +206,35 @@ def test_whole_numbers_however_written():
     assert logs.whole("12", 1) == logs.whole(12.0, 1) == logs.whole(" 12 ", 1) == 12
     for bad in (None, "", "a", 1.5, True, float("nan"), float("inf"), [1], 2**40 + 1, 0):
         assert logs.whole(bad, 1) is None
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    "content", ['{"isl": 7, "osl": 3}\n\n{"isl": 9, "osl": 0}\n', "isl,osl\n7,3\n\n9,0\n"], ids=["json", "csv"]
+)
+def test_encodings_and_line_ends(written, content, encoding, end):
+    raw = content.replace("\n", end).encode(encoding)
+    if encoding == "utf-16-le":
+        raw = b"\xff\xfe" + raw
+    assert lengths(read_log(written(raw))) == [(7, 3, 0), (9, 0, 0)]
+
+
+def test_lines_that_are_no_json_are_counted(written):
+    log = read_log(written('{"isl": 7, "osl": 3}\n{"isl": 9, "osl"\n[1]\n\n{"isl": 1, "osl": 2}\n'))
+    assert lengths(log) == [(7, 3, 0), (1, 2, 0)]
+    assert (log.bad_rows, log.lost_lines) == (2, 0)
+
+
+def test_lines_that_a_quote_swallows_are_counted(written):
+    log = read_log(written('isl,osl,note\n7,3,a\n9,"0,a\n8,8,b\n'))
+    assert lengths(log) == [(7, 3, 0)]
+    assert (log.bad_rows, log.lost_lines) == (2, 2)
+    assert log.notes[0] == "lines 3 to 4 are not read: a quote in line 3 is not closed"
+
+
+@pytest.mark.parametrize("content", ['{"isl": "1,300", "osl": 3}\n', 'isl,osl\n"1,300",3\n'])
+def test_thousands_are_read_and_said(written, content):
+    log = read_log(written(content))
+    assert lengths(log) == [(1300, 3, 0)]
+    assert any("input length 1,300 of line" in note and "read as 1300" in note for note in log.notes)

@@ -116,3 +116,24 @@ def test_mappings_and_measurements_are_counted_from_one():
     assert first.given["tp"] == ""
     with pytest.raises(BadInput, match="a row must map columns to values"):
         list(given_rows([7]))
+
+
+def test_thousands_are_read_and_said_once(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text('model,accelerator,metric,value,batch\na,b,tps,"1,300","1,024"\na,b,tps,"2,000.5",1\n')
+    with open_table(path) as table:
+        first, second = table_rows(table)
+    assert (first.row.value, first.row.batch, second.row.value) == (1300, 1024, 2000.5)
+    assert first.given["value"] == "1,300"
+    assert table.notes == ["value 1,300 of line 2 is read as 1300, others likewise"]
+    assert measurement({**GOOD, "value": "1,300"}).value == 1300
+
+
+def test_a_comma_that_may_be_a_decimal_one_is_not_guessed_at(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("model;accelerator;metric;value\na;b;tps;1,300\na;b;tps;1,5\na;b;tps;1,300,000\n")
+    with open_table(path) as table:
+        first, second, third = table_rows(table)
+    assert "value is '1,300': a decimal comma, or one between thousands?" in first.problem
+    assert "value is '1,5', not a number" in second.problem
+    assert third.row.value == 1_300_000

@@ -133,7 +133,69 @@ def test_memory_stays_flat(table, rows):
 
 def test_a_quote_that_does_not_close_says_what_it_swallows(rows):
     """CSV lets a quoted cell run over lines; one that is never closed takes the rest of the file."""
-    first, second = rows(HEADER + 'a,b,c,1,\nx,"y,z,2,\nm,n,o,3,\n')
+    first, second, third = rows(HEADER + 'a,b,c,1,\nx,"y,z,2,\nm,n,o,3,\n')
 
     assert first.problem is None
-    assert "a quote in it runs to line 4, whose rows it swallows" in second.problem
+    assert [(one.line, one.cells) for one in (second, third)] == [
+        (3, ("x", "y", "z", "2", "")),
+        (4, ("m", "n", "o", "3", "")),
+    ]
+    assert "a quote in line 3 is not closed" in second.problem == third.problem
+
+
+ROW = "a,b,c,1,x\n"
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\n"])
+def test_line_ends_of_any_machine(rows, end):
+    found = rows((HEADER + ROW + "\n" + ROW).replace("\n", end))
+    assert [(row.line, row.cells) for row in found] == [(2, ("a", "b", "c", "1", "x")), (4, ("a", "b", "c", "1", "x"))]
+
+
+@pytest.mark.parametrize(
+    "broken, lost, reason",
+    [
+        ('a,b,c,"1,x\n' + 2 * ROW, [3, 4, 5], "a quote in line 3 is not closed"),
+        (
+            'a,b,c,"1,x\n' + ROW + 'a,b,c,2,"y"\n',
+            [3, 4, 5],
+            "a quote in line 3 runs to line 5: ',' expected after '\"'",
+        ),
+        ('a,b,"c\n\nd",1\n', [3, 5], "the row has 4 cells where the header has 5: a quote in it runs to line 5"),
+        (f'a,b,c,1,"{"x" * 140_000}\nx"\n', [3], "field larger than field limit"),
+        (f"a,b,c,1,{'x' * (1 << 20)}\n", [3], "the line has more than 1,048,576 bytes"),
+    ],
+    ids=["never closed", "closed in another cell", "ragged", "cell too long", "line too long"],
+)
+def test_lines_whose_cells_cannot_be_told_apart_are_rows_that_say_so(table, broken, lost, reason):
+    one = table(HEADER + ROW + broken)
+    found = list(one.rows())
+    bad = [row for row in found if row.problem is not None]
+    assert found[0].problem is None
+    assert [row.line for row in bad[: len(lost)]] == lost
+    assert reason in bad[0].problem
+    assert one.lost >= len(lost)
+    assert one.notes[0].startswith(f"line{'s' * (len(lost) > 1)} 3 ")
+
+
+def test_a_quoted_cell_of_several_lines_is_no_loss(table):
+    one = table(HEADER + 'a,b,c,1,"x\n\ny"\n' + ROW)
+    assert [row.line for row in one.rows()] == [2, 5]
+    assert (one.lost, one.notes) == (0, [])
+
+
+def test_many_places_are_said_in_few_notes(table):
+    one = table(HEADER + 7 * ('a,b,"c\nd",1\n' + ROW))
+    assert len(list(one.rows())) == 7 * 3
+    assert one.lost == 7 * 2
+    assert len(one.notes) == 6
+    assert one.notes[-1] == "nor are lines in 2 more places: 14 lines in all"
+
+
+def test_text_behind_a_closing_quote_is_read_as_ever(rows):
+    assert rows(HEADER + 'a,"b"x,c,1,y\n')[0].cells == ("a", "bx", "c", "1", "y")
+
+
+def test_a_formula_that_was_made_harmless_is_read_as_it_was(rows, table):
+    assert rows(HEADER + "'=a,it's,'x,'-3,'@b\n")[0].cells == ("=a", "it's", "'x", "-3", "@b")
+    assert table(HEADER.replace("note", "'=note") + ROW).columns[4] == "=note"

@@ -49,3 +49,15 @@ def test_rows_are_asked_for_as_they_are_written():
     data.write_csv(Rows(("n",), rows()), Stream())
     assert written[0] == 20_001
     assert max(held) <= 2_001
+
+
+def test_a_name_that_is_not_utf8_is_a_whole_document_too():
+    stream = io.StringIO()
+    data.write_json({"name": "a\udce9", "value": math.nan}, stream)
+    assert json.loads(stream.getvalue()) == {"name": "a\udce9", "value": None}
+
+
+def test_csv_has_no_formulas():
+    stream = io.StringIO()
+    data.write_csv(Rows(("=a", "b"), [("=cmd|' /C calc'!A0", -3.5), ("-3.5", "@x")]), stream)
+    assert stream.getvalue() == "'=a,b\n'=cmd|' /C calc'!A0,-3.5\n-3.5,'@x\n"

@@ -70,7 +70,9 @@ def compare(
     requests = _requests(workload) if log is None else log.requests
     if log is None and workload.osl == DEFAULTS.osl and not puts_out_tokens(model):
         requests = msgspec.structs.replace(requests, osl=requests.osl * 0)
-    mix = mixes.summary(requests, source=log.source if log else None, bad_rows=log.bad_rows if log else 0)
+    mix = mixes.summary(requests)
+    if log is not None:
+        mix = mixes.summary(requests, source=log.source, bad_rows=log.bad_rows, lost_lines=log.lost_lines)
     rows, notes = contenders(
         model, devices, axes, mix=mix, batch=batch, workload=workload, deployment=deployment, prices=prices
     )

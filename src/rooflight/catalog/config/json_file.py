@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from rooflight.errors import BadConfig, BadInput, printable
+from rooflight.files import SHELLS_PIPES, STANDARD_INPUT, name_of, standard_input
 
 # The largest config seen is 3 MB (a quantised model that lists every expert); 64 MiB is weights, not a config.
 LARGEST_BYTES = 64 << 20
@@ -31,7 +32,12 @@ class ConfigFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(path: str | Path) -> ConfigFile:
-    """A config.json, or a directory that holds one, with its hf_quant_config.json. Raises BadConfig, BadInput."""
+    """A config.json, or a directory that holds one, with its hf_quant_config.json; "-": a config on standard input.
+
+    Raises BadConfig, BadInput.
+    """
+    if str(path) == STANDARD_INPUT:
+        return _piped()
     file = _config_in(Path(path).expanduser())
     data, warnings = read_object(file)
     _refuse_other_kinds(data, file)
@@ -44,6 +50,19 @@ def read(path: str | Path) -> ConfigFile:
         warnings += more
     name, origin = printable(_id_of(file)), printable(str(file))
     return ConfigFile(data=data, sidecar=sidecar, origin=origin, id=name, warnings=tuple(map(printable, warnings)))
+
+
+def _piped() -> ConfigFile:
+    origin = name_of(STANDARD_INPUT)
+    raw = standard_input(LARGEST_BYTES, "a config.json")
+    if raw.startswith(b"GGUF"):
+        raise BadInput(
+            "a weight file is read by its path, not from standard input", where=STANDARD_INPUT, got="a GGUF file",
+            want="a config.json on standard input, or the path of the GGUF file",
+        )  # fmt: skip
+    data, warnings = parse_object(raw, origin)
+    _refuse_other_kinds(data, Path(origin))
+    return ConfigFile(data=data, sidecar=None, origin=origin, id="config", warnings=tuple(map(printable, warnings)))
 
 
 def read_object(file: Path) -> tuple[dict[str, Any], list[str]]:
@@ -135,7 +154,7 @@ def _strange_kind(number: int, file: Path) -> str | None:
     if stat.S_ISREG(mode):
         return None
     if stat.S_ISFIFO(mode):
-        return None if str(file).startswith(("/dev/stdin", "/dev/fd/", "/proc/self/fd/")) else "a named pipe"
+        return None if str(file).startswith(SHELLS_PIPES) else "a named pipe"
     kinds = ((stat.S_ISDIR, "a directory"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"))
     return next((name for test, name in kinds if test(mode)), "a socket")
 
