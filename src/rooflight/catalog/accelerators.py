@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import functools
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from rooflight.catalog import card, totals
+from rooflight.catalog import card, tables, totals
 from rooflight.errors import BadConfig, BadInput, UnknownName
 from rooflight.units import to_base
 from rooflight.values.accelerator import Accelerator
@@ -108,7 +107,7 @@ def _by_name(name: str) -> Accelerator:
 
 def _by_other_name(name: str, dashed: str) -> Accelerator:
     """A spelling of an id, a family's pick, or a spelling some entry lists; refused with the closest names."""
-    table = tomllib.loads((_HERE / "aliases.toml").read_text(encoding="utf-8"))
+    table = tables.read(_HERE / "aliases.toml")
     known = {_squeezed(accelerator_id): accelerator_id for accelerator_id in ids()} | _letters_for_counts()
     picks = {_squeezed(alias): (alias, chosen) for alias, chosen in table["pick"].items()}
     spellings = _without_prefixes(_squeezed(dashed), table["prefixes"])
@@ -136,7 +135,7 @@ def _listed_spellings() -> dict[str, str]:
     """Every name and alias that entries list, without separators, and the id it means."""
     spellings: dict[str, str] = {}
     for accelerator_id in ids():
-        raw = tomllib.loads((_FOLDER / f"{accelerator_id}.toml").read_text(encoding="utf-8"))
+        raw = tables.read(_FOLDER / f"{accelerator_id}.toml")
         for spelling in (raw["name"], *raw.get("aliases", ())):
             spellings.setdefault(_squeezed(spelling), accelerator_id)
     return spellings
@@ -172,13 +171,12 @@ def _unknown(name: str, dashed: str, candidates: list[str]) -> UnknownName:
 @functools.cache
 def _shipped(accelerator_id: str) -> Accelerator:
     path = _FOLDER / f"{accelerator_id}.toml"
-    raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    return card.accelerator(raw, origin=f"catalog/accelerators/{path.name}", assumed_from=_assumptions())
+    return card.accelerator(tables.read(path), origin=f"catalog/accelerators/{path.name}", assumed_from=_assumptions())
 
 
 @functools.cache
 def _assumptions() -> dict[str, Any]:
-    return tomllib.loads((_HERE / "assumptions.toml").read_text(encoding="utf-8"))
+    return tables.read(_HERE / "assumptions.toml")
 
 
 def _from_file(path: Path) -> Accelerator:
@@ -187,6 +185,8 @@ def _from_file(path: Path) -> Accelerator:
 
 def _read_toml(path: Path) -> dict[str, Any]:
     """A user's TOML file as plain values; anything that is not one is refused in words."""
+    import tomllib
+
     where = _short(str(path), 200)
     want = "a TOML file with the facts of an accelerator"
     try:

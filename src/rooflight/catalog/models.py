@@ -9,7 +9,6 @@ Files are named after ids (org__name.toml, lower case), so that one id costs one
 from __future__ import annotations
 
 import contextlib
-import difflib
 import functools
 import os
 import re
@@ -19,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from rooflight.catalog import tables
 from rooflight.catalog.config import model_from_dict, read_model
 from rooflight.catalog.config.heads import as_named
 from rooflight.errors import BadConfig, BadInput, MissingExtra, UnknownName
@@ -178,10 +178,8 @@ def _shipped(stem: str) -> Model:
 
 
 def _document(file: Path) -> dict[str, Any]:
-    import tomllib
-
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        document = tables.read(file)
     except (OSError, ValueError) as error:
         raise BadConfig(f"{file.name} cannot be read: {error}", where=str(file)) from None
     strange = document.keys() - _KEYS
@@ -339,6 +337,8 @@ def _hub_in_reach() -> bool:
 
 
 def _near(name: str) -> list[str]:
+    import difflib
+
     wanted = _plain(name)
     index = _index()
     close = difflib.get_close_matches(wanted, index, n=3, cutoff=0.6)

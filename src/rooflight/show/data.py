@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
 from itertools import islice
@@ -57,6 +56,8 @@ def rows_of(mappings: Sequence[Mapping[str, Any]]) -> Rows:
 
 def write_csv(table: Rows, stream: TextIO) -> None:
     """The header and the rows, some thousands at a time; true and false as words, None as nothing."""
+    import csv
+
     rows = iter(table.rows)
     some: list[Sequence[Any]] = [table.header]
     while some:

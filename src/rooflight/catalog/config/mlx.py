@@ -7,7 +7,6 @@ is an object of its own sizes, or false for one that stays wide.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 
 from rooflight.catalog.config.fields import Config
@@ -65,6 +64,8 @@ def _modules(section: Config) -> Iterator[tuple[str, str | None]]:
         elif "." in name or name in _OUTSIDE:
             raise section.bad(name, entry, 'an object such as {"bits": 8, "group_size": 64}, or false for wide')
         else:
+            import difflib
+
             near = difflib.get_close_matches(name, _SIZES, n=1)
             meant = f" (is {near[0]} meant?)" if near else ""
             section.warn(f"{section.at(name)} is no key of MLX's quantisation{meant}: passed over")
