@@ -7,20 +7,27 @@ median of many says it well.
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
 import time
+from pathlib import Path
+
+from rooflight.catalog import tables
 
 BARE = [sys.executable, "-c", "import msgspec, click"]
-ANALYZE = [sys.executable, "-m", "rooflight", "analyze", "llama-3.1-8b", "--on", "h100"]
+COMMAND = str(Path(sys.executable).with_name("rooflight"))
+ANALYZE = [COMMAND, "analyze", "llama-3.1-8b", "--on", "h100"]
+# As people run it: what is imported once is compiled for good.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 ASKED = {"json": [*ANALYZE, "--json"], "text": ANALYZE}
 
 
 def seconds(command: list[str]) -> float:
     """How long a command took, from start to end."""
     began = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=ENVIRONMENT)
     return time.perf_counter() - began
 
 
@@ -29,6 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=30)
     pairs = parser.parse_args().pairs
+    tables.compile_all()  # as a build does: files edited since the last one would be parsed
     for form, command in ASKED.items():
         seconds(command)  # its files are in memory, its bytecode is written
         taken = [(seconds(command), seconds(BARE)) for _ in range(pairs)]

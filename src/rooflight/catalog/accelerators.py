@@ -57,7 +57,7 @@ def with_memory(one: Accelerator, memory_bytes: float) -> Accelerator:
 
 def ids() -> tuple[str, ...]:
     """The id of every accelerator in the catalog, sorted."""
-    return tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
+    return tuple(tables.stems(_FOLDER))
 
 
 def all_accelerators() -> Iterator[Accelerator]:

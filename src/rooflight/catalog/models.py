@@ -109,7 +109,7 @@ def _looks_like_path(name: str) -> bool:
 
 
 def _stems() -> list[str]:
-    return sorted(name.removesuffix(".toml") for name in os.listdir(_FOLDER) if name.endswith(".toml"))
+    return tables.stems(_FOLDER)
 
 
 def _plain(name: str) -> str:
@@ -160,8 +160,8 @@ def _without_endings(name: str) -> Iterator[str]:
 
 def _heading(stem: str) -> list[str]:
     """The id and the aliases of a file, read off its first lines without parsing the rest."""
-    with open(os.path.join(_FOLDER, f"{stem}.toml"), encoding="utf-8") as file:
-        return re.findall(r'"([^"]+)"', file.read().partition("\nsource")[0])
+    with open(os.path.join(_FOLDER, f"{stem}.toml"), "rb") as file:
+        return re.findall(r'"([^"]+)"', file.read().partition(b"\nsource")[0].decode())
 
 
 def _spelled(stem: str) -> str:

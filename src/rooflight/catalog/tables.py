@@ -31,6 +31,11 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     return _parsed(text)
 
 
+def stems(folder: str | os.PathLike[str]) -> list[str]:
+    """The names of a folder's TOML files without their ending, sorted."""
+    return sorted(name.removesuffix(".toml") for name in os.listdir(folder) if name.endswith(".toml"))
+
+
 def compiled_path(path: str | os.PathLike[str]) -> str:
     """Where the compiled form of a file of the catalog lies."""
     inside = os.path.relpath(path, _HERE).removesuffix(".toml")
