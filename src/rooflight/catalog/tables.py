@@ -7,6 +7,7 @@ every time, and where there is no compiled file for exactly this text, it is par
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Any
 
@@ -26,8 +27,9 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     except OSError:
         stamp = b""
     if stamp == _stamp(text):
-        found: dict[str, Any] = msgspec.json.decode(document)
-        return found
+        with contextlib.suppress(msgspec.DecodeError):  # a build stopped in the middle
+            found: dict[str, Any] = msgspec.json.decode(document)
+            return found
     return _parsed(text)
 
 

@@ -50,6 +50,13 @@ def test_without_a_compiled_file_the_answer_is_the_same(compiled):
     assert tables.read(compiled) == before
 
 
+def test_a_compiled_file_that_ends_early_is_passed_over(compiled):
+    before = tables.read(compiled)
+    half = compiled.parents[1] / "compiled" / "cards" / "one.json"
+    half.write_bytes(half.read_bytes()[:-9])
+    assert tables.read(compiled) == before
+
+
 def test_a_broken_file_is_not_hidden_by_what_it_was(compiled):
     compiled.write_text("value = ", encoding="utf-8")
     with pytest.raises(ValueError, match="Invalid value"):
