@@ -4,19 +4,23 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
+FAST := -q -n auto --dist loadgroup --hypothesis-profile=fast -m "not slow" --ignore=tests/browser \
+  --ignore=tests/conformance --ignore=tests/unit/studio/test_contract.py
+
 .DEFAULT_GOAL := help
-.PHONY: help demo browser test test-fast check lint types docs bench bench-studio replay calibration clean
+.PHONY: help demo browser test test-fast test-versions check lint types docs bench bench-studio bench-start replay calibration clean
 
 help:
 	@echo "make demo    set up, then name the ceilings of a model on a card"
-	@echo "make test    set up, then run every test this machine can"
+	@echo "make test    set up, then run every test this machine can; says what is left out"
+	@echo "make test-versions   the tests of make test-fast under the other versions of Python that are here"
 	@echo "make test-fast   within a minute on two cores: no browser, no pictures, no large collections"
 	@echo "make check   lint, types, docs"
-	@echo "make bench   the speed figures, on one core; make bench-studio those of the web page"
+	@echo "make bench   the speed figures, on one core; make bench-studio those of the web page, bench-start of a start"
 	@echo "make replay  rewrite the replay dump after an intended change of a formula or a text"
 	@echo "make calibration DATA=FOLDER  fit the expected times anew (calibration/README.md)"
 
-$(STAMP)-demo: pyproject.toml
+$(STAMP)-demo: pyproject.toml hatch_build.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
@@ -36,12 +40,15 @@ browser:
 	  $$(command -v sudo) apt-get -q update && $$(command -v sudo) apt-get -q install --yes chromium; fi
 
 test: $(STAMP)-dev browser
-	$(BIN)/coverage run -m pytest -ra
+	$(BIN)/pytest -ra -n auto --dist loadgroup --cov --cov-report=
 	$(BIN)/coverage report
+	@.ci/versions name $(BIN)/python
 
 test-fast: $(STAMP)-dev
-	$(BIN)/pytest -q -n auto --dist loadgroup --hypothesis-profile=fast -m "not slow" --ignore=tests/browser \
-	  --ignore=tests/conformance --ignore=tests/unit/studio/test_contract.py
+	$(BIN)/pytest $(FAST)
+
+test-versions: $(STAMP)-dev
+	@.ci/versions test $(BIN)/python $(FAST)
 
 lint: $(STAMP)-dev
 	$(BIN)/ruff check .
@@ -59,6 +66,9 @@ check: lint types docs
 bench: $(STAMP)-dev
 	$(BIN)/pytest bench --benchmark-only -q
 
+bench-start: $(STAMP)-dev
+	$(BIN)/python bench/start.py
+
 bench-studio: $(STAMP)-dev
 	$(BIN)/python bench/studio.py
 
@@ -72,4 +82,4 @@ calibration: $(STAMP)-dev
 	$(BIN)/python calibration/fit_engines.py --data "$(DATA)"
 
 clean:
-	rm -rf $(VENV) docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-3.* src/rooflight/catalog/compiled docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis

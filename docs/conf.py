@@ -1,7 +1,10 @@
 """How Sphinx builds these pages: `make docs`."""
 
+from rooflight import __version__
+
 project = "rooflight"
 author = "the rooflight developers"
+release = __version__
 html_title = "rooflight"
 extensions = ["myst_parser"]
 source_suffix = {".md": "markdown"}

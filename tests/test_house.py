@@ -216,6 +216,39 @@ def test_one_answer_needs_no_numpy():
     assert not loaded & HEAVY
 
 
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_a_command_starts_with_what_it_needs_alone(form):
+    """Each of these costs as much as a tenth of the whole command, and an answer in a pipe needs none of them."""
+    words = ["rooflight", "analyze", "llama-3.1-8b", "--on", "h100", "--format", form]
+    loaded = modules_after(f"import sys; sys.argv = {words}; from rooflight.cli import main; main()")
+
+    assert not loaded & (HEAVY - {"click"} | {"csv", "difflib", "json", "random", "shutil", "statistics"})
+
+
+def test_help_starts_without_the_catalog():
+    """What options are called is known before any number is."""
+    code = "import sys; sys.argv = ['rooflight', 'analyze', '--help']; from rooflight.cli import main; main()"
+
+    assert not modules_after(code) & {"numpy", "rich", "tomllib"}
+
+
+def test_the_version_stands_in_one_place():
+    """All that shows it reads rooflight.__version__, the build, the docs and the change log included."""
+    import tomllib
+
+    import rooflight
+
+    root = SRC.parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    places = [*SRC.rglob("*.py"), *SRC.rglob("*.js"), *SRC.rglob("*.html"), root / "docs/conf.py", root / "Makefile"]
+    holding = [path for path in places if re.search(rf"\b{re.escape(rooflight.__version__)}\b", path.read_text())]
+
+    assert holding == [SRC / "__init__.py"]
+    assert project["project"]["dynamic"] == ["version"]
+    assert project["tool"]["hatch"]["version"]["path"] == "src/rooflight/__init__.py"
+    assert project["tool"]["towncrier"]["package_dir"] == "src"  # asks the package
+
+
 def test_public_names_are_all_there():
     import rooflight
 

@@ -11,9 +11,11 @@ import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
 
 import pytest
 
+HERE = Path(__file__).parent
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 # No sandbox: continuous integration runs as root. The others keep the browser from calling home.
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
@@ -34,9 +36,11 @@ def missing() -> str | None:
 
 def pytest_collection_modifyitems(items):
     reason = missing()
-    here = os.path.dirname(__file__)
     for item in items:
-        if reason and str(item.path).startswith(here):
+        if not item.path.is_relative_to(HERE):
+            continue
+        item.add_marker(pytest.mark.xdist_group("browser"))  # one server and one browser for all of them
+        if reason:
             if os.environ.get("CI") == "true":
                 item.add_marker(
                     pytest.mark.xfail(reason=f"CI leaves nothing out, but this {reason}", run=False, strict=True)

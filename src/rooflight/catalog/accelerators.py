@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import functools
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from rooflight.catalog import card, totals
+from rooflight.catalog import card, tables, totals
 from rooflight.errors import BadConfig, BadInput, UnknownName
 from rooflight.files import STANDARD_INPUT, name_of, standard_input
 from rooflight.units import to_base
@@ -64,7 +63,7 @@ def with_memory(one: Accelerator, memory_bytes: float) -> Accelerator:
 
 def ids() -> tuple[str, ...]:
     """The id of every accelerator in the catalog, sorted."""
-    return tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
+    return tuple(tables.stems(_FOLDER))
 
 
 def all_accelerators() -> Iterator[Accelerator]:
@@ -112,7 +111,7 @@ def _by_name(name: str) -> Accelerator:
 
 def _by_other_name(name: str, dashed: str) -> Accelerator:
     """A spelling of an id, a family's pick, or a spelling some entry lists; refused with the closest names."""
-    table = tomllib.loads((_HERE / "aliases.toml").read_text(encoding="utf-8"))
+    table = tables.read(_HERE / "aliases.toml")
     known = {_squeezed(accelerator_id): accelerator_id for accelerator_id in ids()} | _letters_for_counts()
     picks = {_squeezed(alias): (alias, chosen) for alias, chosen in table["pick"].items()}
     spellings = _without_prefixes(_squeezed(dashed), table["prefixes"])
@@ -140,7 +139,7 @@ def _listed_spellings() -> dict[str, str]:
     """Every name and alias that entries list, without separators, and the id it means."""
     spellings: dict[str, str] = {}
     for accelerator_id in ids():
-        raw = tomllib.loads((_FOLDER / f"{accelerator_id}.toml").read_text(encoding="utf-8"))
+        raw = tables.read(_FOLDER / f"{accelerator_id}.toml")
         for spelling in (raw["name"], *raw.get("aliases", ())):
             spellings.setdefault(_squeezed(spelling), accelerator_id)
     return spellings
@@ -182,13 +181,12 @@ def shipped(accelerator_id: str) -> Accelerator | None:
 @functools.cache
 def _shipped(accelerator_id: str) -> Accelerator:
     path = _FOLDER / f"{accelerator_id}.toml"
-    raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    return card.accelerator(raw, origin=f"catalog/accelerators/{path.name}", assumed_from=_assumptions())
+    return card.accelerator(tables.read(path), origin=f"catalog/accelerators/{path.name}", assumed_from=_assumptions())
 
 
 @functools.cache
 def _assumptions() -> dict[str, Any]:
-    return tomllib.loads((_HERE / "assumptions.toml").read_text(encoding="utf-8"))
+    return tables.read(_HERE / "assumptions.toml")
 
 
 def _from_file(path: Path) -> Accelerator:
@@ -203,6 +201,7 @@ def _from_standard_input() -> Accelerator:
 
 def _read_toml(path: Path) -> dict[str, Any]:
     """A user's TOML file as plain values; anything that is not one is refused in words."""
+
     where = _short(str(path), 200)
     try:
         path = path.expanduser()
@@ -221,6 +220,8 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 def _parsed(data: bytes, where: str) -> dict[str, Any]:
     """Raises BadConfig for what is no TOML."""
+    import tomllib
+
     try:
         return tomllib.loads(data.decode("utf-8"))
     except UnicodeDecodeError:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 import re
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from rooflight.catalog import tables
 from rooflight.errors import BadConfig, Named, UnknownName
 from rooflight.values.calibration import Calibration, Collectives, Engine
 
@@ -31,7 +31,7 @@ def calibration(family: str) -> Calibration:
     stem = re.sub(r"[^a-z0-9]+", "-", family.lower()).strip("-")
     path = _FOLDER / f"{stem}.toml"
     if stem and stem != _DEFAULT and path.is_file():
-        raw = _read(path)
+        raw = tables.read(path)
     else:
         raw = _inheritance(family)
     if raw.get("inherits"):
@@ -46,17 +46,17 @@ def calibration(family: str) -> Calibration:
 @functools.cache
 def collectives() -> Collectives:
     """The fits of collective libraries."""
-    return msgspec.convert(_read(_FOLDER / "collectives.toml"), Collectives)
+    return msgspec.convert(tables.read(_FOLDER / "collectives.toml"), Collectives)
 
 
 def families() -> tuple[str, ...]:
     """Families with measurements of their own, sorted."""
-    return tuple(sorted(raw["family"] for path in _FOLDER.glob("*.toml") if "family" in (raw := _read(path))))
+    return tuple(sorted(raw["family"] for path in _FOLDER.glob("*.toml") if "family" in (raw := tables.read(path))))
 
 
 def _inheritance(family: str) -> dict[str, Any]:
     """The entry of default.toml that lists the family; its last one is for everything else."""
-    table = _read(_FOLDER / f"{_DEFAULT}.toml")
+    table = tables.read(_FOLDER / f"{_DEFAULT}.toml")
     entries = table["inherit"]
     entry = next((entry for entry in entries if family in entry["families"]), entries[-1])
     same = {"date": table["date"], "source": table["source"], "fitted_on": "nothing of this family"}
@@ -79,10 +79,6 @@ def _wider(fit: dict[str, Any], factor: float) -> dict[str, Any]:
     return fit | {"low": fit["low"] / factor, "high": fit["high"] * factor}
 
 
-def _read(path: Path) -> dict[str, Any]:
-    return tomllib.loads(path.read_text(encoding="utf-8"))
-
-
 @functools.cache
 def engine_ids() -> tuple[str, ...]:
     """Engines that are calibrated, by id, the one that is taken where none is named first."""
@@ -92,7 +88,7 @@ def engine_ids() -> tuple[str, ...]:
 @functools.cache
 def engines(name: str) -> tuple[Engine, ...]:
     """The entries of an engine, one a family and era, as calibration/engines/<id>.toml has them."""
-    table = _read(_FOLDER / "engines" / f"{name}.toml")
+    table = tables.read(_FOLDER / "engines" / f"{name}.toml")
     return tuple(msgspec.convert({"date": table["date"]} | entry, Engine) for entry in table["engine"])
 
 

@@ -1,14 +1,15 @@
 """What engines keep of a device's memory: rules of `engine_memory.toml`, by engine and version."""
 
-from __future__ import annotations
+# Types are not texts here: evaluating those costs a tenth of a millisecond each, at every start.
 
 import functools
 import re
-import tomllib
 from pathlib import Path
 from typing import Literal
 
 import msgspec
+
+from rooflight.catalog import tables
 
 _NUMBERS = re.compile(r"v?(\d+(?:\.\d+)*)")
 _YEAR = re.compile(r"(20\d\d)")
@@ -100,8 +101,8 @@ def engine_memory(engine: str, version: str | None) -> EngineMemory | None:
 
 @functools.cache
 def _entries() -> dict[str, _Entry]:
-    text = (Path(__file__).parent / "engine_memory.toml").read_text(encoding="utf-8")
-    return {one.id: one for one in msgspec.convert(tomllib.loads(text)["engine"], list[_Entry])}
+    found = msgspec.convert(tables.read(Path(__file__).parent / "engine_memory.toml")["engine"], list[_Entry])
+    return {one.id: one for one in found}
 
 
 def _parts(version: str | None, years: dict[str, str]) -> tuple[int, ...] | None:

@@ -1,14 +1,14 @@
 """What engines do where nobody tells them: facts of `engines.toml`, one entry an engine."""
 
-from __future__ import annotations
+# Types are not texts here: evaluating those costs a tenth of a millisecond each, at every start.
 
 import functools
 import re
-import tomllib
 from pathlib import Path
 
 import msgspec
 
+from rooflight.catalog import tables
 from rooflight.units import to_base
 from rooflight.values.accelerator import Accelerator
 
@@ -50,8 +50,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 @functools.cache
 def engine_facts() -> dict[str, EngineFacts]:
     """The entries by engine."""
-    text = (Path(__file__).parent / "engines.toml").read_text(encoding="utf-8")
-    found = msgspec.convert(tomllib.loads(text)["engine"], list[EngineFacts])
+    found = msgspec.convert(tables.read(Path(__file__).parent / "engines.toml")["engine"], list[EngineFacts])
     return {one.id: one for one in found}
 
 

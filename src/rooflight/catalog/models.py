@@ -9,7 +9,6 @@ Files are named after ids (org__name.toml, lower case), so that one id costs one
 from __future__ import annotations
 
 import contextlib
-import difflib
 import functools
 import os
 import re
@@ -19,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from rooflight.catalog import tables
 from rooflight.catalog.config import model_from_dict, read_model
 from rooflight.catalog.config.heads import as_named
 from rooflight.errors import BadConfig, BadInput, MissingExtra, UnknownName
@@ -75,12 +75,12 @@ def catalogued(name: str) -> Model:
 
 def ids() -> tuple[str, ...]:
     """The id of every model in the catalog, sorted."""
-    return tuple(sorted((_heading(file)[0] for file in _files()), key=str.lower))
+    return tuple(sorted((_spelled(stem) for stem in _stems()), key=str.lower))
 
 
 def all_models() -> Iterator[Model]:
     """Every model in the catalog."""
-    return (_shipped(file.stem) for file in _files())
+    return (_shipped(stem) for stem in _stems())
 
 
 def aliases(model_id: str) -> tuple[str, ...]:
@@ -111,8 +111,8 @@ def _looks_like_path(name: str) -> bool:
         return False
 
 
-def _files() -> list[Path]:
-    return sorted(_FOLDER.glob("*.toml"))
+def _stems() -> list[str]:
+    return tables.stems(_FOLDER)
 
 
 def _plain(name: str) -> str:
@@ -144,13 +144,13 @@ def _index() -> dict[str, tuple[str, ...]]:
     """Every name in the catalog -> files: ids and aliases, then what is behind an id's slash, then behind an alias's,
     then those without the endings that name a variant of the same shape. The first kind that has a name counts."""
     kinds: tuple[dict[str, dict[str, None]], ...] = ({}, {}, {}, {})
-    for file in _files():
-        known = [_plain(name) for name in _heading(file)]
+    for stem in _stems():
+        known = [_plain(name) for name in _heading(stem)]
         tails = [name.rpartition("/")[2] for name in known]
         listed = (known, tails[:1], tails, [bare for tail in tails for bare in _without_endings(tail)])
         for kind, names in zip(kinds, listed, strict=True):
             for name in names:
-                kind.setdefault(name, {})[file.stem] = None
+                kind.setdefault(name, {})[stem] = None
     return {name: tuple(files) for kind in reversed(kinds) for name, files in kind.items()}
 
 
@@ -161,15 +161,15 @@ def _without_endings(name: str) -> Iterator[str]:
         name = shorter
 
 
-def _heading(file: Path) -> list[str]:
+def _heading(stem: str) -> list[str]:
     """The id and the aliases of a file, read off its first lines without parsing the rest."""
-    head = file.read_text(encoding="utf-8").partition("\nsource")[0]
-    return re.findall(r'"([^"]+)"', head)
+    with open(os.path.join(_FOLDER, f"{stem}.toml"), "rb") as file:
+        return re.findall(r'"([^"]+)"', file.read().partition(b"\nsource")[0].decode())
 
 
 def _spelled(stem: str) -> str:
     """The id as its file spells it."""
-    return _heading(_FOLDER / f"{stem}.toml")[0]
+    return _heading(stem)[0]
 
 
 @functools.lru_cache(maxsize=256)
@@ -181,10 +181,8 @@ def _shipped(stem: str) -> Model:
 
 
 def _document(file: Path) -> dict[str, Any]:
-    import tomllib
-
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        document = tables.read(file)
     except (OSError, ValueError) as error:
         raise BadConfig(f"{file.name} cannot be read: {error}", where=str(file)) from None
     strange = document.keys() - _KEYS
@@ -342,6 +340,8 @@ def _hub_in_reach() -> bool:
 
 
 def _near(name: str) -> list[str]:
+    import difflib
+
     wanted = _plain(name)
     index = _index()
     close = difflib.get_close_matches(wanted, index, n=3, cutoff=0.6)

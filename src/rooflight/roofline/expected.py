@@ -9,8 +9,6 @@ In Check lines, `fit example` is a fit of round numbers that the tests spell out
 
 from __future__ import annotations
 
-from statistics import NormalDist
-
 from rooflight.numeric import Number, maximum, minimum
 from rooflight.values.calibration import DecodeFit, ElementwiseFit, GemmFit, LinkFit, PrefillFit
 
@@ -287,6 +285,8 @@ def load_imbalance(*, rows: Number, held: Number, devices: int) -> Number:
     """  # noqa: E501 - a Check line runs as it stands
     if devices <= 1:
         return 1.0
+    from statistics import NormalDist  # as costly to import as all that is left of this room
+
     largest = NormalDist().inv_cdf((devices - 0.375) / (devices + 0.25))
     return minimum(1 + largest * (1 / rows + 1 / (held * EVENNESS)) ** 0.5, devices)
 

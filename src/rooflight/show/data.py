@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
 from itertools import islice
@@ -88,6 +87,8 @@ def write_csv(table: Rows, stream: TextIO) -> None:
 
 def csv_text(rows: Iterable[Sequence[Any]]) -> str:
     """Rows as lines of CSV."""
+    import csv
+
     text = StringIO()
     csv.writer(text, lineterminator="\n").writerows([*map(_cell, row)] for row in rows)
     return text.getvalue()

@@ -1,6 +1,6 @@
 """A question as a query string: only what differs from the default, and the version that the defaults are of.
 
-`v=0.1.0&c=h100-sxm,h200-sxm&b=64` is 64 sequences on two cards. Pasted configs are not in it: the page keeps them in
+`v=1.2.3&c=h100-sxm,h200-sxm&b=64` is 64 sequences on two cards. Pasted configs are not in it: the page keeps them in
 the part of its address behind the #, which never reaches a server.
 """
 

@@ -7,7 +7,6 @@ is an object of its own sizes, or false for one that stays wide.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 
 from rooflight.catalog.config.fields import Config
@@ -71,6 +70,8 @@ def _modules(section: Config) -> Iterator[tuple[str, str | None]]:
         else:
             strange.append(name)
     for name in strange[:_MOST_SAID]:
+        import difflib
+
         near = difflib.get_close_matches(name[:_LONGEST_NAME], _SIZES, n=1)
         meant = f" (is {near[0]} meant?)" if near else ""
         section.warn(f"{section.at(name)} is no key of MLX's quantisation{meant}: passed over")

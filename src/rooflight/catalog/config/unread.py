@@ -40,7 +40,7 @@ _HARMLESS = {
     ),
     "tokens by number": r"token_id|(?:special|new|pad|eos|bos|patch)_tokens?$|special_",
 }
-_PASSED = re.compile("|".join(_HARMLESS.values()))
+_PASSED = "|".join(_HARMLESS.values())  # a pattern that few configs need: compiled when one does
 # Objects of a config that hold no shapes of the text model, or are read on their own.
 _PASSED_OBJECTS = re.compile(r"quant|compression|rope|rotary|task_specific|generation|auto_map|id2label|label2id|token")
 _MOST_NAMED = 6
@@ -70,17 +70,21 @@ def unread(outer: Config, cfg: Config) -> str | None:
 def _left(data: Mapping[str, Any], path: str, met: set[str], depth: int = 0) -> Iterator[tuple[str, Any]]:
     """Path and value of each key that looks like a shape, says something and was not met; equal ones of a list once."""
     for key, value in data.items():
-        if not isinstance(key, str) or _PASSED.search(key.lower()):
+        if not isinstance(key, str) or not key:
             continue
         if isinstance(value, Mapping):
-            if depth < _DEEPEST and not _PASSED_OBJECTS.search(key.lower()):
+            if depth < _DEEPEST and not _PASSED_OBJECTS.search(key.lower()) and not _passed(key):
                 yield from _left(value, f"{path}{key}.", met, depth + 1)
         elif isinstance(value, list) and value and isinstance(value[0], Mapping):
-            for number, entry in enumerate(value if depth < _DEEPEST else ()):
+            for number, entry in enumerate(value if depth < _DEEPEST and not _passed(key) else ()):
                 if isinstance(entry, Mapping):
                     yield from _left(entry, f"{path}{key}[{number}].", met, depth + 1)
-        elif _SHAPE.search(key.lower()) and _says(key, value) and f"{path}{key}" not in met:
+        elif _SHAPE.search(key.lower()) and _says(key, value) and f"{path}{key}" not in met and not _passed(key):
             yield f"{path}{key}", value
+
+
+def _passed(key: str) -> bool:
+    return re.search(_PASSED, key.lower()) is not None
 
 
 def _says(key: str, value: object) -> bool:
