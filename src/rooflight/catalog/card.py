@@ -44,6 +44,8 @@ _QUANTITIES: dict[str, tuple[str, ...]] = {
     "node-devices": (),
     "release-year": (),
 }
+# Values of a machine, in base units: further ones are slips, and would overflow.
+_LEAST, _MOST = 1e-12, 1e30
 _TEXTS = ("link-name",)
 _FLAGS = ("link-reduces", "matrix-units", "pcie-peer-to-peer")
 _WHATS = (*_QUANTITIES, *_TEXTS, *_FLAGS)
@@ -328,6 +330,9 @@ def _check_value(what: str, value: Any, unit: str, where: str) -> None:
         _refuse("the unit does not fit what the fact is", where, unit, want)
     if not (math.isfinite(amount) and amount > 0):
         _refuse("the value is not a positive number", where, value, "a number above 0; leave an unknown fact out")
+    if not _LEAST <= amount <= _MOST:
+        want = f"{_LEAST:g} to {_MOST:g} in base units (bytes, FLOP, seconds)"
+        _refuse("no machine has such a value", where, value, want)
     if not bases and amount != int(amount):
         _refuse("the value is not a whole number", where, value, "a whole number")
 

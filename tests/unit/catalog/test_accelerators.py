@@ -487,6 +487,8 @@ def test_a_sparse_peak_is_kept_apart(tmp_path: Path) -> None:
         (fact(what='"memory-label"', value=0, unit='"GB"'), "not a positive number"),
         (fact(what='"memory-label"', value="nan", unit='"GB"'), "not a positive number"),
         (fact(what='"memory-label"', value="inf", unit='"GB"'), "not a positive number"),
+        (fact(what='"memory-label"', value="1e-300", unit='"GB"'), "no machine has such a value"),
+        (fact(what='"memory-label"', value="1e40", unit='"GB"'), "no machine has such a value"),
         (fact(what='"memory-label"', value="1" + "0" * 400, unit='"GB"'), "not a positive number"),
         (fact(what='"memory-label"', value="1e308", unit='"GB"'), "not a positive number"),
         (fact(what='"memory-label"', value='"80"', unit='"GB"'), "not a number"),
