@@ -45,7 +45,8 @@ _QUANTITIES: dict[str, tuple[str, ...]] = {
     "release-year": (),
 }
 # Values of a machine, in base units: further ones are slips, and would overflow.
-_LEAST, _MOST = 1e-12, 1e30
+_LEAST = 1e-12
+_MOST = 1e30
 _TEXTS = ("link-name",)
 _FLAGS = ("link-reduces", "matrix-units", "pcie-peer-to-peer")
 _WHATS = (*_QUANTITIES, *_TEXTS, *_FLAGS)
