@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 def main() -> int:
     """The entry point `rooflight`: run the command of sys.argv and return its exit status."""
+    import signal
+
     try:
         import gc
-        import signal
 
         gc.set_threshold(20_000, 20, 20)  # a start makes little garbage: looking for it 300 times takes 1/20 of it
 
@@ -23,9 +24,12 @@ def main() -> int:
         from rooflight.cli.app import app
         from rooflight.cli.failures import run
 
-        return run(app.run_plain)
+        status = run(app.run_plain)
     except KeyboardInterrupt:
-        return INTERRUPTED
+        status = INTERRUPTED
+    if status == INTERRUPTED:  # a further one while the process ends changes nothing
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return status
 
 
 def _leave(*_: Any) -> None:

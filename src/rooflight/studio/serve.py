@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rooflight.studio.app import make_app, vega_bundle
-from rooflight.studio.workers import Workers
+from rooflight.studio.workers import Workers, kept_from_interrupts
 
 # Open at once; each holds a body of at most 4 MiB.
 MOST_CONNECTIONS = 256
@@ -94,7 +94,9 @@ def serve(listening: socket.socket, *, opened: bool, say: Callable[[str], None])
         import webbrowser
 
         webbrowser.open(address)
-    uvicorn.Server(config_of(make_app(host, Workers()))).run(sockets=[listening])
+    server = uvicorn.Server(config_of(make_app(host, Workers())))
+    with kept_from_interrupts():  # until the workers start: by then the server answers them
+        server.run(sockets=[listening])
     return 0
 
 

@@ -72,7 +72,7 @@ class Workers:
 
     async def start(self) -> None:
         """All processes, each with what answers need in memory."""
-        with _kept_from_interrupts():
+        with kept_from_interrupts():
             await self._each(os.getpid)
         await self._each(ready)
 
@@ -89,7 +89,7 @@ class Workers:
 
 
 @contextlib.contextmanager
-def _kept_from_interrupts() -> Iterator[None]:
+def kept_from_interrupts() -> Iterator[None]:
     """Ctrl-C reaches every process of a terminal; those started here leave it to the one that serves."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
