@@ -10,8 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 _PLAIN = (float, int)
-
-
 _NONE = (float("nan"), float("nan"))
 
 
@@ -122,8 +120,7 @@ class Affine:
         if not isinstance(other, Affine):
             return self.array / other
         if not (self.offset or other.offset) and len(self.terms) == 1 and self.terms.keys() == other.terms.keys():
-            ((mine, theirs),) = zip(self.terms.values(), other.terms.values(), strict=True)
-            return mine / theirs
+            return sum(self.terms.values()) / sum(other.terms.values())  # of one array, in proportion at every point
         return Affine({Points(self.array / other.array): 1})
 
     def __rtruediv__(self, other: Any) -> Any:

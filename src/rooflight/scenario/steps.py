@@ -98,8 +98,10 @@ def _numbers_of(step: Step) -> Iterator[Number]:
 
 
 def _points(step: Step) -> int:
-    """Elements of its largest array; 0 where all are plain numbers."""
-    return max(0 if is_plain(value) else value.size for value in _numbers_of(step))
+    """How many points its arrays make together."""
+    import numpy as np
+
+    return int(np.broadcast(*_numbers_of(step)).size)
 
 
 def _content(step: Step) -> object:
@@ -111,7 +113,7 @@ def _content(step: Step) -> object:
 
 
 def _as_forms(step: Step) -> Step:
-    """The step over linear forms of its arrays, equal ones being one."""
+    """The step over linear forms of its arrays; one that stands in several places is one form."""
     met: dict[int, Number] = {}
 
     def one(value: Number) -> Number:

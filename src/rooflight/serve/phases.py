@@ -173,12 +173,12 @@ def _workers(sc: Scenario, *, prefill: bool = False) -> Scenario:
 def main_format(sc: Scenario, time: StepTime) -> str:
     """The hardware format that most of a step's FLOP run in (by their totals, if there are many points)."""
     sums: dict[str, float] = {}
-    for row in time.operators:
-        flop = row.operator.work.flop * row.operator.count
+    for op, _, _ in time.timed:
+        flop = op.work.flop * op.count
         if not is_plain(flop):
             flop = flop.mean()
         if flop:
-            used = hardware_format(sc.accelerator, row.operator.compute)
+            used = hardware_format(sc.accelerator, op.compute)
             sums[used] = sums.get(used, 0.0) + flop
     return max(sums, key=lambda name: sums[name], default="bf16")
 
@@ -220,8 +220,8 @@ def _phase(
     if layout.pooled == 1:
         return phase
     work = Work()
-    for row in time.operators:
-        work = work + row.operator.work * (row.operator.count * phase.copies(row.operator))
+    for op, _, _ in time.timed:
+        work = work + op.work * (op.count * phase.copies(op))
     return msgspec.structs.replace(phase, work=work)
 
 

@@ -62,11 +62,11 @@ def _of(one: Replica, time: StepTime) -> Used:
     compute: Number = 0.0
     near: Number = 0.0
     far: Number = 0.0
-    for row in time.operators:
-        within, across = link_seconds(row.operator, rates.links, fastest=False)
-        near, far = near + within * row.operator.count, far + across * row.operator.count
-        flop = row.operator.work.flop
+    for op, _, _ in time.timed:
+        within, across = link_seconds(op, rates.links, fastest=False)
+        near, far = near + within * op.count, far + across * op.count
+        flop = op.work.flop
         if not isinstance(flop, int | float) or flop:
-            compute = compute + flop * row.operator.count / rates.peak(row.operator.compute)
+            compute = compute + flop * op.count / rates.peak(op.compute)
     memory = work.moved_bytes / rates.memory_bytes_per_s
     return Used(compute=compute, memory=memory, link=maximum(near, far))

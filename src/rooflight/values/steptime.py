@@ -91,8 +91,7 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def operators(self) -> tuple[OperatorTime, ...]:
         """Each operator's part of the step."""
-        whole = sum(seconds for _, seconds, _ in self.timed) * self.fill
         return tuple(
-            OperatorTime(operator=op, time_s=seconds * self.fill, terms=terms, step_s=whole)
+            OperatorTime(operator=op, time_s=seconds * self.fill, terms=terms, step_s=self.roofline_s)
             for op, seconds, terms in self.timed
         )

@@ -19,7 +19,7 @@ def fusion(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Norms, activation functions and rotary embedding inside the products and attention beside them."""
     prompts = phases.prefill(sc)
     spared, held = (
-        [row.operator for row in phase.time.operators if is_fusible(row.operator)]
+        [op for op, _, _ in phase.time.timed if is_fusible(op)]
         for phase in (phases.decode(sc) if sc.workload.osl else prompts, prompts)
     )
     kernels = sum(op.count for op in spared)
