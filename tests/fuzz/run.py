@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from multiprocessing import Pool
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -24,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from fuzz import physics
 from fuzz.cases import KINDS
 from fuzz.judge import Ended, ended
+from rooflight.jobs import in_order
 
 # Of every hundred inputs so many are of a kind.
 SHARES = {"configs": 25, "options": 25, "tables": 15, "logs": 10, "cards": 10, "scenarios": 15}
@@ -103,15 +103,14 @@ def main(count: int, seed: int, kind: str | None, only: int | None, jobs: int, l
     statuses: dict[str, Counter[str]] = {name: Counter() for name in kinds}
     faults: dict[str, Counter[str]] = {name: Counter() for name in kinds}
     seen: Counter[str] = Counter()
-    with Pool(jobs, maxtasksperchild=20) as pool:
-        for found in pool.imap_unordered(_batch, _jobs(kinds, seed, limit)):
-            statuses[found.kind] += found.statuses
-            faults[found.kind] += found.faults
-            for line in found.shown:
-                sort = f"{found.kind} {line.partition(': ')[2][:60]}"
-                seen[sort] += 1
-                if seen[sort] <= _SHOWN:
-                    print(line, flush=True)
+    for found in in_order(_batch, _jobs(kinds, seed, limit), jobs):
+        statuses[found.kind] += found.statuses
+        faults[found.kind] += found.faults
+        for line in found.shown:
+            sort = f"{found.kind} {line.partition(': ')[2][:60]}"
+            seen[sort] += 1
+            if seen[sort] <= _SHOWN:
+                print(line, flush=True)
     for name in kinds:
         ends = ", ".join(f"{status}: {number:,}" for status, number in sorted(statuses[name].items()))
         wrong = ", ".join(f"{fault} {number:,}" for fault, number in faults[name].items()) or "none"

@@ -77,7 +77,7 @@ def jobs_option(command: Command) -> Command:
     """--jobs, the number of processes."""
 
     def checked(_: click.Context, __: click.Parameter, value: int) -> int:
-        if not 1 <= value <= _MOST_JOBS:
+        if not isinstance(value, int) or not 1 <= value <= _MOST_JOBS:
             raise BadInput(
                 "no such number of processes", where="--jobs", got=value, want=f"1 to {_MOST_JOBS}",
                 try_this="as many as the machine has cores",

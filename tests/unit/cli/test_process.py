@@ -113,7 +113,7 @@ def test_several_processes_give_the_same_rows(process, models, tmp_path, form):
         assert len(one.stdout) > 500
 
 
-@pytest.mark.parametrize("jobs", ["0", "-1", "1000", "x"])
+@pytest.mark.parametrize("jobs", ["0", "-1", "1000", "x", "1.5", "nan", "inf"])
 def test_a_number_of_processes_that_cannot_be(process, models, jobs):
     done = process("sweep", models["8b"], "--on", "h100-sxm", "--jobs", jobs)
 
