@@ -89,7 +89,7 @@ def prefill(prompt: int, backend: SDPBackend) -> float:
     shape = (1, 32, prompt, 128)
     sets = [[torch.randn(shape, device=DEVICE, dtype=torch.bfloat16) for _ in range(3)] for _ in range(4)]
     with sdpa_kernel(backend):
-        return timed_s([partial(functional.scaled_dot_product_attention, *s, is_causal=True) for s in sets])
+        return timed_s([partial(functional.scaled_dot_product_attention, q, k, v, is_causal=True) for q, k, v in sets])
 
 
 def copy(moved: int) -> float:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         RooflightError,
         UnknownName,
     )
-    from rooflight.library import (
+    from rooflight.library.questions import (
         accelerator,
         accelerators,
         analyze,
@@ -68,22 +68,22 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    "accelerator": "rooflight.library",
-    "accelerators": "rooflight.library",
-    "analyze": "rooflight.library",
-    "changed": "rooflight.library",
+    "accelerator": "rooflight.library.questions",
+    "accelerators": "rooflight.library.questions",
+    "analyze": "rooflight.library.questions",
+    "changed": "rooflight.library.questions",
     "chart": "rooflight.show.charts.draw",
-    "check": "rooflight.library",
-    "claim": "rooflight.library",
-    "compare": "rooflight.library",
+    "check": "rooflight.library.questions",
+    "claim": "rooflight.library.questions",
+    "compare": "rooflight.library.questions",
     "display": "rooflight.show.charts.draw",
     "document": "rooflight.show.answers",
-    "landmarks": "rooflight.library",
-    "model": "rooflight.library",
-    "models": "rooflight.library",
-    "moves": "rooflight.library",
+    "landmarks": "rooflight.library.questions",
+    "model": "rooflight.library.questions",
+    "models": "rooflight.library.questions",
+    "moves": "rooflight.library.questions",
     "records": "rooflight.show.answers",
-    "sweep": "rooflight.library",
+    "sweep": "rooflight.library.questions",
     "Accelerator": "rooflight.values.accelerator",
     "AcceleratorBlock": "rooflight.values.analysis",
     "AcceleratorCatalog": "rooflight.show.catalog",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import rooflight
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.serve.landmarks import landmarks
 
 LLAMA = "meta-llama/Meta-Llama-3.1-8B"

@@ -14,7 +14,7 @@ from itertools import combinations
 import pytest
 
 import rooflight
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.serve.schedule import scheduled
 
 POINT = (

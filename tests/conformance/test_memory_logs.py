@@ -10,7 +10,7 @@ import pytest
 
 import rooflight
 from rooflight.catalog.config.reading import model_from_dict
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.serve.memory import memory
 from rooflight.units import to_base
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.serve import run
 from rooflight.serve.apart import apart
 from rooflight.serve.arrivals import capacity_per_s, in_flight

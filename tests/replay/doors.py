@@ -56,7 +56,7 @@ def _analyze(question: str) -> Document:
 
 def _grid(question: str) -> Document:
     """The main figures of each phase, without what many steps make together (which takes most of the time)."""
-    from rooflight.library import make_scenario
+    from rooflight.library.questions import make_scenario
     from rooflight.serve.analyze import analyze
 
     name, fields = parsed(question)
@@ -114,7 +114,7 @@ def _thinned(value: Any) -> Any:
 
 def _check(question: str) -> Document:
     """A file's verdicts, or those on claims: fields that are metrics are claimed, the others are the deployment."""
-    from rooflight.library import make_scenario
+    from rooflight.library.questions import make_scenario
     from rooflight.values.measurement import METRICS
     from rooflight.words.verdicts import claimed
 

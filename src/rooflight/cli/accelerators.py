@@ -44,7 +44,7 @@ def command(
             )
         emit(output, _one(name))
         return 0
-    from rooflight.library import accelerators
+    from rooflight.library.questions import accelerators
 
     listed = accelerators(
         vendor=vendor, kind=kind, format_peak=format_peak,
@@ -56,7 +56,7 @@ def command(
 
 
 def _one(name: str) -> Answer:
-    from rooflight.library import accelerator
+    from rooflight.library.questions import accelerator
     from rooflight.show import accelerators as show
     from rooflight.show.data import write_json
 

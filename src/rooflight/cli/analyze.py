@@ -34,7 +34,7 @@ def command(model: str, on: str | None, drawn: bool, kind: str | None, output: O
     rooflight analyze meta-llama/Llama-3.1-8B-Instruct --on h100-sxm
     rooflight analyze ./config.json --on 4xh100-sxm --weights fp8 --batch 64 --isl 4096 --json
     """
-    from rooflight.library import analyze
+    from rooflight.library.questions import analyze
 
     analysis = analyze(model, options.require_on(on), **options.fields(given))
 
@@ -54,7 +54,7 @@ def command(model: str, on: str | None, drawn: bool, kind: str | None, output: O
         write_json(analysis, stream)
 
     def chart() -> Chart:
-        from rooflight.library import make_scenario
+        from rooflight.library.questions import make_scenario
         from rooflight.serve.landmarks import landmarks
         from rooflight.show.charts.draw import chart, usual
 
@@ -65,7 +65,7 @@ def command(model: str, on: str | None, drawn: bool, kind: str | None, output: O
         return chart(analysis, chosen, landmarks=[landmarks(scenario)])
 
     def page() -> str:
-        from rooflight.library import make_scenario
+        from rooflight.library.questions import make_scenario
         from rooflight.show.charts.explore import explore
 
         return explore(make_scenario(model, options.require_on(on), **options.fields(given)))

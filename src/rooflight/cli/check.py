@@ -112,7 +112,7 @@ def _claim(
             want="FILE.csv, or --model, --on and a claimed value such as --output-tok-s 300",
             try_this="rooflight check --help",
         )
-    from rooflight.library import claim
+    from rooflight.library.questions import claim
     from rooflight.show import check as show
     from rooflight.show.data import write_json
 

@@ -79,7 +79,7 @@ def command(
     Exit status 1: it fits on none of them, or none keeps up with the requests that arrive; 2: lines of the log are not
     read, though the rest is answered.
     """
-    from rooflight.library import compare
+    from rooflight.library.questions import compare
     from rooflight.show import compare as show
     from rooflight.show.data import write_json
 

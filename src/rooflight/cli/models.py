@@ -30,7 +30,7 @@ def command(name: str | None, output: Output) -> int:
 
 
 def _one(name: str) -> Answer:
-    from rooflight.library import model
+    from rooflight.library.questions import model
     from rooflight.show import models as show
     from rooflight.show.data import write_json
 
@@ -43,7 +43,7 @@ def _one(name: str) -> Answer:
 
 
 def _list() -> Answer:
-    from rooflight.library import models
+    from rooflight.library.questions import models
     from rooflight.show import models as show
     from rooflight.show.data import write_json
 

@@ -53,7 +53,7 @@ def command(
 
     Exit status 1: it does not fit, and no move tried makes it fit.
     """
-    from rooflight.library import make_scenario, moves
+    from rooflight.library.questions import make_scenario, moves
 
     granted = {name: given[name] for name in _GRANTED if given[name] is not None}
     found = moves(

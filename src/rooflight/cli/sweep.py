@@ -60,13 +60,13 @@ def command(
 
     Exit status 1: no point fits, or every deployment misses the goals.
     """
-    from rooflight import library
+    from rooflight.library import questions
 
     cards = ranges.names(",".join(options.require_on(on)), "--on")
     fixed, axes = split_axes(options.fields(given))
     ranges.check_points({"accelerators": len(cards), **{name: len(values) for name, values in axes.items()}})
-    plan = library.model(model)
-    sweep = library.sweep(
+    plan = questions.model(model)
+    sweep = questions.sweep(
         plan, cards if len(cards) > 1 else cards[0], axes, phase=phase, ttft_slo_ms=ttft_slo_ms,
         tpot_slo_ms=tpot_slo_ms, **fixed,
     )  # fmt: skip

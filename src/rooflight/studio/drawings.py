@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from rooflight.library import analyze, sweep
+from rooflight.library.questions import analyze, sweep
 from rooflight.show.charts import memory, traffic
 from rooflight.show.charts.batch import batch, panel
 from rooflight.show.charts.chart import Chart

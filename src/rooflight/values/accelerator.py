@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from rooflight.values.measured import Measured
 from rooflight.values.note import Note
 from rooflight.values.shown import Displayed
 
@@ -91,6 +92,7 @@ class Accelerator(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     pcie_peer_to_peer       whether devices reach each other over PCIe without the host's memory; None: not known
     cpu_link_bytes_per_s    chip-to-chip link to its CPU, one way, where that is not PCIe
     node_devices            devices a machine holds, as far as PCIe joins them
+    measured                how it was measured, where it was; rates are then medians, the fast ones the best seen
     network                 what joins machines; None in an entry made by hand: nothing is known of one
     """
 
@@ -126,6 +128,7 @@ class Accelerator(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     notes: str = ""
     origin: str = ""
     assumptions: tuple[Note, ...] = ()
+    measured: Measured | None = None
 
     @property
     def given_bytes(self) -> float | None:

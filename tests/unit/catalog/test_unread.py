@@ -12,7 +12,7 @@ import rooflight
 from rooflight.catalog import models
 from rooflight.catalog.config import model_from_dict
 from rooflight.catalog.config.registry import FAMILIES
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.values.model import Model
 from rooflight.words.verdicts import claimed
 

@@ -167,10 +167,10 @@ def test_an_answer_without_standard_output_is_lost_and_that_is_said(models, tmp_
 
 _BROKEN = """
 import sys
-import rooflight.library
+import rooflight.library.questions
 def analyze(*args, **options):
     raise ZeroDivisionError("by zero")
-rooflight.library.analyze = analyze
+rooflight.library.questions.analyze = analyze
 from rooflight.cli import main
 sys.exit(main())
 """

@@ -9,7 +9,7 @@ import pytest
 import rooflight
 from rooflight.catalog.calibration import all_engines, engine_named
 from rooflight.errors import UnknownName
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.roofline.engine import step_s
 from rooflight.serve import phases, run
 from rooflight.serve.analyze import UNMEASURED_HOST, phase_block

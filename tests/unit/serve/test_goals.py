@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import rooflight
 from rooflight.errors import BadInput
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.serve.goals import largest
 from rooflight.serve.landmarks import LARGEST_BATCH
 from rooflight.serve.schedule import scheduled

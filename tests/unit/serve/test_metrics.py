@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.serve import phases, run
 from rooflight.serve.metrics import ceiling, metric_span, saturating_batch
 from rooflight.values.measurement import METRICS, Measurement

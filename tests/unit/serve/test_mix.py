@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.serve import mix as mixes
 from rooflight.serve.replica import replica
 from rooflight.serve.schedule import scheduled

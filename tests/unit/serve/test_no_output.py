@@ -10,7 +10,7 @@ import pytest
 import rooflight
 from rooflight.catalog import models
 from rooflight.errors import BadInput
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.serve import phases
 from rooflight.words.verdicts import claimed
 from rooflight.work import count

@@ -10,7 +10,7 @@ import pytest
 
 import rooflight
 from rooflight.errors import BadInput
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.serve.memory import admitted, max_batch, memory
 from rooflight.serve.room import room
 from rooflight.units import to_base

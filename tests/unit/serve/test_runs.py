@@ -8,7 +8,7 @@ import pytest
 
 import rooflight
 from rooflight.errors import BadInput
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.serve.runs import NUMBERS, SPANS
 from rooflight.serve.schedule import scheduled
 from rooflight.serve.sweep import BLOCK_RUNS

@@ -9,7 +9,7 @@ import pytest
 
 import rooflight
 from rooflight.errors import MissingFact, UnknownName
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.serve import phases
 from rooflight.show.explain import Line, explain
 

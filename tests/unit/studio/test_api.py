@@ -9,7 +9,7 @@ import json
 import pytest
 
 import rooflight
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.serve.landmarks import landmarks
 from rooflight.show.explain import explain
 

@@ -9,7 +9,7 @@ import rooflight
 from rooflight.answers.check.filled import Filled
 from rooflight.answers.check.outcome import Finding, Judged, Limit, Load, Pair
 from rooflight.ingest.rows import GivenRow
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.span import Span
 from rooflight.values.measurement import VERDICTS, Measurement, Tally
 from rooflight.values.note import Note

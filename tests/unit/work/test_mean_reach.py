@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.roofline.step import evaluated
 from rooflight.serve.replica import replica
 from rooflight.values.model import Reach

@@ -8,7 +8,7 @@ from rooflight.answers.check.joint import load_of, runs
 from rooflight.answers.check.names import Names
 from rooflight.answers.check.report import judged_claims, judged_rows
 from rooflight.ingest.rows import given_rows
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.values.measurement import Measurement
 
 # Qwen2.5-14B on an L40S, 300 in and 200 out: 760 tok/s at 95 ms a token.

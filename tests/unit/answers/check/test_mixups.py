@@ -8,7 +8,7 @@ from rooflight.answers.check.causes import spared
 from rooflight.answers.check.doubts import doubts
 from rooflight.answers.check.mixups import mix_ups, too_fast
 from rooflight.catalog.config import model_from_dict
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.serve.metrics import metric_span
 from rooflight.values.measurement import METRICS, Measurement
 from rooflight.words.verdicts import claimed

@@ -9,7 +9,7 @@ from rooflight.answers.check.names import Names
 from rooflight.answers.check.outcome import Judged
 from rooflight.answers.check.report import judged_claims, judged_rows
 from rooflight.ingest.rows import given_rows
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.serve.analyze import analyze
 
 MODEL, CARD = "meta-llama/Meta-Llama-3-8B", "h100-sxm"

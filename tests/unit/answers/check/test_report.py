@@ -14,7 +14,7 @@ from rooflight.answers.check.report import judged_claims, judged_rows
 from rooflight.catalog.calibration import engine_named
 from rooflight.errors import BadInput
 from rooflight.ingest.rows import given_rows
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.serve.metrics import metric_span
 from rooflight.span import Span
 from rooflight.values.measurement import Measurement

@@ -7,7 +7,7 @@ import pytest
 from rooflight.answers.check.outcome import Judged, NoCeiling
 from rooflight.answers.check.tally import Counts
 from rooflight.ingest.rows import GivenRow
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.span import Span
 from rooflight.values.measurement import Measurement
 

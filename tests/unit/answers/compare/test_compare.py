@@ -9,7 +9,7 @@ import pytest
 
 import rooflight
 from rooflight.errors import BadInput, MissingFact, UnknownName
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.serve.analyze import analyze
 from rooflight.values.comparison import OBJECTIVES
 

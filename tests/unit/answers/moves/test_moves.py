@@ -13,7 +13,7 @@ from rooflight.answers.moves.outcome import outcome
 from rooflight.answers.moves.serving import pays_up_to
 from rooflight.answers.moves.stories import TELLERS
 from rooflight.errors import BadInput
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.roofline.formulas import crossover_batch
 from rooflight.roofline.rates import ridges
 from rooflight.scenario.change import changed

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 import rooflight
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.serve.landmarks import landmarks
 from rooflight.show.charts.explore import explore
 

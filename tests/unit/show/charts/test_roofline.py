@@ -7,7 +7,7 @@ import math
 import pytest
 
 import rooflight
-from rooflight.library import make_scenario
+from rooflight.library.questions import make_scenario
 from rooflight.serve.landmarks import landmarks
 from rooflight.show.charts.place import Plane, placed, ranges, spread
 from rooflight.show.charts.roof_rows import Level, rows
