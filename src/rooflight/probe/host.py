@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from rooflight.errors import BadInput
+from rooflight.errors import BadInput, Named
 from rooflight.units import in_bytes, to_base
 
 _CPUS = Path("/sys/devices/system/cpu")
@@ -109,7 +109,8 @@ def keep_to(count: int | None = None) -> int:
     wanted = most if count is None else count
     if not 1 <= wanted <= len(there):
         raise BadInput(
-            "there are not so many processors" if wanted > 0 else "threads are counted from 1", where="threads",
+            "there are not so many processors" if wanted > 0 else "threads are counted from 1",
+            where=Named.of("threads"),
             got=wanted, want=f"1 to {len(there)}",
         )  # fmt: skip
     chosen = [*singles, *(number for number in there if number not in singles)][:wanted]

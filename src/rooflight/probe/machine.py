@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from rooflight.errors import MissingExtra
+from rooflight.errors import BadInput, MissingExtra, Named
 from rooflight.probe import calls, host, loops, memory, peaks
 from rooflight.probe import device as devices
 from rooflight.probe.device import Device
@@ -159,6 +159,11 @@ def measure(
     more threads than processors, MissingExtra for another device than the CPU without torch, Interrupted on Ctrl-C.
     """
     device, torch = _device(name)
+    if device.kind != "cpu" and threads is not None:
+        raise BadInput(
+            "threads are of the CPU", where=Named.of("threads"), got=f"{threads} threads and {device}",
+            want=Named("{device}", device="cpu"),
+        )  # fmt: skip
     count = devices.set_threads(threads) if device.kind == "cpu" else None
     loops.patterns()  # compiled before anything is timed
     one = Measuring(device, torch=torch, threads=count, plan=QUICK if quick else FULL, progress=progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from rooflight.values.accelerator import Accelerator
 from rooflight.values.measured import Measured, Rate
 from rooflight.values.sample import Sample
 from rooflight.values.shown import Displayed
@@ -16,6 +17,7 @@ class Machine(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes        what the driver (of a CPU: the operating system) reports
     compute_units       of a card its multiprocessors, of a CPU the cores that computed
     last_level_cache_bytes  as the system tells it, not as measured
+    datasheet   the catalog's entry of the same device, where all of it was measured
     detours     FLOP/s of number formats that run, but not on units of their own
     undone      parts of a full measurement that were not done, with the reason
     others, stolen      processors' worth of time that other programs, and other machines on this host, took meanwhile
@@ -33,6 +35,7 @@ class Machine(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     last_level_cache_bytes: float | None = None
     measured: Measured
     samples: tuple[Sample, ...] = ()
+    datasheet: Accelerator | None = None
     detours: dict[str, float] = {}
     undone: tuple[tuple[str, str], ...] = ()
     others: float | None = None
@@ -42,3 +45,14 @@ class Machine(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     def memory(self) -> Rate | None:
         """Of the kernel that goes through memory fastest."""
         return max(self.measured.of("memory"), key=lambda one: one.median, default=None)
+
+    @property
+    def peaks(self) -> dict[str, Rate]:
+        """By number format."""
+        return {one.name: one for one in self.measured.of("peak")}
+
+    @property
+    def ridges(self) -> dict[str, float]:
+        """FLOP/byte from which on arithmetic takes longer than memory, by number format; medians."""
+        memory = self.memory
+        return {} if memory is None else {name: one.median / memory.median for name, one in self.peaks.items()}
