@@ -148,9 +148,7 @@ class Network:
 class _Layer:
     """One layer: norms, attention with its cache, and the feed-forward."""
 
-    def __init__(
-        self, hidden: int, layer: Layer, make: Callable[..., Any], sequences: int, positions: int
-    ) -> None:
+    def __init__(self, hidden: int, layer: Layer, make: Callable[..., Any], sequences: int, positions: int) -> None:
         mixer = layer.mixer
         if not isinstance(mixer, Attention):  # refuse() has looked: for the reader of types
             raise TypeError(layer.kind)
@@ -201,7 +199,12 @@ class _Layer:
 
 def tiny_layer(format: str, device: Device, *, hidden: int) -> Callable[[Any, Any, int], Any]:
     """A layer of one head of `hidden` elements, whose kernels are next to nothing; 64 positions of one sequence."""
-    names = (("qkv", hidden, 3 * hidden), ("o", hidden, hidden), ("gate_up", hidden, 2 * hidden), ("down", hidden, hidden))
+    names = (
+        ("qkv", hidden, 3 * hidden),
+        ("o", hidden, hidden),
+        ("gate_up", hidden, 2 * hidden),
+        ("down", hidden, hidden),
+    )
     qkv, o, up, down = (Linear(name=name, inputs=inputs, outputs=outputs) for name, inputs, outputs in names)
     mixer = Attention(heads=1, kv_heads=1, head_dim=hidden, value_dim=hidden, cache_elements=2 * hidden)
     layer = Layer(count=1, kind="tiny", mixer=mixer, projections=(qkv, o), mlp=(up, down))

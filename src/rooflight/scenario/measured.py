@@ -1,4 +1,4 @@
-"""The engine `torch`: a model run kernel by kernel on a machine whose kernels were timed, by the machine's own tables."""
+"""The engine `torch`: a model run kernel by kernel, on a machine whose own kernels were timed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def torch_fits(accelerator: Accelerator, model: Model, numbers: Numbers) -> Cali
             want="weights in a format that was timed, as they are multiplied",
             try_this=Named("{weights}", weights=next(iter(tables.formats), "fp32")),
         )
-    wide = "fp32" if numbers.act_bytes > 2 else "fp16" if "fp16" in forms else "bf16"  # noqa: PLR2004 - bytes of fp32
+    wide = "fp32" if numbers.act_bytes > 2 else "fp16" if "fp16" in forms else "bf16"
     form = wide if wide in tables.elementwise else next(form for form in (*forms, *tables.formats))
     return msgspec.structs.replace(calibration(accelerator.family), tables=tables.among(form))
 
