@@ -119,7 +119,6 @@ class Network:
 
     def __init__(self, model: Model, format: str, device: Device, *, sequences: int, positions: int) -> None:
         refuse(model)
-        torch = torch_here()
         self._device, self._format, self._head = device, format, None
         make = functools.partial(weights, format=format, device=device)
         self._table = make((model.vocab, model.hidden))

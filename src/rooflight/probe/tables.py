@@ -1,7 +1,7 @@
 """Kernels timed on a grid of sizes, and between its points: what `--engine torch` expects of any model.
 
-The kernels are those of probe/network.py at sizes of no particular model. Weights and caches come out of memory, as in a
-step of a real model; activations lie where the kernel before them left them.
+The kernels are those of probe/network.py at sizes of no particular model. Weights and caches come out of memory, as in
+a step of a real model; activations lie where the kernel before them left them.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import msgspec
-
 from rooflight.probe import network
 from rooflight.probe.device import Device, torch_here, torch_type
 from rooflight.probe.rounds import Cell, in_turns
 from rooflight.probe.timing import graph_timed, quantiles, timed, timing
-from rooflight.values.tables import Grid, Tables, Tried
+from rooflight.values.tables import AXES, Grid, Tables, Tried
 
 # Rows of a linear layer: every batch that has a kernel of its own in the libraries, then prompts.
 _TOKENS = (1, 2, 3, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -29,8 +27,6 @@ _INPUTS = (512, 2048, 8192)
 _OUTPUTS = (512, 2048, 8192, 32768)
 # A larger matrix is not timed: it takes what the one of fewer inputs does, in proportion.
 _MOST_WEIGHTS = 1 << 26
-_GEMM_AXES = ("tokens", "inputs", "outputs")
-_DECODE_AXES, _PREFILL_AXES = ("items", "group", "keys", "head_dim"), ("heads", "new", "head_dim")
 _DECODE = ((1, 2, 4, 16, 64), (1, 2, 8), (32, 512, 4096), (64, 128))
 _PREFILL = ((4, 16, 64), (16, 64, 128, 256, 512, 1024), (64, 128))
 # Rows of kernels without a product, at so many elements a row.
@@ -129,9 +125,9 @@ def _with_format(found: Tables, pool: _Pool, budget_s: float, tick: Callable[[fl
     sizes = (tuple(counts), _INPUTS, _OUTPUTS)
     of = functools.partial(_small, seconds)
     return Tables(
-        gemm=found.gemm | {form: _grid(_GEMM_AXES, sizes, functools.partial(_gemm_s, seconds))},
-        decode=found.decode | {form: _grid(_DECODE_AXES, _DECODE, lambda *at: seconds["decode", "", at])},
-        prefill=found.prefill | {form: _grid(_PREFILL_AXES, _PREFILL, lambda *at: seconds["prefill", "", at])},
+        gemm=found.gemm | {form: _grid(AXES["gemm"], sizes, functools.partial(_gemm_s, seconds))},
+        decode=found.decode | {form: _grid(AXES["decode"], _DECODE, lambda *at: seconds["decode", "", at])},
+        prefill=found.prefill | {form: _grid(AXES["prefill"], _PREFILL, lambda *at: seconds["prefill", "", at])},
         elementwise=found.elementwise | {form: _plain_grids(pool, seconds)},
         layer_s=found.layer_s | {form: max(of("layer") - sum(times * of(name) for name, times in _LAYER.items()), 0.0)},
         expert_s=found.expert_s | {form: of("expert")},
@@ -291,7 +287,7 @@ def _plain(make: Callable[..., Any]) -> dict[str, Callable[[int], Run]]:
 def _plain_grids(pool: _Pool, seconds: dict[Key, float]) -> dict[str, Grid]:
     return {
         name: Grid(
-            names=("bytes",),
+            names=AXES["elementwise"],
             points=(tuple(float(rows * elements * pool.wide) for rows in _ROWS),),
             seconds=tuple(seconds["elementwise", name, (rows,)] / calls for rows in _ROWS),
         )

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
+# The axes of each kernel's grids, by the field of Tables.
+AXES = {
+    "gemm": ("tokens", "inputs", "outputs"),
+    "decode": ("items", "group", "keys", "head_dim"),
+    "prefill": ("heads", "new", "head_dim"),
+    "elementwise": ("bytes",),
+}
+
 
 class Grid(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of one kernel at every combination of sizes.
