@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rooflight.show.data import Rows
 
 _ENDINGS = {".json": "json", ".csv": "csv", ".md": "md", ".txt": "text"}
+_LINES = ".jsonl"
 _CHARTS = {".svg": "svg", ".png": "png", ".html": "html"}
 # Of each value; show.charts.draw.KINDS, which a test compares, is not imported for --help.
 CHARTS = {
@@ -42,19 +43,26 @@ class Output(NamedTuple):
     ascii: bool
 
 
-def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the output options; it is called with one argument `output` for them."""
+def output_options(command: Callable[..., Any], *, samples: bool = False) -> Callable[..., Any]:
+    """Give a command the output options; it is called with one argument `output` for them.
+
+    samples     it has samples to add to a file: one that ends in .jsonl is of the form "jsonl"
+    """
 
     @functools.wraps(command)
     def with_output(*, form: str | None, as_json: bool, output: str | None, plain: bool, **rest: Any) -> Any:
+        if samples and form is None and not as_json and output is not None and output.lower().endswith(_LINES):
+            return command(output=Output("jsonl", output, plain), **rest)
         return command(output=choose(form, as_json, output, plain), **rest)
+
+    more = ", or as samples, added to what is there: .jsonl" if samples else ""
 
     options = (
         click.option("--format", "form", type=Choice(*_FORMATS), metavar="|".join(_FORMATS), help="Form. [text]"),
         click.option("--json", "as_json", is_flag=True, help="Short for --format json; errors are JSON too."),
         click.option("-o", "--output", type=click.Path(), metavar="FILE",
                      help="Write to FILE, in the form its ending says: .json .csv .md .txt, or as a picture: .svg .png "
-                     ".html"),
+                     f".html{more}"),
         click.option("--ascii", "plain", is_flag=True, help="Text in plain ASCII characters."),
     )  # fmt: skip
     for option in reversed(options):
