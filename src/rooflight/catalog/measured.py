@@ -69,7 +69,7 @@ def applied(card: Accelerator, found: Measured, datasheet: Accelerator | None) -
     Medians become the rates, the best seen and its spread (Rate.fastest) those of ceilings. A link has one rate, so
     the best seen counts. The datasheet's rates stand in only where all of the device was measured, not a part of it.
     """
-    part = _is_part(card, datasheet)
+    part = is_part(card, datasheet)
     taken = {} if datasheet is None else _taken(card, datasheet, found, part)
     base = msgspec.structs.replace(card, **taken)
     peaks, fast = _peaks(found)
@@ -92,7 +92,7 @@ def applied(card: Accelerator, found: Measured, datasheet: Accelerator | None) -
     return msgspec.structs.replace(made, assumptions=(*notes, *made.assumptions))
 
 
-def _is_part(card: Accelerator, datasheet: Accelerator | None) -> bool:
+def is_part(card: Accelerator, datasheet: Accelerator | None) -> bool:
     """Whether a part of the device was measured: a virtual machine's share of cores, an instance of a GPU.
 
     Where that cannot be told, of a CPU it is taken to be: machines that are rented by the core are the rule.
