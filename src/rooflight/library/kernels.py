@@ -1,4 +1,4 @@
-"""A model's own kernels timed on this machine, and set beside its roofs; samples of a file."""
+"""A model's own kernels timed on this machine, and set beside its roofs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import msgspec
 
 from rooflight.errors import BadInput, Named
 from rooflight.values.accelerator import Accelerator
-from rooflight.values.kernels import Job, Kernels, KernelTime, Roofs
+from rooflight.values.kernels import Job, Kernels, KernelTime
 from rooflight.values.model import Linear, Model
 from rooflight.values.sample import MachineState, Sample
 from rooflight.values.work import Gemm, Operator
 
 if TYPE_CHECKING:
-    from rooflight.ingest.samples import Stored
     from rooflight.probe.device import Device
+    from rooflight.probe.kernels import Pool
     from rooflight.roofline.rates import Rates
     from rooflight.values.calibration import Calibration
 
@@ -32,13 +32,14 @@ _EACH_S = 0.3
 _LEAST, _LEAST_LONG, _LONG_S = 5, 3, 0.5
 # Runs of a kernel that its warming up takes, and by how much they may be slower than the roofline.
 _WARMING, _SLOWER = 3, 2.0
+_NAMED = 6
 _WIDE = ("bf16", "fp16", "fp32")
 
 Progress = Callable[[int, int, str], None]
 
 
 class _Plan(NamedTuple):
-    """What is to be timed, and beside what it is set. skipped: operators without a kernel, why each."""
+    """What is to be timed, and beside what it is set. wide: the format of activations and caches."""
 
     jobs: tuple[Job, ...]
     rates: Rates
@@ -48,14 +49,14 @@ class _Plan(NamedTuple):
     wide: str
 
 
-def samples(path: str | Path) -> Stored:
-    """The samples of a file of JSON lines ("-": standard input), with the lines that are none.
+class _Asked(NamedTuple):
+    """The rest of the question."""
 
-    Raises BadInput for a file that cannot be read, BadConfig for one that holds no sample.
-    """
-    from rooflight.ingest.samples import read_samples
-
-    return read_samples(path)
+    tp: int
+    budget_s: float
+    command: str | None
+    keep: Callable[[Sample], object] | None
+    progress: Progress | None
 
 
 def measure_kernels(
@@ -71,6 +72,7 @@ def measure_kernels(
     device: str | None = None,
     threads: int | None = None,
     budget_s: float = BUDGET_S,
+    command: str | None = None,
     keep: Callable[[Sample], object] | None = None,
     progress: Progress | None = None,
 ) -> Kernels:
@@ -82,6 +84,7 @@ def measure_kernels(
     context     tokens cached before them; prefill: tokens of the prompts
     tp          sizes are those of one of so many devices; what they exchange is not timed
     budget_s    seconds in all; what finds no time is left out, and said
+    command     that asked, for the samples
     keep        is given each sample as soon as it is there; progress: done, of how many, which one
 
     An interrupt ends it with what is done. Raises MissingExtra without torch, BadInput for a device that is not there
@@ -93,11 +96,15 @@ def measure_kernels(
     from rooflight.words.kernels import told
 
     if (model is None) == (gemm is None):
-        raise BadInput("kernels are of a model, or of one product", where=Named.of("gemm"), got=gemm, want="one of both")
+        raise BadInput(
+            "kernels are of a model, or of one product", where=Named.of("gemm"), got=gemm, want="one of both"
+        )
     card = accelerator(on) if isinstance(on, str) else on
     where = device_named(device)
     if threads is not None and where.kind != "cpu":
-        raise BadInput("threads are a CPU's", where=Named.of("threads"), got=str(where), want=Named("{device}", device="cpu"))
+        raise BadInput(
+            "threads are a CPU's", where=Named.of("threads"), got=str(where), want=Named("{device}", device="cpu")
+        )
     count = set_threads(threads) if where.kind == "cpu" else None
     if gemm is not None:
         plan = _of_product(gemm, card, weights)
@@ -105,7 +112,8 @@ def measure_kernels(
         assert model is not None
         plan = _of_model(model, card, weights, batch, context, prefill, tp)
     _refuse_formats(plan, where, formats(where))
-    return told(_measured(plan, card, where, count, tp, budget_s, keep, progress))
+    asked = _Asked(tp, budget_s, command, keep, progress)
+    return told(_measured(plan, card, where, count, asked))
 
 
 def _of_product(gemm: tuple[int, int, int], card: Accelerator, weights: str | None) -> _Plan:
@@ -165,7 +173,8 @@ def _of_model(
     steps = [("decode", one, work_step.decode(sequences=one, context=context)) for one in batches]
     steps += [("prefill", one, work_step.prefill(sequences=1, isl=one)) for one in prefill]
     for phase, tokens, step in steps:
-        for op in work_step.operators(sc.model, step, layout, sc.numbers):
+        ops = work_step.operators(sc.model, step, layout, sc.numbers)
+        for op in sorted(ops, key=lambda one: one.name == "final_norm"):  # as the layers' own, where those have one
             job = Job(
                 phase="decode" if phase == "decode" else "prefill", operator=op, tokens=tokens, per_step=op.count,
                 context=context if phase == "decode" else None,
@@ -212,10 +221,7 @@ def _refuse_formats(plan: _Plan, where: Device, formats: tuple[str, ...]) -> Non
     )  # fmt: skip
 
 
-def _measured(
-    plan: _Plan, card: Accelerator, where: Device, threads: int | None, tp: int, budget_s: float,
-    keep: Callable[[Sample], object] | None, progress: Progress | None,
-) -> Kernels:  # fmt: skip
+def _measured(plan: _Plan, card: Accelerator, where: Device, threads: int | None, asked: _Asked) -> Kernels:
     """The plan carried out, as far as time and whoever waits allow."""
     from rooflight.answers.check.kernels import explained
     from rooflight.probe.device import memory_bytes, state
@@ -229,13 +235,13 @@ def _measured(
     left: dict[str, list[str]] = {}
     interrupted = False
     try:
-        for job, one in _each(plan, where, pool, before, budget_s, progress):
+        for job, one in _each(plan, where, pool, before, asked):
             if isinstance(one, str):
                 left.setdefault(one, []).append(_called(job))
                 continue
             found.append(one)
-            if keep is not None:
-                keep(one.sample)
+            if asked.keep is not None:
+                asked.keep(one.sample)
     except KeyboardInterrupt:
         interrupted = True
     if not found and not interrupted:
@@ -243,18 +249,22 @@ def _measured(
         raise BadInput("no kernel could be timed", where=where.name, got=why, want="more time, or a smaller model")
     rates = plan.rates
     return Kernels(
-        model=plan.model, device=where.name, weights=plan.weights, tp=tp, machine=before, interrupted=interrupted,
+        model=plan.model, device=where.name, weights=plan.weights, tp=asked.tp, machine=before, interrupted=interrupted,
         complete=not interrupted and _NO_TIME not in left,
-        on=Roofs(
-            id=card.id, measured=card.measured is not None, peak_flop_per_s=dict(card.peak_flop_per_s),
-            memory_bytes_per_s=rates.memory_bytes_per_s, cache_bytes=rates.cache_bytes, launch_s=rates.launch_s,
-        ),
+        on=card, launch_s=rates.launch_s, cache_bytes=rates.cache_bytes,
         kernels=explained(found, rates),
-        left_out=tuple(f"{', '.join(dict.fromkeys(names))}: {why}" for why, names in left.items()),
+        left_out=tuple(f"{_several(names)}: {why}" for why, names in left.items()),
     )  # fmt: skip
 
 
 _NO_TIME = "no time was left for it"
+
+
+def _several(names: Sequence[str]) -> str:
+    """Names, each once, the first of many."""
+    once = list(dict.fromkeys(names))
+    shown = ", ".join(once[:_NAMED])
+    return shown if len(once) <= _NAMED else f"{shown} and {len(once) - _NAMED} more"
 
 
 def _called(job: Job) -> str:
@@ -264,15 +274,14 @@ def _called(job: Job) -> str:
 
 
 def _each(
-    plan: _Plan, where: Device, pool: object, before: MachineState, budget_s: float, progress: Progress | None
+    plan: _Plan, where: Device, pool: Pool, before: MachineState, asked: _Asked
 ) -> Iterator[tuple[Job, KernelTime | str]]:
     """Each job with its kernel's times, or why there are none."""
     from rooflight.answers.check.kernels import beside
     from rooflight.probe import kernels as probe
     from rooflight.roofline.step import evaluated
 
-    assert isinstance(pool, probe.Pool)
-    end = time.monotonic() + budget_s
+    end = time.monotonic() + asked.budget_s
     for number, job in enumerate(plan.jobs):
         op = msgspec.structs.replace(job.operator, count=1)
         if job.operator.kind == "collective":
@@ -284,14 +293,14 @@ def _each(
         if roofline_s * (least + _WARMING) > left_s:
             yield job, _NO_TIME
             continue
-        if progress is not None:
-            progress(number, len(plan.jobs), _called(job))
+        if asked.progress is not None:
+            asked.progress(number, len(plan.jobs), _called(job))
         ready = probe.bench(op, where, pool, plan.wide)
         if isinstance(ready, str):
             yield job, ready
             continue
         share_s = min(_EACH_S, left_s / (len(plan.jobs) - number))
-        one = probe.sample(ready, where, state=before, budget_s=share_s, least=least)
+        one = probe.sample(ready, where, state=before, budget_s=share_s, least=least, command=asked.command)
         if isinstance(one, str):
             yield job, one
             continue

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from rooflight import __version__
 from rooflight.probe.device import Device, computing_in, filled, linear, torch_here, torch_type
 from rooflight.probe.timing import timed, timing
 from rooflight.units import scaled
@@ -112,7 +113,7 @@ def sample(
         kind="kernel", name=one.name, operator=one.op.name, device=device.name, time_s=timing(seconds),
         flop=float(work.flop), bytes=float(work.moved_bytes), format=one.format, compute=one.op.compute,
         shape=one.shape, machine=state, start=start,
-        source=Origin(command=command, tool="torch", version=str(torch.__version__)),
+        source=Origin(command=command, tool="rooflight", version=__version__),
     )  # fmt: skip
 
 

@@ -11,8 +11,10 @@ from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Drawing, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
 from rooflight.values.kernels import Kernels, KernelTime
+from rooflight.values.sample import MachineState
 from rooflight.words.kernels import WORDS
 
+SCHEMA = "rooflight.measure-kernels/1"
 _MARKS = {"decode": "D", "prefill": "P", "product": "x"}
 
 
@@ -23,7 +25,7 @@ def blocks(found: Kernels) -> list[Block]:
         marks = "D decode, P prefill" if found.model is not None else "x the product"
         shown.append(Drawing((*_drawing(found), f"{marks}; of one device, under the roofs of {found.on.id}")))
     for title, some in _steps(found.kernels).items():
-        shown.append(_table(some, title, measured=found.on.measured))
+        shown.append(_table(some, title, measured=found.on.measured is not None))
     if len(found.kernels) > 1 and (below := _below(found.kernels)):
         shown.append(Bullets("Below the roof:", below))
     if found.left_out:
@@ -68,7 +70,7 @@ def _drawing(found: Kernels) -> list[str]:
     dots = [
         Dot(_MARKS[one.phase], one.intensity_flop_per_byte, one.flop_per_s) for one in found.kernels if one.flop_per_s
     ]
-    return draw(flats, found.on.memory_bytes_per_s, dots)
+    return draw(flats, found.on.memory_bytes_per_s or 0.0, dots)
 
 
 def _called(one: KernelTime) -> str:
@@ -123,7 +125,51 @@ def _flat(one: KernelTime) -> dict[str, Any]:
     return flat({**fields, **shape, **kept, **{"threads": (machine["machine"] or {}).get("threads")}})
 
 
+class Roofs(msgspec.Struct, frozen=True, kw_only=True):
+    """The machine beside which kernels are set: rates of one device.
+
+    measured    when it was; None: they are its datasheet's
+    launch_s    the least a call costs
+    """
+
+    id: str
+    measured: str | None
+    peak_flop_per_s: dict[str, float]
+    memory_bytes_per_s: float | None
+    cache_bytes: float
+    launch_s: float
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag=SCHEMA):
+    """The JSON document of timed kernels."""
+
+    answer: str
+    model: str | None
+    device: str
+    on: Roofs
+    weights: str
+    tp: int
+    machine: MachineState
+    complete: bool
+    interrupted: bool
+    kernels: tuple[KernelTime, ...]
+    left_out: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def written(found: Kernels) -> Document:
+    """What the document says."""
+    card = found.on
+    roofs = Roofs(
+        id=card.id, measured=None if card.measured is None else card.measured.date,
+        peak_flop_per_s=card.peak_flop_per_s, memory_bytes_per_s=card.memory_bytes_per_s,
+        cache_bytes=found.cache_bytes, launch_s=found.launch_s,
+    )  # fmt: skip
+    same = {name: getattr(found, name) for name in Document.__struct_fields__ if name != "on"}
+    return Document(on=roofs, **same)
+
+
 def document(found: Kernels) -> dict[str, Any]:
-    """The JSON document."""
-    made: dict[str, Any] = msgspec.to_builtins(found)
+    """The JSON document as Python values."""
+    made: dict[str, Any] = msgspec.to_builtins(written(found))
     return made

@@ -6,11 +6,11 @@ from typing import Literal
 
 import msgspec
 
+from rooflight.values.accelerator import Accelerator
 from rooflight.values.sample import MachineState, Sample
 from rooflight.values.shown import Part, Shown
 from rooflight.values.work import Operator
 
-SCHEMA = "rooflight.measure-kernels/1"
 Phase = Literal["decode", "prefill", "product"]
 # Why a kernel stays below its roof:
 #   launch      its time is mostly the call's own cost
@@ -78,28 +78,13 @@ class KernelTime(Part, msgspec.Struct, frozen=True, kw_only=True):
         return 0.0 if self.sample.time_s is None else self.sample.time_s.median
 
 
-class Roofs(msgspec.Struct, frozen=True, kw_only=True):
-    """The machine beside which kernels are set: its id, and rates of one device.
-
-    measured    they are of a machine that was measured; its ceiling is the fastest seen there
-    """
-
-    id: str
-    measured: bool
-    peak_flop_per_s: dict[str, float]
-    memory_bytes_per_s: float
-    cache_bytes: float
-    launch_s: float
-
-
-class Kernels(Shown, msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", tag=SCHEMA):
+class Kernels(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """What measure_kernels answers.
 
     model       its id; None: a product of given sizes
-    on          the machine whose roofs they stand under; device: what they ran on
+    on          the machine whose roofs they stand under, launch_s a call's cost there; device: what they ran on
     weights     the format of the weights
-    complete    False where time or an interrupt ended it
-    interrupted     by whoever asked
+    complete    False where time or an interrupt ended it; interrupted: by whoever asked
     left_out    what was not timed, and why
     """
 
@@ -107,7 +92,9 @@ class Kernels(Shown, msgspec.Struct, frozen=True, kw_only=True, tag_field="schem
 
     answer: str = ""
     model: str | None
-    on: Roofs
+    on: Accelerator
+    launch_s: float
+    cache_bytes: float
     device: str
     weights: str
     tp: int = 1
@@ -125,4 +112,3 @@ class Kernels(Shown, msgspec.Struct, frozen=True, kw_only=True, tag_field="schem
     def faster_than_seen(self) -> tuple[KernelTime, ...]:
         """Kernels faster than their ceiling."""
         return tuple(one for one in self.kernels if one.median_s < one.ceiling_s)
-

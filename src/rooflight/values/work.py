@@ -132,7 +132,7 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
     kind        "linear", "attention", "experts", "recurrent", "elementwise", "collective"
     compute     number format whose peak bounds its FLOP
     work        of one of them
-    shape       its sizes: what an expected time needs beyond the work, and whoever runs it alone; None where it has none
+    shape       its sizes, which an expected time and whoever runs it alone need; None where it has none
     """
 
     name: str

@@ -44,12 +44,13 @@ def _answer(found: Kernels) -> str:
     if not kernels:
         return "Interrupted before the first kernel was timed."
     what = "The product" if found.model is None else f"{len(kernels)} kernels of {found.model}"
-    roof = f"the roof of {found.on.id}" + (" as measured" if found.on.measured else "")
+    roof = f"the roof of {found.on.id}" + ("" if found.on.measured is None else " as measured")
     where = f"{found.device}" + (f", one of {found.tp} devices" if found.tp > 1 else "")
     if len(kernels) == 1:
         one = kernels[0]
         why = f": {one.because}" if one.because else ""
-        return f"{what} in {found.weights} takes {scaled(one.median_s, 's')} on {where}, {_share(one.of_roof)} of {roof}{why}."
+        takes = f"{what} in {found.weights} takes {scaled(one.median_s, 's')} on {where}"
+        return f"{takes}, {_share(one.of_roof)} of {roof}{why}."
     parts = [
         f"in {phase} {_share(median(one.of_roof for one in some))} in the median"
         for phase in ("decode", "prefill")
@@ -88,20 +89,22 @@ def _because(one: KernelTime, found: Kernels) -> str | None:
         return f"near the ridge point, {both} take turns in its {time_s}"
     if one.why == "rows":
         alone = scaled(one.alone_bytes_per_s or 0, "B/s")
-        return f"few rows: the same matrix streams at {alone} with one, here at {scaled(one.bytes_per_s, 'B/s')}"
+        return f"the same matrix streams at {alone} with one, here at {scaled(one.bytes_per_s, 'B/s')}"
     if one.why == "small":
-        return f"small: {scaled(max(one.compute_s, one.memory_s), 's')} of work beside a call of {scaled(one.launch_s, 's')}"
+        return f"{scaled(max(one.compute_s, one.memory_s), 's')} of work, and a call costs {scaled(one.launch_s, 's')}"
     if one.why == "memory":
         return f"it moves {scaled(one.bytes_per_s, 'B/s')}, {_share(one.of_roof)} of the bandwidth"
     tail = "its sizes are no multiples of 64, and " if one.why == "tail" else ""
-    return f"{tail}it reaches {scaled(one.flop_per_s, 'FLOP/s')}, {_share(one.of_roof)} of the {one.sample.compute} peak"
+    return (
+        f"{tail}it reaches {scaled(one.flop_per_s, 'FLOP/s')}, {_share(one.of_roof)} of the {one.sample.compute} peak"
+    )
 
 
 def _notes(found: Kernels) -> tuple[str, ...]:
     kernels = found.kernels
     notes = [
-        "weights and caches come from memory: each run takes another of copies that are together 4 times the last-level "
-        f"cache ({scaled(found.on.cache_bytes, 'B')}); activations are left where the run before put them",
+        "weights and caches come from memory: each run takes another of copies that are together 4 times the "
+        f"last-level cache ({scaled(found.cache_bytes, 'B')}); activations are left where the run before put them",
         "times are medians of single calls through torch, one kernel alone, without a graph",
     ]
     if any((one.sample.shape or {}).get("matrices") for one in kernels):
@@ -115,7 +118,7 @@ def _notes(found: Kernels) -> tuple[str, ...]:
         )
     faster = found.faster_than_seen()
     if faster:
-        limit = "this machine was measured" if found.on.measured else f"{found.on.id} is said to allow"
+        limit = f"{found.on.id} is said to allow" if found.on.measured is None else "this machine was measured"
         notes.append(f"faster than {limit}: {', '.join(_named(faster))}")
     return tuple(notes)
 

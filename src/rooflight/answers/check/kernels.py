@@ -12,7 +12,7 @@ from rooflight.roofline.step import evaluated, kernel_ceiling_s
 from rooflight.values.calibration import Calibration
 from rooflight.values.kernels import Job, KernelTime, Why
 from rooflight.values.sample import Sample
-from rooflight.values.work import Gemm, Operator
+from rooflight.values.work import Operator
 
 # From that share of what bandwidth and arithmetic allow on, a kernel is said to reach its roof.
 REACHED = 0.8
@@ -20,6 +20,8 @@ REACHED = 0.8
 _MOSTLY = 0.5
 # So many launches of work are little: filling and draining the device counts beside it.
 _FEW_LAUNCHES = 10
+# Arithmetic of that many times the bytes' time is no matter of bandwidth any more.
+_NEAR = 2.0
 # Rows and columns that matrix units and their libraries' tiles come in.
 _TILE = 64
 
@@ -61,11 +63,12 @@ def why(one: KernelTime, rates: Rates) -> Why | None:
         return None
     if one.launch_s >= _MOSTLY * one.median_s:
         return "launch"
-    if one.compute_s > one.memory_s and not has_path(one.sample.compute, rates):
+    if one.sample.flop and not has_path(one.sample.compute, rates):
         return "format"
     if min(one.compute_s, one.memory_s) > 0 and one.compute_s + one.memory_s >= REACHED * one.median_s:
         return "ridge"
-    if one.alone_bytes_per_s is not None and _tokens(one) != 1 and one.bytes_per_s < REACHED * one.alone_bytes_per_s:
+    few = one.alone_bytes_per_s is not None and _tokens(one) != 1 and one.compute_s < _NEAR * one.memory_s
+    if few and one.bytes_per_s < REACHED * (one.alone_bytes_per_s or 0.0):
         return "rows"
     if max(one.compute_s, one.memory_s) < _FEW_LAUNCHES * one.launch_s:
         return "small"
@@ -91,9 +94,6 @@ def _matrix(one: KernelTime) -> tuple[object, ...]:
 
 
 def _odd_sizes(one: KernelTime) -> bool:
-    return any(size % _TILE for name, size in (one.sample.shape or {}).items() if name in ("tokens", "inputs", "outputs"))
-
-
-def is_product(job: Job) -> bool:
-    """Whether it multiplies by weights."""
-    return isinstance(job.operator.shape, Gemm)
+    return any(
+        size % _TILE for name, size in (one.sample.shape or {}).items() if name in ("tokens", "inputs", "outputs")
+    )

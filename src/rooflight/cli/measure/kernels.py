@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -32,11 +34,17 @@ _GEMM = 3
 @click.option("--batch", type=Range(), metavar="RANGE",
               help="Sequences of the decode steps. [1 to the ridge point, in powers of two]")  # fmt: skip
 @click.option("--context", type=Whole(), default=1024, metavar="N", help="Tokens cached before them. [1024]")
-@click.option("--prefill", type=Range(), default="128,512,2048", metavar="RANGE", help="Tokens of the prompts. [128,512,2048]")
+@click.option(
+    "--prefill", type=Range(), default="128,512,2048", metavar="RANGE", help="Tokens of the prompts. [128,512,2048]"
+)
 @click.option("--tp", type=Whole(), default=1, metavar="N", help="Sizes of one of N tensor-parallel devices. [1]")
-@click.option("--device", metavar="NAME", help="What to run on: cpu, cuda, cuda:1, xpu, mps. [the fastest kind there is]")
+@click.option(
+    "--device", metavar="NAME", help="What to run on: cpu, cuda, cuda:1, xpu, mps. [the fastest kind there is]"
+)
 @click.option("--threads", type=Whole(), metavar="N", help="Threads of a CPU. [one a core]")
-@click.option("--budget", type=Amount(), default=120.0, metavar="S", help="Seconds in all; what is left out is said. [120]")
+@click.option(
+    "--budget", type=Amount(), default=120.0, metavar="S", help="Seconds in all; what is left out is said. [120]"
+)
 @partial(output_options, samples=True)
 def command(
     model: str | None, on: str, gemm: str | None, output: Output, budget: float, batch: Sequence[int] | None,
@@ -64,7 +72,8 @@ def command(
     lines = output.file if output.format == "jsonl" else None
     found = measure_kernels(
         model, on, gemm=None if gemm is None else _sizes(gemm), batch=batch, prefill=prefill, budget_s=budget,
-        keep=None if lines is None else _keeper(lines), progress=_progress, **given,
+        keep=None if lines is None else _keeper(lines), progress=_progress,
+        command=shlex.join(["rooflight", *sys.argv[1:]]), **given,
     )  # fmt: skip
     _clear()
     emit(Output("text", None, output.ascii) if lines is not None else output, answer(found))
@@ -80,7 +89,7 @@ def answer(found: Kernels) -> Answer:
     def json(stream: Any) -> None:
         from rooflight.show.data import write_json
 
-        write_json(found, stream)
+        write_json(show.written(found), stream)
 
     def chart() -> Any:
         from rooflight.show.charts.draw import chart as drawn
@@ -93,7 +102,7 @@ def answer(found: Kernels) -> Answer:
 def _sizes(text: str) -> tuple[int, int, int]:
     """M,N,K. Raises BadInput."""
     parts = [part.strip() for part in text.replace("x", ",").split(",")]
-    if len(parts) != _GEMM or not all(part.isascii() and part.isdigit() and 0 < len(part) < 10 for part in parts):  # noqa: PLR2004
+    if len(parts) != _GEMM or not all(part.isascii() and part.isdigit() and 0 < len(part) < 10 for part in parts):
         raise BadInput(f"{text[:60]!r} are no sizes of a product", where="--gemm", got=text[:60],
                        want="rows, outputs and inputs with commas between", try_this="--gemm 8,4096,14336")  # fmt: skip
     rows, outputs, inputs = map(int, parts)
