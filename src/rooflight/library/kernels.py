@@ -35,7 +35,7 @@ _WARMING, _SLOWER = 3, 2.0
 _NAMED = 6
 _WIDE = ("bf16", "fp16", "fp32")
 
-Progress = Callable[[int, int, str], None]
+Progress = Callable[[str, float], None]
 
 
 class _Plan(NamedTuple):
@@ -85,7 +85,8 @@ def measure_kernels(
     tp          sizes are those of one of so many devices; what they exchange is not timed
     budget_s    seconds in all; what finds no time is left out, and said
     command     that asked, for the samples
-    keep        is given each sample as soon as it is there; progress: done, of how many, which one
+    keep        is given each sample as soon as it is there
+    progress    called with the step under way, and the share of all that is done
 
     An interrupt ends it with what is done. Raises MissingExtra without torch, BadInput for a device that is not there
     or a format that it does not multiply in, and as analyze does.
@@ -267,6 +268,13 @@ def _several(names: Sequence[str]) -> str:
     return shown if len(once) <= _NAMED else f"{shown} and {len(once) - _NAMED} more"
 
 
+def _step(job: Job) -> str:
+    """What a kernel is of."""
+    return {"decode": f"decode, batch {job.tokens}", "prefill": f"prefill of {job.tokens}"}.get(
+        job.phase, "the product"
+    )
+
+
 def _called(job: Job) -> str:
     """An operator in a list of those left out."""
     at = {"decode": f" at batch {job.tokens}", "prefill": f" of {job.tokens} tokens"}.get(job.phase, "")
@@ -294,7 +302,7 @@ def _each(
             yield job, _NO_TIME
             continue
         if asked.progress is not None:
-            asked.progress(number, len(plan.jobs), _called(job))
+            asked.progress(_step(job), number / len(plan.jobs))
         ready = probe.bench(op, where, pool, plan.wide)
         if isinstance(ready, str):
             yield job, ready

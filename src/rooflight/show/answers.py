@@ -26,6 +26,7 @@ _SHOWN_BY = {
     "Model": "models",
     "Kernels": "kernels",
     "Samples": "samples",
+    "Machine": "measure",
 }
 
 

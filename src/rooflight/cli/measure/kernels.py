@@ -5,14 +5,13 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rooflight.cli import complete
 from rooflight.cli.app import HELP_NAMES, Command
-from rooflight.cli.output import Answer, Output, emit, output_options
+from rooflight.cli.output import Answer, Output, emit, require_writable, sample_output_options
 from rooflight.cli.status import INTERRUPTED
 from rooflight.cli.values import Amount, Range, Whole
 from rooflight.errors import BadInput
@@ -45,7 +44,7 @@ _GEMM = 3
 @click.option(
     "--budget", type=Amount(), default=120.0, metavar="S", help="Seconds in all; what is left out is said. [120]"
 )
-@partial(output_options, samples=True)
+@sample_output_options
 def command(
     model: str | None, on: str, gemm: str | None, output: Output, budget: float, batch: Sequence[int] | None,
     prefill: Sequence[int], **given: Any,
@@ -64,18 +63,21 @@ def command(
     -o FILE.jsonl adds each sample to FILE as soon as it is there; `rooflight measure show FILE` reads it again. Ctrl-C
     keeps what is done.
     """
+    from rooflight.cli.measure.progress import shown
     from rooflight.library.kernels import measure_kernels
 
     if model is None and gemm is None:
         raise BadInput("there is nothing to time", where="rooflight measure kernels", got="neither MODEL nor --gemm",
                        want="a model, or the sizes of a product", try_this="--gemm 8,4096,4096")  # fmt: skip
     lines = output.file if output.format == "jsonl" else None
-    found = measure_kernels(
-        model, on, gemm=None if gemm is None else _sizes(gemm), batch=batch, prefill=prefill, budget_s=budget,
-        keep=None if lines is None else _keeper(lines), progress=_progress,
-        command=shlex.join(["rooflight", *sys.argv[1:]]), **given,
-    )  # fmt: skip
-    _clear()
+    if lines is None:
+        require_writable(output.file)
+    with shown() as progress:
+        found = measure_kernels(
+            model, on, gemm=None if gemm is None else _sizes(gemm), batch=batch, prefill=prefill, budget_s=budget,
+            keep=None if lines is None else _keeper(lines), progress=progress,
+            command=shlex.join(["rooflight", *sys.argv[1:]]), **given,
+        )  # fmt: skip
     emit(Output("text", None, output.ascii) if lines is not None else output, answer(found))
     if lines is not None:
         click.echo(f"{len(found.kernels)} samples added to {lines}", err=True)
@@ -114,18 +116,3 @@ def _keeper(path: str) -> Any:
 
     append(path, [])  # refuses now what cannot be written
     return lambda sample: append(path, [sample])
-
-
-def _progress(done: int, total: int, name: str) -> None:
-    """One line on a screen, rewritten; nothing elsewhere, where it would only be in the way."""
-    stream = click.get_text_stream("stderr")
-    if stream.isatty():
-        stream.write(f"\r\x1b[K{done + 1}/{total} {name[:60]}")
-        stream.flush()
-
-
-def _clear() -> None:
-    stream = click.get_text_stream("stderr")
-    if stream.isatty():
-        stream.write("\r\x1b[K")
-        stream.flush()
