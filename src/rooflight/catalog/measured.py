@@ -191,9 +191,21 @@ def _refuse_unknown(raw: dict[str, Any], where: str) -> None:
         _known(rate, Rate, f"{where}, rates[{number}]")
     tables = raw.get("tables")
     _known(tables, Tables, f"{where}, tables")
-    for kernel, grids in tables.items() if isinstance(tables, dict) else ():
-        for form, grid in grids.items() if isinstance(grids, dict) else ():
-            _known(grid, Grid, f"{where}, tables.{kernel}.{form}")
+    for path, grid in _grids(tables):
+        _known(grid, Grid, f"{where}, tables.{path}")
+    tried = tables.get("tried") if isinstance(tables, dict) else None
+    for number, one in enumerate(tried if isinstance(tried, list) else []):
+        _known(one, Tried, f"{where}, tables.tried[{number}]")
+
+
+def _grids(tables: Any) -> Iterator[tuple[str, Any]]:
+    """Everything in the place of a grid, with its path."""
+    for kernel, by_format in tables.items() if isinstance(tables, dict) else ():
+        for form, found in by_format.items() if isinstance(by_format, dict) else ():
+            if kernel in _KERNELS:
+                yield f"{kernel}.{form}", found
+            elif kernel == "elementwise" and isinstance(found, dict):
+                yield from ((f"{kernel}.{form}.{name}", grid) for name, grid in found.items())
 
 
 def _known(raw: Any, kind: type[msgspec.Struct], where: str) -> None:

@@ -6,6 +6,7 @@ Each kernel is a function of its own, so that the tables of kernels (probe/table
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -114,16 +115,20 @@ def chosen(logits: Any) -> Any:
 class Network:
     """A decoder with random weights and a static cache. Raises BadInput for layers that it cannot be made of.
 
-    sequences, positions    of the cache
+    sequences, positions    of the cache; layers: the first so many (None: all)
     """
 
-    def __init__(self, model: Model, format: str, device: Device, *, sequences: int, positions: int) -> None:
+    def __init__(
+        self, model: Model, format: str, device: Device, *, sequences: int, positions: int, layers: int | None = None
+    ) -> None:
         refuse(model)
-        self._device, self._format, self._head = device, format, None
+        self.vocab, self._head = model.vocab, None
         make = functools.partial(weights, format=format, device=device)
         self._table = make((model.vocab, model.hidden))
         self._norm = make((model.hidden,))
-        self._layers = [_Layer(model.hidden, layer, make, sequences, positions) for layer in stack(model)]
+        self._layers = [
+            _Layer(model.hidden, layer, make, sequences, positions) for layer in itertools.islice(stack(model), layers)
+        ]
         if model.head is not None:
             self._head = self._table if model.tied else make((model.head.outputs, model.head.inputs))
         place = {"device": torch_device(device)}
@@ -132,12 +137,20 @@ class Network:
             for width in {layer.mixer.head_dim for layer in model.layers if isinstance(layer.mixer, Attention)}
         }
 
-    def step(self, tokens: Any, at: int) -> Any:
-        """The next token of each sequence, after `tokens` [sequences, new] that follow `at` cached ones."""
+    @property
+    def routes(self) -> bool:
+        """Whether a step waits for the device, to learn which experts its tokens chose."""
+        return any(layer.routes for layer in self._layers)
+
+    def step(self, tokens: Any, at: int, *, layers: int | None = None) -> Any:
+        """The next token of each sequence, after `tokens` [sequences, new] that follow `at` cached ones.
+
+        layers  that are run: the first so many (None: all)
+        """
         torch = torch_here()
         x = torch.nn.functional.embedding(tokens, self._table)
         new = tokens.shape[1]
-        for layer in self._layers:
+        for layer in self._layers[:layers]:
             cosine, sine = self._angles[layer.head_dim]
             x = layer(x, (cosine[at : at + new], sine[at : at + new]), at)
         last = normed(x[:, -1], self._norm)
@@ -162,6 +175,7 @@ class _Layer:
         self._feeds: list[Callable[[Any], Any]] = []
         if layer.mlp:
             self._feeds.append(_Dense(layer.mlp, make))
+        self.routes = layer.experts is not None
         if layer.experts is not None:
             self._feeds.append(_Routed(layer.experts, make))
 
@@ -185,9 +199,11 @@ class _Layer:
         if self._inner:
             q_scale, k_scale = self._inner
             q_and_k = inner_normed(q_and_k, (q_scale, self._heads, k_scale))
-        q = appended(q_and_k, v, tuple(one.unsqueeze(-2) for one in angles), self._cache, at)
-        first = 0 if self._window is None else max(at + new - self._window, 0)
-        keys, values = (one[:, :, first : at + new] for one in self._cache)
+        cache = tuple(one[:sequences] for one in self._cache)
+        q = appended(q_and_k, v, tuple(one.unsqueeze(-2) for one in angles), cache, at)
+        # a prompt's kernel masks what is outside a window, but goes over it all the same
+        first = 0 if self._window is None or new > 1 else max(at + new - self._window, 0)
+        keys, values = (one[:, :, first : at + new] for one in cache)
         if new == 1:
             q = q.view(sequences, self._kv_heads, self._heads // self._kv_heads, self.head_dim)
             out = attended(q, keys, values).reshape(sequences, new, -1)
@@ -254,7 +270,7 @@ class _Routed:
 
 def _angles(positions: int, width: int, kind: Any, place: dict[str, Any]) -> tuple[Any, Any]:
     torch = torch_here()
-    steps = torch.arange(width // 2, **place).mul_(-2 / width)
+    steps = torch.arange(width // 2, **place).float().mul_(-2 / width)
     turns = torch.outer(torch.arange(positions, **place).float(), 10_000.0**steps)
     return turns.cos().to(kind), turns.sin().to(kind)
 
