@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         moves,
         sweep,
     )
+    from rooflight.library.whole import measure_model
     from rooflight.show.answers import document, records
     from rooflight.show.catalog import AcceleratorCatalog, ModelCatalog
     from rooflight.show.charts.chart import Chart
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from rooflight.values.moves import Combined, Move, Moves, Outcome
     from rooflight.values.run import Run
     from rooflight.values.sweep import Goal, Landmarks, RunBlock, SweepBlock
+    from rooflight.values.whole import StepTimed, WholeModel
     from rooflight.values.workload import Workload
     from rooflight.words.sweep import Sweep
 
@@ -82,6 +84,7 @@ _HOME = {
     "document": "rooflight.show.answers",
     "landmarks": "rooflight.library.questions",
     "measure": "rooflight.library.measured",
+    "measure_model": "rooflight.library.whole",
     "model": "rooflight.library.questions",
     "models": "rooflight.library.questions",
     "moves": "rooflight.library.questions",
@@ -121,11 +124,13 @@ _HOME = {
     "RunBlock": "rooflight.values.sweep",
     "ServedBlock": "rooflight.values.analysis",
     "Span": "rooflight.span",
+    "StepTimed": "rooflight.values.whole",
     "Sweep": "rooflight.words.sweep",
     "SweepBlock": "rooflight.values.sweep",
     "Tally": "rooflight.values.measurement",
     "UnknownName": "rooflight.errors",
     "Verdict": "rooflight.values.measurement",
+    "WholeModel": "rooflight.values.whole",
     "Workload": "rooflight.values.workload",
 }
 
@@ -164,11 +169,13 @@ __all__ = [
     "RunBlock",
     "ServedBlock",
     "Span",
+    "StepTimed",
     "Sweep",
     "SweepBlock",
     "Tally",
     "UnknownName",
     "Verdict",
+    "WholeModel",
     "Workload",
     "accelerator",
     "accelerators",

@@ -220,7 +220,8 @@ def _config(model: Model) -> dict[str, Any]:
     if isinstance(found, dict) and isinstance(found.get("model_type"), str):
         return found
     raise BadInput(
-        f"transformers needs the whole config of {model.id}", where="model", got=model.origin or "an entry of the catalog",
+        f"transformers needs the whole config of {model.id}", where="model",
+        got=model.origin or "an entry of the catalog",
         want="a config.json, or the folder that holds one",
     )  # fmt: skip
 

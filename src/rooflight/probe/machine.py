@@ -157,8 +157,10 @@ class Measuring:
             return
         formats = tuple(rate.name for rate in self.rates if rate.what == "peak")
         cache = memory.cache_bytes(self.device) or memory.memory_set_bytes(self.device)[0] / memory.PAST_CACHE
-        for one in tables(self.device, formats, cache_bytes=cache, budget_s=self.plan.tables_s, tick=tick):
-            self.tables = one
+        self.tables = tables(
+            self.device, formats, cache_bytes=cache, free_bytes=memory.free_bytes(self.device),
+            budget_s=self.plan.tables_s, tick=tick,
+        )  # fmt: skip
 
     def _keep(self, kind: Kind, found: Sequence[Timed]) -> None:
         self.timed += [(kind, one) for one in found]

@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from rooflight.probe import network
 from rooflight.probe.device import Device, torch_here, torch_type
 from rooflight.probe.rounds import Cell, in_turns
@@ -27,6 +29,12 @@ _INPUTS = (512, 2048, 8192)
 _OUTPUTS = (512, 2048, 8192, 32768)
 # A larger matrix is not timed: it takes what the one of fewer inputs does, in proportion.
 _MOST_WEIGHTS = 1 << 26
+# Nor are many rows of a large one: a turn would be of little else.
+_MOST_PRODUCTS = 1 << 32
+_ALWAYS_WEIGHTS = 1 << 24
+# Where memory is short, and what of it may be taken.
+_LEAST_WEIGHTS = 1 << 24
+_FREE_SHARE = 1 / 3
 _DECODE = ((1, 2, 4, 16, 64), (1, 2, 8), (32, 512, 4096), (64, 128))
 _PREFILL = ((4, 16, 64), (16, 64, 128, 256, 512, 1024), (64, 128))
 # Rows of kernels without a product, at so many elements a row.
@@ -48,7 +56,7 @@ _TRIED: dict[str, tuple[tuple[int, ...], ...]] = {
     "decode": ((2, 2, 700, 64), (8, 2, 1500, 128), (32, 3, 250, 64), (40, 5, 600, 128)),
     "prefill": ((12, 100, 64), (24, 400, 128), (32, 150, 64), (16, 600, 128)),
 }  # fmt: skip
-# Of the seconds for a format, what one turn of its linear layers may take; where they take more, prompts are shorter.
+# Of a format's part of the budget, what one turn of its linear layers may take: longer prompts are left out.
 _TURN_SHARE = 0.15
 _LEAST_TURNS = 3
 # A short kernel runs so long a turn, after one run that is not counted; a long one once.
@@ -66,15 +74,19 @@ Key = tuple[str, str, tuple[int, ...]]
 
 
 class _Pool:
-    """Random numbers of a format, made once: weights and caches of any shape are views of them."""
+    """Random numbers of a format, made once: weights and caches of any shape are views of them.
 
-    def __init__(self, form: str, device: Device, cache_bytes: float) -> None:
-        self.form, self.device = form, device
+    most    elements of the largest matrix that is timed
+    """
+
+    def __init__(self, form: str, device: Device, cache_bytes: float, most: int) -> None:
+        self.form, self.device, self.most = form, device, most
         self.wide = torch_type(form).itemsize
         self.make = functools.partial(network.weights, format=form, device=device)
+        self.counts = _TOKENS if device.kind == "cpu" else (*_TOKENS, *_MORE_TOKENS)
         self._cold = math.ceil(cache_bytes * _TIMES_CACHE / self.wide)
-        self._far = self.make((self._cold + 2 * _MOST_WEIGHTS,))
-        self._near = self.make((max(_TOKENS + _MORE_TOKENS) * max(_INPUTS),))
+        self._far = self.make((self._cold + 2 * most,))
+        self._near = self.make((max(self.counts) * max(_INPUTS),))
 
     def several(self, shape: tuple[int, ...]) -> list[Any]:
         """Buffers of a shape that together are so large that none is in a cache when it is used again in turn."""
@@ -86,55 +98,85 @@ class _Pool:
         """Activations."""
         return self._near[: math.prod(shape)].view(shape)
 
+    def holds(self, tokens: int, inputs: int, outputs: int) -> bool:
+        """Whether a linear layer is timed."""
+        size = inputs * outputs
+        return size <= self.most and (size <= _ALWAYS_WEIGHTS or tokens * size <= _MOST_PRODUCTS)
+
+    def shapes(self, tokens: int) -> list[tuple[int, int]]:
+        """Inputs and outputs of the matrices that are timed with so many rows."""
+        return [shape for shape in itertools.product(_INPUTS, _OUTPUTS) if self.holds(tokens, *shape)]
+
 
 def tables(
-    device: Device, formats: Sequence[str], *, cache_bytes: float, budget_s: float = 65.0,
+    device: Device, formats: Sequence[str], *, cache_bytes: float, free_bytes: float, budget_s: float = 65.0,
     tick: Callable[[float], None] = lambda _: None,
-) -> Iterator[Tables]:  # fmt: skip
-    """Tables that grow by a number format each: the last one that came is whole, wherever the caller stops.
+) -> Tables:  # fmt: skip
+    """Every point of every format once a turn, so that a slow spell of the machine falls on all of them alike.
 
     formats     those that are measured; of others than torch's floating-point types none is
-    cache_bytes the last-level cache of the device
-    budget_s    seconds for all of them; where they are few, the longest prompts are not timed
+    cache_bytes the last-level cache of the device; free_bytes: of its memory, of which a third at most is used
+    budget_s    seconds of timing; where they are few, the longest prompts are not timed
     tick        called with the share of the budget that is spent
     """
-    found = Tables()
     wanted = [form for form in formats if form in _FORMATS]
+    most = _MOST_WEIGHTS
+    while most > _LEAST_WEIGHTS and len(wanted) * 4 * (2 * most + cache_bytes) > free_bytes * _FREE_SHARE:
+        most //= 2
     with torch_here().no_grad():
-        for place, form in enumerate(wanted):
-            pool = _Pool(form, device, cache_bytes)
-            found = _with_format(
-                found, pool, budget_s / len(wanted), lambda share, done=place: tick((done + share) / len(wanted))
-            )
-            yield found
+        pools = [_Pool(form, device, cache_bytes, most) for form in wanted]
+        counts = {pool.form: _affordable(pool, budget_s / len(wanted) * _TURN_SHARE) for pool in pools}
+        runs = {(pool.form, key): run for pool in pools for key, run in _runs(pool, counts[pool.form])}
+        cells = [
+            # what sends rows to an expert waits for the device, so no graph holds it
+            Cell(name=key[0], by=key[1], run=functools.partial(_turn, run, device, graph=key[1] != "expert"))
+            for (_, key), run in runs.items()
+        ]
+        found = in_turns(cells, budget_s, tick, least=_LEAST_TURNS)
+    seconds: dict[str, dict[Key, float]] = {form: {} for form in wanted}
+    for (form, key), one in zip(runs, found, strict=True):
+        seconds[form][key] = _middle(one.seconds)
+    spread = quantiles([timing(one.seconds).spread for one in found], (0.5,))[0] if found else 0.0
+    each = [_of_format(pool, seconds[pool.form], counts[pool.form]) for pool in pools]
+    return msgspec.structs.replace(functools.reduce(_joined, each, Tables()), spread=spread)
 
 
-def _with_format(found: Tables, pool: _Pool, budget_s: float, tick: Callable[[float], None]) -> Tables:
-    """The tables with another format: every point once a turn, so that a slow spell of the machine falls on all."""
-    counts = _affordable(pool, budget_s * _TURN_SHARE)
-    runs = dict(_runs(pool, counts))
-    cells = [
-        # what sends rows to an expert waits for the device, so no graph holds it
-        Cell(name=key[0], by=key[1], run=functools.partial(_turn, run, pool.device, graph=key[1] != "expert"))
-        for key, run in runs.items()
-    ]
-    timed_cells = in_turns(cells, budget_s, tick, least=_LEAST_TURNS)
-    several = [timing(one.seconds) for one in timed_cells]
-    seconds = {key: one.median for key, one in zip(runs, several, strict=True)}
-    form = pool.form
-    sizes = (tuple(counts), _INPUTS, _OUTPUTS)
-    of = functools.partial(_small, seconds)
+def _middle(seconds: Sequence[float]) -> float:
+    """The mean of the middle half: of a machine with two speeds it lies between, as often as it has each."""
+    ranked = sorted(seconds)
+    cut = len(ranked) // 4
+    middle = ranked[cut : len(ranked) - cut]
+    return sum(middle) / len(middle)
+
+
+def _joined(one: Tables, other: Tables) -> Tables:
     return Tables(
-        gemm=found.gemm | {form: _grid(AXES["gemm"], sizes, functools.partial(_gemm_s, seconds))},
-        decode=found.decode | {form: _grid(AXES["decode"], _DECODE, lambda *at: seconds["decode", "", at])},
-        prefill=found.prefill | {form: _grid(AXES["prefill"], _PREFILL, lambda *at: seconds["prefill", "", at])},
-        elementwise=found.elementwise | {form: _plain_grids(pool, seconds)},
-        layer_s=found.layer_s | {form: max(of("layer") - sum(times * of(name) for name, times in _LAYER.items()), 0.0)},
-        expert_s=found.expert_s | {form: of("expert")},
-        step_s=max(found.step_s, of("choice")),
-        sequence_s=max(found.sequence_s, (of("choices") - of("choice")) / (_SEVERAL - 1)),
-        tried=(*found.tried, *_tried(seconds, form)),
-        spread=max(found.spread, quantiles([one.spread for one in several], (0.5,))[0]),
+        gemm=one.gemm | other.gemm,
+        decode=one.decode | other.decode,
+        prefill=one.prefill | other.prefill,
+        elementwise=one.elementwise | other.elementwise,
+        layer_s=one.layer_s | other.layer_s,
+        expert_s=one.expert_s | other.expert_s,
+        step_s=max(one.step_s, other.step_s),
+        sequence_s=max(one.sequence_s, other.sequence_s),
+        tried=(*one.tried, *other.tried),
+    )
+
+
+def _of_format(pool: _Pool, seconds: dict[Key, float], counts: tuple[int, ...]) -> Tables:
+    form = pool.form
+    small = {name: value for (kernel, name, _), value in seconds.items() if kernel == "small"}
+    around = small["layer"] - sum(times * small[name] for name, times in _LAYER.items())
+    return Tables(
+        gemm={form: _grid("gemm", (counts, _INPUTS, _OUTPUTS), functools.partial(_gemm_s, pool, seconds))},
+        decode={form: _grid("decode", _DECODE, lambda *at: seconds["decode", "", at])},
+        prefill={form: _grid("prefill", _PREFILL, lambda *at: seconds["prefill", "", at])},
+        elementwise={form: _plain_grids(pool, seconds)},
+        layer_s={form: max(around, 0.0)},
+        expert_s={form: small["expert"]},
+        step_s=small["choice"],
+        sequence_s=max(small["choices"] - small["choice"], 0.0) / (_SEVERAL - 1),
+        tried=tuple(_tried(seconds, form)),
     )
 
 
@@ -151,45 +193,37 @@ def _turn(run: Run, device: Device, *, graph: bool = True) -> tuple[float, ...]:
     return timed(lambda i: run(i + 1), device, least=2, budget_s=_POINT_S, warmup=1)
 
 
-def _small(seconds: dict[Key, float], name: str) -> float:
-    return seconds["small", name, ()]
-
-
-def _grid(names: tuple[str, ...], points: tuple[tuple[int, ...], ...], seconds: Callable[..., float]) -> Grid:
+def _grid(kernel: str, points: tuple[tuple[int, ...], ...], seconds: Callable[..., float]) -> Grid:
     axes = tuple(tuple(map(float, along)) for along in points)
-    return Grid(names=names, points=axes, seconds=tuple(seconds(*sizes) for sizes in itertools.product(*points)))
+    return Grid(names=AXES[kernel], points=axes, seconds=tuple(seconds(*at) for at in itertools.product(*points)))
 
 
-def _gemm_s(seconds: dict[Key, float], tokens: int, inputs: int, outputs: int) -> float:
+def _gemm_s(pool: _Pool, seconds: dict[Key, float], tokens: int, inputs: int, outputs: int) -> float:
     """Of a matrix too large to be timed in proportion to the one with fewer inputs."""
-    if inputs * outputs <= _MOST_WEIGHTS:
+    if pool.holds(tokens, inputs, outputs):
         return seconds["gemm", "", (tokens, inputs, outputs)]
     fewer = _INPUTS[_INPUTS.index(inputs) - 1]
-    return seconds["gemm", "", (tokens, fewer, outputs)] * inputs / fewer
+    return _gemm_s(pool, seconds, tokens, fewer, outputs) * inputs / fewer
 
 
 def _affordable(pool: _Pool, turn_s: float) -> tuple[int, ...]:
     """The counts of rows that one turn holds, by what one shape takes of it; the first three always."""
-    counts = _TOKENS if pool.device.kind == "cpu" else (*_TOKENS, *_MORE_TOKENS)
+    counts = pool.counts
     inputs, outputs = _SHAPE
     few, many = (min(_turn(_linear(pool, rows, *_SHAPE), pool.device)) for rows in (1, _SHAPE_ROWS))
-    times = sum(one * two for one, two in _shapes()) / (inputs * outputs)
     spent = 0.0
     for place, rows in enumerate(counts):
+        times = sum(one * two for one, two in pool.shapes(rows)) / (inputs * outputs)
         spent += max(few, many * rows / _SHAPE_ROWS) * times
         if spent > turn_s and place > 2:
             return counts[:place]
     return counts
 
 
-def _shapes() -> list[tuple[int, int]]:
-    return [(one, two) for one, two in itertools.product(_INPUTS, _OUTPUTS) if one * two <= _MOST_WEIGHTS]
-
-
 def _runs(pool: _Pool, counts: tuple[int, ...]) -> Iterator[tuple[Key, Run]]:
     """Every point of the format, then sizes between the points and the smallest calls."""
-    for shape in _shapes():
-        for rows in counts:
+    for rows in counts:
+        for shape in pool.shapes(rows):
             yield ("gemm", "", (rows, *shape)), _linear(pool, rows, *shape)
     for sizes in (*itertools.product(*_DECODE), *_TRIED["decode"]):
         yield ("decode", "", sizes), _decode(pool, *sizes)

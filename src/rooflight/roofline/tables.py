@@ -53,7 +53,8 @@ def aside(tables: Tables) -> Aside:
 def seconds_at(grid: Grid, *sizes: Number) -> Number:
     """Seconds of a kernel at sizes, one an axis: linear between the points in logarithms of sizes and of seconds.
 
-    Below an axis' first point as at it (never less than the smallest call that was timed), beyond its last in proportion.
+    Below an axis' first point as at it (never less than the smallest call that was timed), beyond its last in
+    proportion.
     Check: points 1, 4 with 2 s and 8 s, size 2 -> 4; size 8 -> 16; size 0.5 -> 2.
     """
     places = [_place(points, size) for points, size in zip(grid.points, sizes, strict=True)]

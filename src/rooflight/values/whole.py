@@ -50,7 +50,6 @@ class WholeModel(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     engine      whose expected times: torch by the machine's own tables, else "" for the mean of the serving engines
     layers      of the model; run: those that fitted
     notes       what the prediction takes for granted
-    interrupted before every step was timed as often as was planned
     """
 
     brief = ("model", "device", "steps")
@@ -66,4 +65,3 @@ class WholeModel(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     machine: MachineState
     steps: tuple[StepTimed, ...]
     notes: tuple[Note, ...] = ()
-    interrupted: bool = False
