@@ -11,6 +11,7 @@ import msgspec
 
 from rooflight.errors import BadInput, Named
 from rooflight.values.accelerator import Accelerator
+from rooflight.values.field import LARGEST
 from rooflight.values.kernels import Job, Kernels, KernelTime
 from rooflight.values.model import Linear, Model
 from rooflight.values.sample import MachineState, Sample
@@ -100,6 +101,8 @@ def measure_kernels(
         raise BadInput(
             "kernels are of a model, or of one product", where=Named.of("gemm"), got=gemm, want="one of both"
         )
+    for name, counts in {"batch": batch, "prefill": prefill, "tp": (tp,)}.items():
+        _refuse_counts(name, counts or ())
     card = accelerator(on) if isinstance(on, str) else on
     where = device_named(device)
     if threads is not None and where.kind != "cpu":
@@ -115,6 +118,15 @@ def measure_kernels(
     _refuse_formats(plan, where, formats(where))
     asked = _Asked(tp, budget_s, command, keep, progress)
     return told(_measured(plan, card, where, count, asked))
+
+
+def _refuse_counts(name: str, counts: Sequence[int]) -> None:
+    """Raises BadInput for what is no number of sequences, tokens or devices."""
+    for one in counts:
+        if isinstance(one, bool) or not isinstance(one, int) or not 1 <= one <= LARGEST:
+            raise BadInput(
+                f"{name} is counted from 1", where=Named.of(name), got=one, want="whole numbers from 1 to 2^40"
+            )
 
 
 def _of_product(gemm: tuple[int, int, int], card: Accelerator, weights: str | None) -> _Plan:

@@ -16,7 +16,7 @@ Phase = Literal["decode", "prefill", "product"]
 #   launch      its time is mostly the call's own cost
 #   format      the device has no fast path for the format
 #   ridge       bytes and arithmetic take turns: both together are its time
-#   rows        few rows: the same matrix streams faster with one
+#   rows        few rows: the same matrix streams faster with one, or they fill part of a tile
 #   small       so little work that starting and ending it counts
 #   tail        sizes that the units' tiles do not divide
 #   memory, arithmetic      none of these: it reaches that share of the bandwidth, or of the peak

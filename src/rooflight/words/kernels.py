@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from statistics import median
 
 from msgspec.structs import replace
 
-from rooflight.answers.check.kernels import REACHED
+from rooflight.answers.check.kernels import REACHED, of_steps
 from rooflight.units import scaled
 from rooflight.values.kernels import Kernels, KernelTime, Why
 
@@ -21,7 +20,7 @@ _CLAUSES: dict[Why, str] = {
     "launch": "their time is mostly the call's own cost",
     "format": "the device has no fast path for their format",
     "ridge": "near the ridge point bytes and arithmetic take turns",
-    "rows": "with few rows a matrix streams more slowly than with one",
+    "rows": "they have few rows",
     "small": "they are small beside the cost of a call",
     "tail": "their sizes are no multiples of the tiles they are cut in",
     "memory": "their bytes come more slowly than the memory can deliver",
@@ -51,12 +50,13 @@ def _answer(found: Kernels) -> str:
         why = f": {one.because}" if one.because else ""
         takes = f"{what} in {found.weights} takes {scaled(one.median_s, 's')} on {where}"
         return f"{takes}, {_share(one.of_roof)} of {roof}{why}."
+    steps = of_steps(kernels)
     parts = [
-        f"in {phase} {_share(median(one.of_roof for one in some))} in the median"
-        for phase in ("decode", "prefill")
-        if (some := [one for one in kernels if one.phase == phase])
+        f"{name} {_range(shares)}"
+        for phase, name in (("decode", "a decode step's"), ("prefill", "a prompt's"))
+        if (shares := [share for (of, _), share in steps.items() if of == phase])
     ]
-    said = f"{what} in {found.weights} on {where} reach, of {roof}, {' and '.join(parts)}"
+    said = f"{what} in {found.weights} on {where}, by time: {' and '.join(parts)} of {roof}"
     reasons = Counter(one.why for one in kernels if one.why is not None)
     if reasons:
         first, count = reasons.most_common(1)[0]
@@ -65,6 +65,12 @@ def _answer(found: Kernels) -> str:
         said += f"; {below} stay below {_share(REACHED)}{most} because {_CLAUSES[first]}"
     stopped = "" if found.complete else " (interrupted)" if found.interrupted else " (not all of them: time was up)"
     return f"{said}{stopped}."
+
+
+def _range(shares: Sequence[float]) -> str:
+    """reach 12 to 30 %; one figure where there is one."""
+    low, high = _share(min(shares)), _share(max(shares))
+    return f"reach {low}" if low == high else f"reach {low.removesuffix(' %')} to {high}"
 
 
 def _share(value: float) -> str:
@@ -88,6 +94,9 @@ def _because(one: KernelTime, found: Kernels) -> str | None:
         both = f"{scaled(one.memory_s, 's')} of bytes and {scaled(one.compute_s, 's')} of arithmetic"
         return f"near the ridge point, {both} take turns in its {time_s}"
     if one.why == "rows":
+        if one.compute_s > one.memory_s:
+            reached = f"{scaled(one.flop_per_s, 'FLOP/s')}, {_share(one.of_roof)} of the peak"
+            return f"few rows fill part of a tile: it reaches {reached}"
         alone = scaled(one.alone_bytes_per_s or 0, "B/s")
         return f"the same matrix streams at {alone} with one, here at {scaled(one.bytes_per_s, 'B/s')}"
     if one.why == "small":

@@ -49,6 +49,20 @@ def beside(job: Job, op: Operator, sample: Sample, rates: Rates, fits: Calibrati
     )  # fmt: skip
 
 
+def of_steps(found: Iterable[KernelTime]) -> dict[tuple[str, float], float]:
+    """Share of their roofs that the kernels of a step reach together, by phase and its sequences or tokens.
+
+    Each counts as often as the step runs it, so by its time; one that was timed in an earlier step is missing in it.
+    """
+    needed: dict[tuple[str, float], float] = {}
+    taken: dict[tuple[str, float], float] = {}
+    for one in found:
+        step = one.phase, (one.sample.isl if one.phase == "prefill" else one.sample.batch) or 0.0
+        needed[step] = needed.get(step, 0.0) + one.per_step * one.of_roof * one.median_s
+        taken[step] = taken.get(step, 0.0) + one.per_step * one.median_s
+    return {step: needed[step] / taken[step] for step in taken}
+
+
 def explained(found: Iterable[KernelTime], rates: Rates) -> tuple[KernelTime, ...]:
     """Each with why it stays below its roof, as far as the others and the machine's rates tell."""
     kernels = tuple(found)
@@ -74,6 +88,8 @@ def why(one: KernelTime, rates: Rates) -> Why | None:
         return "small"
     if one.compute_s <= one.memory_s:
         return "memory"
+    if (_tokens(one) or _TILE) < _TILE:
+        return "rows"
     return "tail" if _odd_sizes(one) else "arithmetic"
 
 
