@@ -30,6 +30,7 @@ def row(found: rooflight.WholeModel, step: rooflight.StepTimed) -> tuple[str, ..
     return (
         found.model, found.weights, called(step), plain(step.tokens_per_s), plain(predicted.expected),
         f"{plain(predicted.low)} to {plain(predicted.high)}", f"{step.over_expected:.0%}",
+        plain(found.pace.get("memory" if step.phase == "decode" else "arithmetic")),
         plain(predicted.roofline), plain(predicted.ceiling),
     )  # fmt: skip
 
