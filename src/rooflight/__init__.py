@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         sweep,
     )
     from rooflight.library.samples import samples
+    from rooflight.library.whole import measure_model
     from rooflight.show.answers import document, records
     from rooflight.show.catalog import AcceleratorCatalog, ModelCatalog
     from rooflight.show.charts.chart import Chart
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from rooflight.values.sample import Sample
     from rooflight.values.samples import Samples
     from rooflight.values.sweep import Goal, Landmarks, RunBlock, SweepBlock
+    from rooflight.values.whole import StepTimed, WholeModel
     from rooflight.values.workload import Workload
     from rooflight.words.sweep import Sweep
 
@@ -88,6 +90,7 @@ _HOME = {
     "landmarks": "rooflight.library.questions",
     "measure": "rooflight.library.measured",
     "measure_kernels": "rooflight.library.kernels",
+    "measure_model": "rooflight.library.whole",
     "model": "rooflight.library.questions",
     "models": "rooflight.library.questions",
     "moves": "rooflight.library.questions",
@@ -132,11 +135,13 @@ _HOME = {
     "Samples": "rooflight.values.samples",
     "ServedBlock": "rooflight.values.analysis",
     "Span": "rooflight.span",
+    "StepTimed": "rooflight.values.whole",
     "Sweep": "rooflight.words.sweep",
     "SweepBlock": "rooflight.values.sweep",
     "Tally": "rooflight.values.measurement",
     "UnknownName": "rooflight.errors",
     "Verdict": "rooflight.values.measurement",
+    "WholeModel": "rooflight.values.whole",
     "Workload": "rooflight.values.workload",
 }
 
@@ -179,11 +184,13 @@ __all__ = [
     "Samples",
     "ServedBlock",
     "Span",
+    "StepTimed",
     "Sweep",
     "SweepBlock",
     "Tally",
     "UnknownName",
     "Verdict",
+    "WholeModel",
     "Workload",
     "accelerator",
     "accelerators",
