@@ -205,6 +205,7 @@ __all__ = [
     "landmarks",
     "measure",
     "measure_kernels",
+    "measure_model",
     "model",
     "models",
     "moves",

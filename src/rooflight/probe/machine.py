@@ -18,6 +18,7 @@ from rooflight.probe.workers import Workers
 from rooflight.values.machine import Machine
 from rooflight.values.measured import Measured, Rate
 from rooflight.values.sample import Kind, Origin
+from rooflight.values.tables import Tables
 
 # Called with the part that is under way and the share of it that is done.
 Progress = Callable[[str, float], None]
