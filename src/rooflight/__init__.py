@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         RooflightError,
         UnknownName,
     )
+    from rooflight.library.measured import measure
     from rooflight.library.questions import (
         accelerator,
         accelerators,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     )
     from rooflight.values.comparison import Compared, Comparison
     from rooflight.values.deployment import Deployment
+    from rooflight.values.machine import Machine
     from rooflight.values.measurement import Report, Tally, Verdict
     from rooflight.values.model import Model
     from rooflight.values.moves import Combined, Move, Moves, Outcome
@@ -79,6 +81,7 @@ _HOME = {
     "display": "rooflight.show.charts.draw",
     "document": "rooflight.show.answers",
     "landmarks": "rooflight.library.questions",
+    "measure": "rooflight.library.measured",
     "model": "rooflight.library.questions",
     "models": "rooflight.library.questions",
     "moves": "rooflight.library.questions",
@@ -97,6 +100,7 @@ _HOME = {
     "Deployment": "rooflight.values.deployment",
     "Goal": "rooflight.values.sweep",
     "Landmarks": "rooflight.values.sweep",
+    "Machine": "rooflight.values.machine",
     "MemoryBlock": "rooflight.values.analysis",
     "MissingExtra": "rooflight.errors",
     "MissingFact": "rooflight.errors",
@@ -139,6 +143,7 @@ __all__ = [
     "Deployment",
     "Goal",
     "Landmarks",
+    "Machine",
     "MemoryBlock",
     "MissingExtra",
     "MissingFact",
@@ -176,6 +181,7 @@ __all__ = [
     "display",
     "document",
     "landmarks",
+    "measure",
     "model",
     "models",
     "moves",

@@ -1,4 +1,6 @@
-"""Files and standard input ("-") as bytes. What cannot be read is said as that, whoever reads and whenever."""
+"""Files and standard input ("-") as bytes, and files that lines are added to. What cannot be read or written is said as
+that, whoever does it and whenever.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ import select
 import stat
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO, cast
 
@@ -23,6 +26,7 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _PATIENCE_S = 5.0  # for somebody to write to a named pipe: a shell starts both ends at once
 _GLANCE_S = 0.05
 _FIRST_BYTES = 1 << 16
+_ADDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 def name_of(path: str | Path) -> str:
@@ -58,6 +62,82 @@ def opened(path: str | Path, want: str) -> io.BufferedReader:
         raw.close()
         raise
     return io.BufferedReader(raw, _FIRST_BYTES)
+
+
+def append_lines(path: str | Path, lines: Iterable[str]) -> int:
+    """Add lines (each without its end) to a file, made where there is none, and say how many.
+
+    A line is written whole or not at all; a half one that a killed process left is ended first, so that it is the only
+    one lost. Processes that add to one file at once take turns, a line each. Raises BadInput where it cannot be
+    written, and for what is no plain file.
+    """
+    where, count = str(path), 0
+    if where == STANDARD_INPUT or where.lower().endswith(".gz"):
+        raise _unwritable(where, "standard output" if where == STANDARD_INPUT else "a packed file")
+    try:
+        number = os.open(path, _ADDING, 0o666)
+    except (OSError, ValueError) as error:
+        raise _unwritable(where, _reason(error)) from None
+    try:
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            raise _unwritable(where, "a device or a pipe")
+        for line in lines:
+            _add(number, where, line.encode("utf-8", "backslashreplace"))
+            count += 1
+    finally:
+        os.close(number)
+    return count
+
+
+def _add(number: int, where: str, line: bytes) -> None:
+    """One line at the end of an open file; what was written of it is taken back where the rest finds no room."""
+    if b"\n" in line or b"\r" in line:
+        raise BadInput("a line holds another", where=where, got=line[:40].decode(errors="replace"), want="one line")
+    with _held(number, where):
+        try:
+            end = os.lseek(number, 0, os.SEEK_END)
+            left = memoryview((b"\n" if end and _last_byte(number, end) != b"\n" else b"") + line + b"\n")
+            try:
+                while left:
+                    left = left[os.write(number, left) :]
+            except BaseException:
+                os.ftruncate(number, end)
+                raise
+        except OSError as error:
+            raise _unwritable(where, _reason(error)) from None
+
+
+def _last_byte(number: int, end: int) -> bytes:
+    os.lseek(number, end - 1, os.SEEK_SET)
+    return os.read(number, 1)
+
+
+@contextlib.contextmanager
+def _held(number: int, where: str) -> Iterator[None]:
+    """The file for this process alone, as far as others ask for it too."""
+    try:
+        _lock(number, hold=True)
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):  # a file system without locks
+            raise _unwritable(where, _reason(error)) from None
+        yield
+        return
+    try:
+        yield
+    finally:
+        _lock(number, hold=False)
+
+
+def _lock(number: int, *, hold: bool) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        os.lseek(number, 0, os.SEEK_SET)
+        msvcrt.locking(number, msvcrt.LK_LOCK if hold else msvcrt.LK_UNLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(number, fcntl.LOCK_EX if hold else fcntl.LOCK_UN)
 
 
 def standard_input(most_bytes: int, want: str) -> bytes:
@@ -138,7 +218,16 @@ class _Reader(io.FileIO):
 
 
 def _unreadable(where: str, error: Exception, want: str) -> BadInput:
-    reason = getattr(error, "strerror", None) or str(error)
+    return BadInput(f"{where} cannot be read", where=where, got=_reason(error), want=want)
+
+
+def _unwritable(where: str, reason: str) -> BadInput:
+    want = "a file in a directory that may be written"
+    return BadInput(f"{where} cannot be added to", where=where, got=reason, want=want)
+
+
+def _reason(error: Exception) -> str:
+    """What the system says of a file."""
     if getattr(error, "errno", None) == errno.EISDIR:
-        reason = "a directory"
-    return BadInput(f"{where} cannot be read", where=where, got=reason[:200], want=want)
+        return "a directory"
+    return str(getattr(error, "strerror", None) or error)[:200]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
+import subprocess
 import sys
 import threading
 
@@ -86,3 +88,81 @@ def test_a_pipe_that_does_not_wait_is_no_end(monkeypatch):
     monkeypatch.setattr(files.select, "select", waited)
     with io.BufferedReader(files._Reader(reading, "p", WANT)) as file:
         assert file.read() == b"late"
+
+
+def test_lines_are_added_to_what_is_there(tmp_path):
+    """Two and one are three; nothing of the first is written again."""
+    path = tmp_path / "a.jsonl"
+    assert files.append_lines(path, ["one", "two"]) == 2
+    assert files.append_lines(path, iter(["ünd drei"])) == 1
+    assert files.append_lines(path, []) == 0
+    assert path.read_text(encoding="utf-8") == "one\ntwo\nünd drei\n"
+
+
+def test_a_half_line_is_ended_first(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"one\ntw")
+    files.append_lines(path, ["three"])
+    assert path.read_bytes() == b"one\ntw\nthree\n"
+
+
+def test_a_line_that_finds_no_room_leaves_nothing_of_itself(tmp_path, monkeypatch):
+    """The system takes two bytes of the second line, then none."""
+    path, write = tmp_path / "a.jsonl", os.write
+    files.append_lines(path, ["one"])
+    taken = iter([2, 0])
+
+    def full(number, data):
+        room = next(taken)
+        if not room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(number, data[:room])
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(BadInput, match="cannot be added to") as caught:
+        files.append_lines(path, ["second"])
+    assert caught.value.got == os.strerror(errno.ENOSPC)
+    assert path.read_bytes() == b"one\n"
+
+
+@pytest.mark.parametrize(
+    "path, got",
+    [
+        (".", "a directory"),
+        ("-", "standard output"),
+        ("a.jsonl.gz", "a packed file"),
+        ("none/a.jsonl", "No such file or directory"),
+        ("/dev/null", "a device or a pipe"),
+        ("a\0b", "embedded null byte"),
+    ],
+)
+def test_where_lines_cannot_be_added(tmp_path, monkeypatch, path, got):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput) as caught:
+        files.append_lines(path, ["one"])
+    assert caught.value.got == got
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_line_with_an_end_inside_is_refused(tmp_path):
+    with pytest.raises(BadInput, match="holds another"):
+        files.append_lines(tmp_path / "a", ["one\ntwo"])
+
+
+_WRITER = """
+import subprocess
+import sys
+from rooflight.files import append_lines
+for number in range(200):
+    append_lines(sys.argv[1], [sys.argv[2] * 5000])
+"""
+
+
+def test_processes_that_add_at_once_do_not_mix_lines(tmp_path):
+    """Three times 200 lines of 5,000 equal characters."""
+    path = tmp_path / "a.jsonl"
+    command = [sys.executable, "-c", _WRITER, str(path)]
+    writers = [subprocess.Popen([*command, letter]) for letter in "abc"]
+    assert [one.wait() for one in writers] == [0, 0, 0]
+    found = path.read_text().splitlines()
+    assert {line: found.count(line) for line in set(found)} == {letter * 5000: 200 for letter in "abc"}

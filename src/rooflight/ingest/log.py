@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import gzip
 import io
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
 from rooflight.errors import BadConfig, BadInput, Named
 from rooflight.files import name_of, opened
 from rooflight.ingest.lines import lines
+from rooflight.ingest.packed import DAMAGED, unpacked
 from rooflight.ingest.parquet import read_parquet
 from rooflight.ingest.requests import WANT, Columns, Log, Rows, chosen, told
 from rooflight.ingest.table import Table
 
-_PACKED = b"\x1f\x8b"
 _PARQUET = b"PAR1"
 # Byte-order marks, blanks, and the other halves of UTF-16's characters.
 _BEFORE_JSON = b"\xef\xbb\xbf\xff\xfe\0 \t\r\n"
 _LONGEST_LINE = 1 << 26
 # Lines of JSON that are looked at for the names of their fields.
 _LOOKED_AT = 64
-_DAMAGED = (OSError, EOFError, zlib.error)
 
 
 def read_log(source: str | Path | Iterable[Sequence[Any]], columns: Sequence[str] | None = None) -> Log:
@@ -39,33 +36,15 @@ def read_log(source: str | Path | Iterable[Sequence[Any]], columns: Sequence[str
     named = _named(columns)
     name = name_of(source)
     try:
-        with _unpacked(opened(source, WANT)) as file:
+        with unpacked(opened(source, WANT)) as file:
             start = file.peek(len(_PARQUET))
             if start.startswith(_PARQUET):
                 return read_parquet(file, name, named)
             if start.lstrip(_BEFORE_JSON)[:1] in (b"{", b"["):
                 return _read_json(file, name, named)
             return _read_csv(file, source, named)
-    except _DAMAGED as error:
+    except DAMAGED as error:
         raise BadConfig(f"{name} cannot be read to its end", where=name, got=str(error)[:200], want=WANT) from None
-
-
-def _unpacked(file: io.BufferedReader) -> io.BufferedReader:
-    if file.peek(2)[:2] != _PACKED:
-        return file
-    return io.BufferedReader(cast(io.RawIOBase, _Gzip(file)))
-
-
-class _Gzip(gzip.GzipFile):
-    """A packed file that closes what it reads from."""
-
-    def __init__(self, file: io.BufferedReader) -> None:
-        super().__init__(fileobj=file)
-        self._packed = file
-
-    def close(self) -> None:
-        super().close()
-        self._packed.close()
 
 
 def _named(columns: Sequence[str] | None) -> Columns | None:

@@ -24,6 +24,7 @@ _SHOWN_BY = {
     "Catalog": "catalog",
     "Accelerator": "accelerators",
     "Model": "models",
+    "Machine": "measure",
 }
 
 
