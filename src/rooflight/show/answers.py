@@ -24,7 +24,10 @@ _SHOWN_BY = {
     "Catalog": "catalog",
     "Accelerator": "accelerators",
     "Model": "models",
+    "Kernels": "kernels",
+    "Samples": "samples",
     "Machine": "measure",
+    "WholeModel": "whole",
 }
 
 
