@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import msgspec
 import pytest
 
@@ -80,10 +81,18 @@ def sections() -> dict[str, str]:
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_and_option_is_in_the_reference(name):
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """Every command by its words, and those of a command that has some of its own."""
+    for name in COMMANDS:
+        command = app.get_command(None, name)
+        yield name, command
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {part}", command.get_command(None, part)) for part in command.list_commands(None))
+
+
+@pytest.mark.parametrize(("name", "command"), [pytest.param(*one, id=one[0]) for one in commands()])
+def test_every_command_and_option_is_in_the_reference(name, command):
     reference = page("cli.md")
-    command = app.get_command(None, name)
 
     assert f"\n## {name}\n" in reference
     assert f"$ rooflight {name} --help" in reference
