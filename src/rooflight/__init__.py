@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         BadInput,
         MissingExtra,
         MissingFact,
+        NoAnswer,
         NoSteadyState,
         NotThere,
         RooflightError,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         moves,
         sweep,
     )
+    from rooflight.library.served import measure_endpoint
     from rooflight.show.answers import document, records
     from rooflight.show.catalog import AcceleratorCatalog, ModelCatalog
     from rooflight.show.charts.chart import Chart
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     )
     from rooflight.values.comparison import Compared, Comparison
     from rooflight.values.deployment import Deployment
+    from rooflight.values.endpoint import EndpointReport
     from rooflight.values.measurement import Report, Tally, Verdict
     from rooflight.values.model import Model
     from rooflight.values.moves import Combined, Move, Moves, Outcome
@@ -79,6 +82,7 @@ _HOME = {
     "display": "rooflight.show.charts.draw",
     "document": "rooflight.show.answers",
     "landmarks": "rooflight.library.questions",
+    "measure_endpoint": "rooflight.library.served",
     "model": "rooflight.library.questions",
     "models": "rooflight.library.questions",
     "moves": "rooflight.library.questions",
@@ -95,6 +99,7 @@ _HOME = {
     "Compared": "rooflight.values.comparison",
     "Comparison": "rooflight.values.comparison",
     "Deployment": "rooflight.values.deployment",
+    "EndpointReport": "rooflight.values.endpoint",
     "Goal": "rooflight.values.sweep",
     "Landmarks": "rooflight.values.sweep",
     "MemoryBlock": "rooflight.values.analysis",
@@ -105,6 +110,7 @@ _HOME = {
     "ModelCatalog": "rooflight.show.catalog",
     "Move": "rooflight.values.moves",
     "Moves": "rooflight.values.moves",
+    "NoAnswer": "rooflight.errors",
     "NoSteadyState": "rooflight.errors",
     "NotThere": "rooflight.errors",
     "OperatorBlock": "rooflight.values.analysis",
@@ -137,6 +143,7 @@ __all__ = [
     "Compared",
     "Comparison",
     "Deployment",
+    "EndpointReport",
     "Goal",
     "Landmarks",
     "MemoryBlock",
@@ -147,6 +154,7 @@ __all__ = [
     "ModelCatalog",
     "Move",
     "Moves",
+    "NoAnswer",
     "NoSteadyState",
     "NotThere",
     "OperatorBlock",
@@ -176,6 +184,7 @@ __all__ = [
     "display",
     "document",
     "landmarks",
+    "measure_endpoint",
     "model",
     "models",
     "moves",
