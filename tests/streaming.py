@@ -1,7 +1,7 @@
 """A small OpenAI-compatible streaming server whose timing is known, and a loop whose clock jumps from timer to timer.
 
-Under `virtual` client and server share one clock that stands still while anything runs: what the server waits is what the
-client measures, on a machine however loaded. Sockets are real.
+Under `virtual` client and server share one clock that stands still while anything runs: what the server waits is what
+the client measures, on a machine however loaded. Sockets are real.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
@@ -99,7 +100,7 @@ class Sent(Part, msgspec.Struct, frozen=True, kw_only=True):
     @property
     def gaps_s(self) -> tuple[float, ...]:
         """Seconds between chunks with tokens, one after the other."""
-        return tuple(later - sooner for sooner, later in zip(self.chunks_s, self.chunks_s[1:], strict=False))
+        return tuple(later - sooner for sooner, later in pairwise(self.chunks_s))
 
 
 class Driven(msgspec.Struct, frozen=True, kw_only=True):

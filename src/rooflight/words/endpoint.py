@@ -152,8 +152,8 @@ def _notes(driven: Driven, found: Figures, judgement: Judgement | None) -> Itera
         yield f"{count:,} x {why}"
     if faults and found.answered:
         yield "requests that failed are in no figure, their time is in the rates"
-    yield from _settled(driven, found)
     if found.answered:
+        yield from _settled(driven, found)
         yield from _lengths(driven, found)
     if found.late_s > _LATE_S:
         yield f"requests were sent up to {scaled(found.late_s, 's')} later than they were due: this machine was busy"
@@ -169,13 +169,13 @@ def _notes(driven: Driven, found: Figures, judgement: Judgement | None) -> Itera
 
 def _settled(driven: Driven, found: Figures) -> Iterator[str]:
     stages = Counter(one.stage for one in driven.sent)
-    before = [f"{stages[stage]:,} {stage}" for stage in ("calibration", "warm-up") if stages[stage]]
-    if before:
-        yield f"before the load: {' and '.join(before)} request(s), in no figure"
+    before, warm = stages["calibration"] + stages["warm-up"], stages["warm-up"]
+    plural = "s" * (before > 1)
+    yield f"before the load: {before:,} request{plural} that count in no figure, {warm:,} of them to warm up"
     for name in driven.refused:
         yield f"the server refuses {name}, {_REFUSED[name]}: asked without"
     yield f"prompts are {driven.words:,} random words (seed {driven.load.seed}), no two with a common prefix"
-    if found.answered and found.isl is None:
+    if found.isl is None:
         yield f"the server does not count prompt tokens: {driven.words:,} words are taken as {driven.load.isl:,} tokens"
 
 

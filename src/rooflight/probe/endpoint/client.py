@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import os
 import ssl
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -54,10 +56,17 @@ def library() -> Any:
 def session() -> Any:
     """A client that goes only where it is told: no proxies of the environment, no cookies, any number at once."""
     http = library()
+    watched = http.TraceConfig()
+    watched.on_connection_reuseconn.append(_reused)
     return http.ClientSession(
         connector=http.TCPConnector(limit=0), timeout=http.ClientTimeout(total=None), trust_env=False,
-        cookie_jar=http.DummyCookieJar(), raise_for_status=False,
+        cookie_jar=http.DummyCookieJar(), raise_for_status=False, trace_configs=[watched],
     )  # fmt: skip
+
+
+async def _reused(_client: Any, context: Any, _which: Any) -> None:
+    if context.trace_request_ctx is not None:
+        context.trace_request_ctx.reused = True
 
 
 async def ask(client: Any, place: Place, asks: Asks) -> Sent:
@@ -67,7 +76,7 @@ async def ask(client: Any, place: Place, asks: Asks) -> Sent:
     outcome, why = "ok", ""
     try:
         async with asyncio.timeout(place.timeout_s):
-            await _exchange(client, place, asks.body, reader, seen, begun)
+            await _whole(client, place, asks.body, reader, seen, begun)
     except Fault as fault:
         outcome, why = fault.outcome, fault.why
     except asyncio.CancelledError:
@@ -85,15 +94,30 @@ async def ask(client: Any, place: Place, asks: Asks) -> Sent:
 
 
 class _Seen:
-    """The status of an answer, as soon as there is one."""
+    """The status of an answer, as soon as there is one, and whether it came over a connection that was open already."""
 
     status: int | None = None
+    reused = False
+
+
+async def _whole(client: Any, place: Place, body: bytes, reader: Reader, seen: _Seen, begun: float) -> None:
+    """An exchange; again where a kept connection turns out to be closed: the server has never seen the request."""
+    http = library()
+    while True:
+        seen.reused = False
+        try:
+            return await _exchange(client, place, body, reader, seen, begun)
+        except (http.ServerDisconnectedError, http.ClientOSError):
+            if seen.status is not None or not seen.reused:
+                raise
 
 
 async def _exchange(client: Any, place: Place, body: bytes, reader: Reader, seen: _Seen, begun: float) -> None:
     clock = asyncio.get_running_loop().time
     headers = {"Content-Type": "application/json", "Accept": _STREAM, "Accept-Encoding": "identity", **place.headers}
-    async with client.post(place.url, data=body, headers=headers, allow_redirects=False) as answer:
+    async with client.post(
+        place.url, data=body, headers=headers, allow_redirects=False, trace_request_ctx=seen
+    ) as answer:
         seen.status = answer.status
         await _refuse_others(answer)
         pieces = answer.content.iter_any()
@@ -142,6 +166,9 @@ def _fault(error: Exception, reader: Reader, seen: _Seen, timeout_s: float) -> t
         return "timeout", f"nothing more within {timeout_s:g} s, {'after' if got else 'before'} {last}"
     if isinstance(error, ssl.SSLError | http.ClientSSLError | ssl.CertificateError):
         return "tls", _reason(error)
+    inner = getattr(error, "os_error", None)
+    if isinstance(inner, ConnectionAbortedError | ConnectionResetError):  # somebody is there, who does not shake hands
+        return "tls", _reason(error)
     if isinstance(error, http.ClientConnectorError):
         return "unreachable", _reason(error)
     if isinstance(error, http.ClientPayloadError) or (seen.status is not None and isinstance(error, OSError)):
@@ -155,6 +182,9 @@ def _fault(error: Exception, reader: Reader, seen: _Seen, timeout_s: float) -> t
 def _reason(error: Exception) -> str:
     """What the system, or else the client, says."""
     inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
+    number = getattr(inner, "errno", None)
+    if isinstance(number, int) and number in errno.errorcode and not isinstance(inner, ssl.SSLError):
+        return os.strerror(number)
     text = getattr(inner, "strerror", None) or getattr(inner, "message", None) or str(inner) or type(error).__name__
     return printable(str(text))[:200]
 

@@ -91,8 +91,8 @@ async def driven(
     served_model    the name to ask for; None: the one the server lists, or fallback_model where it lists others
     watch           is called as requests end
 
-    A cancellation ends it, and what is done is kept. Raises BadInput for a URL, or where the server lists several models
-    and none is named; MissingExtra.
+    A cancellation ends it, and what is done is kept. Raises BadInput for a URL, or where the server lists several
+    models and none is named; MissingExtra.
     """
     whole, chosen = address(url, api)
     place = client.Place(whole, dict(headers or {}), load.timeout_s)
