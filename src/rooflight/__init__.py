@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         RooflightError,
         UnknownName,
     )
+    from rooflight.library.kernels import measure_kernels
+    from rooflight.library.measured import measure
     from rooflight.library.questions import (
         accelerator,
         accelerators,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
         moves,
         sweep,
     )
+    from rooflight.library.samples import samples
     from rooflight.library.served import measure_endpoint
     from rooflight.show.answers import document, records
     from rooflight.show.catalog import AcceleratorCatalog, ModelCatalog
@@ -60,10 +63,14 @@ if TYPE_CHECKING:
     from rooflight.values.comparison import Compared, Comparison
     from rooflight.values.deployment import Deployment
     from rooflight.values.endpoint import EndpointReport
+    from rooflight.values.kernels import Kernels, KernelTime
+    from rooflight.values.machine import Machine
     from rooflight.values.measurement import Report, Tally, Verdict
     from rooflight.values.model import Model
     from rooflight.values.moves import Combined, Move, Moves, Outcome
     from rooflight.values.run import Run
+    from rooflight.values.sample import Sample
+    from rooflight.values.samples import Samples
     from rooflight.values.sweep import Goal, Landmarks, RunBlock, SweepBlock
     from rooflight.values.workload import Workload
     from rooflight.words.sweep import Sweep
@@ -82,11 +89,14 @@ _HOME = {
     "display": "rooflight.show.charts.draw",
     "document": "rooflight.show.answers",
     "landmarks": "rooflight.library.questions",
+    "measure": "rooflight.library.measured",
     "measure_endpoint": "rooflight.library.served",
+    "measure_kernels": "rooflight.library.kernels",
     "model": "rooflight.library.questions",
     "models": "rooflight.library.questions",
     "moves": "rooflight.library.questions",
     "records": "rooflight.show.answers",
+    "samples": "rooflight.library.samples",
     "sweep": "rooflight.library.questions",
     "Accelerator": "rooflight.values.accelerator",
     "AcceleratorBlock": "rooflight.values.analysis",
@@ -101,7 +111,10 @@ _HOME = {
     "Deployment": "rooflight.values.deployment",
     "EndpointReport": "rooflight.values.endpoint",
     "Goal": "rooflight.values.sweep",
+    "KernelTime": "rooflight.values.kernels",
+    "Kernels": "rooflight.values.kernels",
     "Landmarks": "rooflight.values.sweep",
+    "Machine": "rooflight.values.machine",
     "MemoryBlock": "rooflight.values.analysis",
     "MissingExtra": "rooflight.errors",
     "MissingFact": "rooflight.errors",
@@ -121,6 +134,8 @@ _HOME = {
     "RooflightError": "rooflight.errors",
     "Run": "rooflight.values.run",
     "RunBlock": "rooflight.values.sweep",
+    "Sample": "rooflight.values.sample",
+    "Samples": "rooflight.values.samples",
     "ServedBlock": "rooflight.values.analysis",
     "Span": "rooflight.span",
     "Sweep": "rooflight.words.sweep",
@@ -145,7 +160,10 @@ __all__ = [
     "Deployment",
     "EndpointReport",
     "Goal",
+    "KernelTime",
+    "Kernels",
     "Landmarks",
+    "Machine",
     "MemoryBlock",
     "MissingExtra",
     "MissingFact",
@@ -165,6 +183,8 @@ __all__ = [
     "RooflightError",
     "Run",
     "RunBlock",
+    "Sample",
+    "Samples",
     "ServedBlock",
     "Span",
     "Sweep",
@@ -184,11 +204,14 @@ __all__ = [
     "display",
     "document",
     "landmarks",
+    "measure",
     "measure_endpoint",
+    "measure_kernels",
     "model",
     "models",
     "moves",
     "records",
+    "samples",
     "sweep",
 ]
 

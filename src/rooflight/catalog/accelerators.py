@@ -190,13 +190,16 @@ def _assumptions() -> dict[str, Any]:
 
 
 def _from_file(path: Path) -> Accelerator:
-    return card.accelerator(_read_toml(path), origin=str(path), assumed_from=_assumptions())
+    return _of(_read_toml(path), str(path))
 
 
 def _from_standard_input() -> Accelerator:
     name = name_of(STANDARD_INPUT)
-    data = standard_input(int(_MAX_FILE_BYTES), _WANT)
-    return card.accelerator(_parsed(data, name), origin=name, assumed_from=_assumptions())
+    return _of(_parsed(standard_input(int(_MAX_FILE_BYTES), _WANT), name), name)
+
+
+def _of(raw: dict[str, Any], origin: str) -> Accelerator:
+    return card.accelerator(raw, origin=origin, assumed_from=_assumptions(), known=shipped)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -1,22 +1,28 @@
 """An accelerator's TOML checked fact by fact and turned into an Accelerator. The schema lives here.
 
 Top keys: id, name (one of the two), vendor, family, kind, confidence, notes, aliases, sources, and devices: how many
-devices of the operating system share the printed figures (2 for a package of two). Then a [[fact]] a number.
+devices of the operating system share the printed figures (2 for a package of two). Then a [[fact]] a number, and behind
+them what was measured (catalog/measured.py).
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator
+from typing import Any
 
+from rooflight.catalog import measured
+from rooflight.catalog.assumed import assumed_of, network
 from rooflight.catalog.figures import DISPUTED, DTYPES, rate_notes, rates_in_print
+from rooflight.catalog.refusal import near, refuse
 from rooflight.catalog.totals import Totals, noted, totals
-from rooflight.errors import BadConfig
 from rooflight.units import to_base
-from rooflight.values.accelerator import Accelerator, Assumed, Fact, Link, Network
+from rooflight.values.accelerator import Accelerator, Fact, Link
 from rooflight.values.note import Note
+
+# The catalog's entry of an id; None for none.
+Known = Callable[[str], Accelerator | None]
 
 _RATE = ("FLOP/s", "OP/s")
 # what a fact may be, and the base units it may be printed in; () is a count
@@ -67,7 +73,7 @@ _SHARED = frozenset(
 ) | {"link", "tdp"}
 _FACT_KEYS = frozenset(Fact.__struct_fields__)
 _TOP_TEXTS = ("id", "name", "vendor", "family", "kind", "confidence", "notes")
-_TOP_KEYS = frozenset((*_TOP_TEXTS, "aliases", "sources", "devices", "fact"))
+_TOP_KEYS = frozenset((*_TOP_TEXTS, "aliases", "sources", "devices", "fact", "measured"))
 _CONFIDENCES = ("A", "B", "C")
 
 
@@ -82,8 +88,27 @@ def ceiling_flop_per_s(
     return max(peak_flop_per_s, fp16_accumulate_flop_per_s) * (clock_ratio or margin)
 
 
-def accelerator(raw: dict[str, Any], *, origin: str, assumed_from: dict[str, Any]) -> Accelerator:
-    """A parsed TOML file as an Accelerator: one device, base units, dense rates."""
+def accelerator(
+    raw: dict[str, Any], *, origin: str, assumed_from: dict[str, Any], known: Known | None = None
+) -> Accelerator:
+    """A parsed TOML file as an Accelerator: one device, base units, dense rates.
+
+    known   finds the catalog's entry that a measured machine names as its datasheet
+    """
+    if "measured" not in raw:
+        return _printed(raw, origin, assumed_from)
+    where = f"{origin}, [measured]"
+    found = measured.read(raw["measured"], where)
+    datasheet = None if found.datasheet is None or known is None else known(found.datasheet)
+    if found.datasheet is not None and datasheet is None:
+        refuse("the catalog has no such entry", f"{where}, datasheet", found.datasheet, "an accelerator's id")
+    if datasheet is not None:
+        raw = {"vendor": datasheet.vendor, "family": datasheet.family, "kind": datasheet.kind, **raw}
+    return measured.applied(_printed(raw, origin, assumed_from), found, datasheet)
+
+
+def _printed(raw: dict[str, Any], origin: str, assumed_from: dict[str, Any]) -> Accelerator:
+    """What its facts make of it."""
     top = _top(raw, origin)
     devices = _devices(raw, origin)
     facts = tuple(_fact(entry, f"{origin}, [[fact]] number {i}") for i, entry in enumerate(_entries(raw, origin), 1))
@@ -93,7 +118,7 @@ def accelerator(raw: dict[str, Any], *, origin: str, assumed_from: dict[str, Any
     texts = {fact.what: fact for fact in facts if not fact.doubt}
     name = top["name"] or top["id"]
     family = top["family"] or "default"
-    assumed = _assumed(family, name, assumed_from)
+    assumed = assumed_of(family, name, assumed_from)
     matrix_units = "matrix-units" in texts and texts["matrix-units"].value is True
     rated = rates_in_print([(fact, _amount(fact, devices)) for fact in facts if fact.what in DISPUTED], matrix_units)
     placed = {**top, "name": name, "family": family, "kind": top["kind"] or "gpu"}
@@ -122,7 +147,7 @@ def accelerator(raw: dict[str, Any], *, origin: str, assumed_from: dict[str, Any
         pcie_peer_to_peer=bool(texts["pcie-peer-to-peer"].value) if "pcie-peer-to-peer" in texts else None,
         cpu_link_bytes_per_s=amounts.get("cpu-link"),
         node_devices=int(amounts.get("node-devices", assumed_from["network"]["node_devices"])),
-        network=_network(texts, amounts, assumed_from["network"]),
+        network=network(texts, amounts, assumed_from["network"]),
         tdp_w=amounts.get("tdp"),
         release_year=int(amounts["release-year"]) if "release-year" in amounts else None,
         confidence=top["confidence"] or "B",
@@ -179,18 +204,6 @@ def _link(facts: dict[str, Fact], amounts: dict[str, float]) -> Link | None:
     )
 
 
-def _network(facts: dict[str, Fact], amounts: dict[str, float], assumed: dict[str, Any]) -> Network:
-    """The adapters of the reference node, and the fastest known; where no source names them, those of any card."""
-    reference = amounts.get("network")
-    if reference is None:
-        reference, fastest = (to_base(assumed[name], "GB/s") for name in ("reference_GB_per_s", "fastest_GB_per_s"))
-        fastest = max(amounts.get("network-fastest", fastest), reference)
-        said = f"{assumed['source']} ({assumed['date']})"
-        return Network(bytes_per_s=reference, fastest_bytes_per_s=fastest, assumed=True, source=said)
-    fastest = max(amounts.get("network-fastest", reference), reference)
-    return Network(bytes_per_s=reference, fastest_bytes_per_s=fastest, source=facts["network"].note)
-
-
 def _amount(fact: Fact, devices: int) -> float:
     """A fact's number in base units, per device and one way.
 
@@ -208,56 +221,39 @@ def _amount(fact: Fact, devices: int) -> float:
     return float(f"{amount:.15g}")  # 66.9 x 10^12 is 66900000000000.01 in binary; no source prints 16 digits
 
 
-def _assumed(family: str, name: str, table: dict[str, Any]) -> Assumed:
-    """What is assumed for a family, its margin replaced by that of the segment the name belongs to."""
-    entries = table["assumed"]
-    entry = next((entry for entry in entries if family in entry["families"]), entries[-1])
-    segment = next((one for one in table["segment"] if one["name_has"] in name), None)
-    said = f"{entry['source']} ({entry['date']})"
-    return Assumed(
-        family=family,
-        peak_margin=(segment or entry)["peak_margin"],
-        last_level_cache_bytes=to_base(entry["last_level_cache_MiB"], "MiB"),
-        launch_graph_s=to_base(entry["launch_graph_us"], "us"),
-        launch_eager_s=to_base(entry["launch_eager_us"], "us"),
-        engine_reserve_bytes=to_base(entry["engine_reserve_GiB"], "GiB"),
-        source=said if segment is None else f"{segment['basis']} ({segment['date']}); {said}",
-    )
-
-
 def _top(raw: dict[str, Any], origin: str) -> dict[str, str]:
     """The text keys at the top, "" where left out."""
     for key in raw:
         if key not in _TOP_KEYS:
-            _refuse(
+            refuse(
                 f"{key!r} is not a key of an accelerator",
                 origin,
                 key,
                 ", ".join(sorted(_TOP_KEYS)),
-                _near(key, _TOP_KEYS),
+                near(key, _TOP_KEYS),
             )
     for key in _TOP_TEXTS:
         value = raw.get(key, "")
         if not isinstance(value, str):
-            _refuse(f"{key} is not text", origin, value, f'text in quotes, as in {key} = "..."')
+            refuse(f"{key} is not text", origin, value, f'text in quotes, as in {key} = "..."')
     top = {key: raw.get(key, "").strip() for key in _TOP_TEXTS}
     if not top["id"] and not top["name"]:
-        _refuse("the accelerator has no id and no name", origin, "neither", 'id = "my-card" at the top')
+        refuse("the accelerator has no id and no name", origin, "neither", 'id = "my-card" at the top')
     for key in ("id", "name"):
         if not top[key].isprintable():
-            _refuse(f"{key} holds control characters", origin, top[key], "plain text: letters, digits, dots and dashes")
+            refuse(f"{key} holds control characters", origin, top[key], "plain text: letters, digits, dots and dashes")
     if top["confidence"] and top["confidence"] not in _CONFIDENCES:
-        _refuse("confidence is not one of A, B, C", origin, top["confidence"], "A, B or C")
+        refuse("confidence is not one of A, B, C", origin, top["confidence"], "A, B or C")
     for key in ("aliases", "sources"):
         if not isinstance(raw.get(key, []), list) or not all(isinstance(text, str) for text in raw.get(key, [])):
-            _refuse(f"{key} is not a list of texts", origin, raw[key], f'{key} = ["...", "..."]')
+            refuse(f"{key} is not a list of texts", origin, raw[key], f'{key} = ["...", "..."]')
     return top
 
 
 def _devices(raw: dict[str, Any], origin: str) -> int:
     devices = raw.get("devices", 1)
     if isinstance(devices, bool) or not isinstance(devices, int) or not 1 <= devices <= 1024:
-        _refuse(
+        refuse(
             "devices is not a whole number from 1",
             origin,
             devices,
@@ -269,39 +265,35 @@ def _devices(raw: dict[str, Any], origin: str) -> int:
 def _entries(raw: dict[str, Any], origin: str) -> list[Any]:
     entries = raw.get("fact", [])
     if not isinstance(entries, list):
-        _refuse(
-            "fact is not a list of tables", origin, entries, "a [[fact]] table, in double brackets, for each number"
-        )
+        refuse("fact is not a list of tables", origin, entries, "a [[fact]] table, in double brackets, for each number")
     return entries
 
 
 def _fact(entry: Any, where: str) -> Fact:
     """One [[fact]], checked: known keys, a known `what`, a value and unit that fit it."""
     if not isinstance(entry, dict):
-        _refuse("a fact is not a table", where, entry, "a [[fact]] table")
+        refuse("a fact is not a table", where, entry, "a [[fact]] table")
     for key in entry:
         if key not in _FACT_KEYS:
-            _refuse(
-                f"{key!r} is not a key of a fact", where, key, ", ".join(sorted(_FACT_KEYS)), _near(key, _FACT_KEYS)
-            )
+            refuse(f"{key!r} is not a key of a fact", where, key, ", ".join(sorted(_FACT_KEYS)), near(key, _FACT_KEYS))
     what = entry.get("what")
     if not isinstance(what, str) or what not in _WHATS:
-        _refuse("the fact does not say what it is", where, what, ", ".join(_WHATS), _near(what, _WHATS))
+        refuse("the fact does not say what it is", where, what, ", ".join(_WHATS), near(what, _WHATS))
     where = f"{where} (what = {what!r})"
     fields = {key: value for key, value in entry.items() if key != "value"}
     if "read" in fields:  # TOML has dates; both forms are read
         fields["read"] = str(fields["read"])
     for key, text in fields.items():
         if not isinstance(text, str):
-            _refuse(f"{key} is not text", where, text, "text in quotes")
+            refuse(f"{key} is not text", where, text, "text in quotes")
     if fields.get("confidence", "B") not in _CONFIDENCES:
-        _refuse("confidence is not one of A, B, C", where, fields["confidence"], "A, B or C")
+        refuse("confidence is not one of A, B, C", where, fields["confidence"], "A, B or C")
     _check_value(what, entry.get("value"), fields.get("unit", ""), where)
     kinds = _KINDS.get(what)
     if kinds is not None and fields.get("kind") not in kinds:
-        _refuse("the fact does not say its kind", where, fields.get("kind"), f"kind = one of {', '.join(kinds)}")
+        refuse("the fact does not say its kind", where, fields.get("kind"), f"kind = one of {', '.join(kinds)}")
     if what.startswith("peak") and fields.get("dtype") not in DTYPES:
-        _refuse(
+        refuse(
             "the peak does not say its number format", where, fields.get("dtype"), f"dtype = one of {', '.join(DTYPES)}"
         )
     return Fact(value=entry["value"], **fields)
@@ -310,32 +302,32 @@ def _fact(entry: Any, where: str) -> Fact:
 def _check_value(what: str, value: Any, unit: str, where: str) -> None:
     if what in _FLAGS:
         if not isinstance(value, bool):
-            _refuse("the value is not true or false", where, value, "value = true or value = false")
+            refuse("the value is not true or false", where, value, "value = true or value = false")
         return
     if what in _TEXTS:
         if not isinstance(value, str) or not value.strip():
-            _refuse("the value is not text", where, value, "text in quotes")
+            refuse("the value is not text", where, value, "text in quotes")
         return
     bases = _QUANTITIES[what]
     if isinstance(value, bool) or not isinstance(value, int | float):
-        _refuse("the value is not a number", where, value, "a number, without quotes, in the printed unit")
+        refuse("the value is not a number", where, value, "a number, without quotes, in the printed unit")
     try:
         amount = to_base(float(value), unit) if bases else float(value)
     except ValueError:
         want = f"{bases[0]} with a prefix, as in {_example(bases)}"
-        _refuse("the unit is not known", where, unit or "no unit", want, _meant(unit, bases))
+        refuse("the unit is not known", where, unit or "no unit", want, _meant(unit, bases))
     except OverflowError:
         amount = math.inf
     if not any(unit.endswith(base) for base in bases) and (bases or unit):
         want = f"{bases[0]} with a prefix, as in {_example(bases)}" if bases else "no unit: a count"
-        _refuse("the unit does not fit what the fact is", where, unit, want)
+        refuse("the unit does not fit what the fact is", where, unit, want)
     if not (math.isfinite(amount) and amount > 0):
-        _refuse("the value is not a positive number", where, value, "a number above 0; leave an unknown fact out")
+        refuse("the value is not a positive number", where, value, "a number above 0; leave an unknown fact out")
     if not _LEAST <= amount <= _MOST:
         want = f"{_LEAST:g} to {_MOST:g} in base units (bytes, FLOP, seconds)"
-        _refuse("no machine has such a value", where, value, want)
+        refuse("no machine has such a value", where, value, want)
     if not bases and amount != int(amount):
-        _refuse("the value is not a whole number", where, value, "a whole number")
+        refuse("the value is not a whole number", where, value, "a whole number")
 
 
 def _meant(unit: str, bases: tuple[str, ...]) -> str | None:
@@ -360,11 +352,11 @@ def _refuse_contradictions(amounts: dict[str, float], origin: str) -> None:
         # a label of 80 GB may stand for 80 GiB; some are rounded down besides (95 GB for 95.74 GiB)
         if label and found and found > 1.01 * label * to_base(1, "GiB") / to_base(1, "GB"):
             got = f"{found:,.0f} bytes, a label of {label:,.0f}"
-            _refuse("more memory is usable than there is", origin, got, f"{what} at or below memory-label")
+            refuse("more memory is usable than there is", origin, got, f"{what} at or below memory-label")
     boost, fastest = amounts.get("boost-clock"), amounts.get("max-clock")
     if boost and fastest and fastest > 2 * boost:
         got = f"max-clock {fastest:,.0f} Hz, boost-clock {boost:,.0f} Hz"
-        _refuse("the highest clock is more than twice the boost clock", origin, got, "both in one unit, a little apart")
+        refuse("the highest clock is more than twice the boost clock", origin, got, "both in one unit, a little apart")
 
 
 def _refuse_repeats(facts: tuple[Fact, ...], origin: str) -> None:
@@ -374,26 +366,8 @@ def _refuse_repeats(facts: tuple[Fact, ...], origin: str) -> None:
         if fact.doubt and fact.what in DISPUTED:
             continue
         if fact.doubt:
-            _refuse(f"{fact.what} cannot stand in conflict", origin, fact.value, f"doubt with {', '.join(DISPUTED)}")
+            refuse(f"{fact.what} cannot stand in conflict", origin, fact.value, f"doubt with {', '.join(DISPUTED)}")
         key = (fact.what, fact.dtype, fact.kind, fact.note) if fact.what.startswith("peak") else (fact.what,)
         if key in seen:
-            _refuse(f"{' '.join(part for part in key if part)} is given twice", origin, fact.value, "one [[fact]] each")
+            refuse(f"{' '.join(part for part in key if part)} is given twice", origin, fact.value, "one [[fact]] each")
         seen.add(key)
-
-
-def _refuse(what: str, where: str, got: object, want: str, near: str | None = None) -> NoReturn:
-    text = repr(got)
-    raise BadConfig(
-        f"{where.split(',')[0]}: {what}",
-        where=where,
-        got=text if len(text) <= 80 else text[:80] + "…",
-        want=want,
-        try_this=near,
-    )
-
-
-def _near(word: object, words: Any) -> str | None:
-    import difflib
-
-    close = difflib.get_close_matches(str(word)[:60], list(words), n=2, cutoff=0.4)
-    return " or ".join(close) or None

@@ -8,7 +8,7 @@ import io
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO, cast
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _ENDINGS = {".json": "json", ".csv": "csv", ".md": "md", ".txt": "text"}
 _CHARTS = {".svg": "svg", ".png": "png", ".html": "html"}
+_MACHINE = {".toml": "toml"}
+_SAMPLES = {".jsonl": "jsonl"}
 # Of each value; show.charts.draw.KINDS, which a test compares, is not imported for --help.
 CHARTS = {
     "Analysis": ("roofline", "waterfall", "traffic", "memory", "intensity"),
@@ -44,17 +46,31 @@ class Output(NamedTuple):
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the output options; it is called with one argument `output` for them."""
+    words = ".json .csv .md .txt, or as a picture: .svg .png .html"
+    return _with_output(command, _ENDINGS | _CHARTS, words)
 
+
+def machine_output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a command that measures a machine: no pictures, and the machine's file, which --on takes."""
+    return _with_output(command, _ENDINGS | _MACHINE, ".toml, which --on takes, .json .csv .md .txt")
+
+
+def sample_output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a command that measures what runs on a machine: with a file that its samples are added to."""
+    words = ".json .csv .md .txt, as a picture: .svg .png .html, or its samples added to a file: .jsonl"
+    return _with_output(command, _ENDINGS | _CHARTS | _SAMPLES, words)
+
+
+def _with_output(command: Callable[..., Any], endings: Mapping[str, str], words: str) -> Callable[..., Any]:
     @functools.wraps(command)
     def with_output(*, form: str | None, as_json: bool, output: str | None, plain: bool, **rest: Any) -> Any:
-        return command(output=choose(form, as_json, output, plain), **rest)
+        return command(output=choose(form, as_json, output, plain, endings), **rest)
 
     options = (
         click.option("--format", "form", type=Choice(*_FORMATS), metavar="|".join(_FORMATS), help="Form. [text]"),
         click.option("--json", "as_json", is_flag=True, help="Short for --format json; errors are JSON too."),
         click.option("-o", "--output", type=click.Path(), metavar="FILE",
-                     help="Write to FILE, in the form its ending says: .json .csv .md .txt, or as a picture: .svg .png "
-                     ".html"),
+                     help=f"Write to FILE, in the form its ending says: {words}"),
         click.option("--ascii", "plain", is_flag=True, help="Text in plain ASCII characters."),
     )  # fmt: skip
     for option in reversed(options):
@@ -69,7 +85,9 @@ def chart_option(value: str) -> Callable[[Callable[..., Any]], Callable[..., Any
     return click.option("--chart", "kind", type=Choice(*kinds), metavar="KIND", help=words)
 
 
-def choose(form: str | None, as_json: bool, file: str | None, plain: bool) -> Output:
+def choose(
+    form: str | None, as_json: bool, file: str | None, plain: bool, endings: Mapping[str, str] = _ENDINGS | _CHARTS
+) -> Output:
     """What the output options mean together. Raises BadInput where they contradict each other."""
     if as_json and form not in (None, "json"):
         raise BadInput(
@@ -81,12 +99,12 @@ def choose(form: str | None, as_json: bool, file: str | None, plain: bool) -> Ou
     if file.endswith(os.sep) or os.path.isdir(file):
         raise _cannot(file, "it is a directory")
     ending = Path(file).suffix.lower()
-    named = (_ENDINGS | _CHARTS).get(ending)
+    named = endings.get(ending)
     if named is None and asked is None:
         raise BadInput(
             f"the ending {ending} does not say which form is meant" if ending
             else f"{file} has no ending that says which form is meant", where="--output", got=file,
-            want=f"a file ending in {', '.join((*_ENDINGS, *_CHARTS))}", try_this="--format json",
+            want=f"a file ending in {', '.join(endings)}", try_this="--format json",
         )  # fmt: skip
     if named is not None and asked not in (None, named):
         raise BadInput(
@@ -94,6 +112,17 @@ def choose(form: str | None, as_json: bool, file: str | None, plain: bool) -> Ou
             want="an ending and a form that agree, or one of them left out",
         )  # fmt: skip
     return Output(asked or named or "text", file, plain)
+
+
+def require_writable(file: str | None) -> None:
+    """Raises BadInput where a file can never be written: before what goes into it is measured for minutes."""
+    if file is None or file == "-":
+        return
+    folder = Path(os.path.realpath(file)).parent
+    if not folder.is_dir():
+        raise _cannot(file, "there is no such directory")
+    if not os.access(file if os.path.exists(file) else folder, os.W_OK):
+        raise _cannot(file, "it may not be written")
 
 
 class Answer(NamedTuple):
@@ -105,6 +134,7 @@ class Answer(NamedTuple):
     json        writes the document
     chart       its picture; None where the answer has none
     page        a page of its own to play with; None where the picture alone is the page
+    machine     the file of an accelerator; None where the answer is none
     """
 
     sentence: Callable[[], str]
@@ -113,6 +143,7 @@ class Answer(NamedTuple):
     json: Callable[[TextIO], None]
     chart: Callable[[], Chart] | None = None
     page: Callable[[], str] | None = None
+    machine: Callable[[], str] | None = None
 
 
 def emit(output: Output, answer: Answer) -> None:
@@ -160,6 +191,8 @@ def _write(output: Output, answer: Answer, stream: TextIO) -> None:
         from rooflight.show.markdown import write as write_markdown
 
         write_markdown(answer.blocks(), stream)
+    elif output.format == "toml" and answer.machine is not None:
+        stream.write(answer.machine())
     else:
         from rooflight.show.text import write as write_text
 

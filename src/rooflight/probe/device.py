@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from rooflight.errors import BadInput, MissingExtra
+from rooflight.errors import BadInput, MissingExtra, Named
 from rooflight.probe import host
 from rooflight.values.sample import MachineState
 
@@ -78,7 +78,7 @@ def device(name: str | None = None) -> Device:
         if name.lower() in (str(one), f"{one.kind}:{one.index}") or (name.lower() == one.kind and one.index == 0):
             return one
     raise BadInput(
-        f"there is no device {name} that torch can compute on", where="device", got=name,
+        f"there is no device {name} that torch can compute on", where=Named.of("device"), got=name,
         want=", ".join(str(one) for one in there),
     )  # fmt: skip
 

@@ -7,16 +7,18 @@ import os
 import platform
 import shutil
 import subprocess
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
-from rooflight.errors import BadInput
+from rooflight.errors import BadInput, Named
 from rooflight.units import in_bytes, to_base
 
 _CPUS = Path("/sys/devices/system/cpu")
 _TOOL_S = 10.0  # for a driver's tool to answer
+_STOLEN = 7  # the place of that time in /proc/stat
 _ASKED = "driver_version,clocks.sm,clocks.mem,temperature.gpu,power.draw"
 
 
@@ -53,6 +55,15 @@ def memory_bytes() -> float | None:
     with contextlib.suppress(AttributeError, ValueError, OSError):
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     return None
+
+
+def free_bytes() -> float | None:
+    """Main memory that a program can have now without anything being swapped out."""
+    for line in _lines(Path("/proc/meminfo")):
+        key, _, value = line.partition(":")
+        if key == "MemAvailable":
+            return in_bytes(value.strip().replace("kB", "KiB"))
+    return memory_bytes()
 
 
 def allowed() -> tuple[int, ...]:
@@ -98,7 +109,8 @@ def keep_to(count: int | None = None) -> int:
     wanted = most if count is None else count
     if not 1 <= wanted <= len(there):
         raise BadInput(
-            "there are not so many processors" if wanted > 0 else "threads are counted from 1", where="threads",
+            "there are not so many processors" if wanted > 0 else "threads are counted from 1",
+            where=Named.of("threads"),
             got=wanted, want=f"1 to {len(there)}",
         )  # fmt: skip
     chosen = [*singles, *(number for number in there if number not in singles)][:wanted]
@@ -141,6 +153,32 @@ def _caches_by_sysctl() -> tuple[Cache, ...]:
         for level, size in said.items()
         if size and size.isdigit()
     )
+
+
+class Busy:
+    """How much of the processors others take from now on."""
+
+    def __init__(self) -> None:
+        self._start = self._now()
+
+    def meanwhile(self) -> tuple[float | None, float | None]:
+        """Processors' worth of time that other programs took, and other machines on this host; None: nothing tells."""
+        end = self._now()
+        if end is None or self._start is None:
+            return None, None
+        elapsed, busy, own, stolen = (b - a for a, b in zip(self._start, end, strict=True))
+        return max(busy - own, 0.0) / elapsed, stolen / elapsed
+
+    @staticmethod
+    def _now() -> tuple[float, float, float, float] | None:
+        """Seconds: of the clock, of all programs, of this one, and those that a hypervisor gave to others."""
+        words = next((line.split()[1:] for line in _lines(Path("/proc/stat")) if line.startswith("cpu ")), None)
+        if words is None or len(words) < _STOLEN + 1:
+            return None
+        ticks = [float(word) / os.sysconf("SC_CLK_TCK") for word in words]
+        user, nice, system, _idle, _wait, interrupts, soft = ticks[:_STOLEN]
+        own = os.times()
+        return time.monotonic(), user + nice + system + interrupts + soft, own.user + own.system, ticks[_STOLEN]
 
 
 def readings() -> Readings:

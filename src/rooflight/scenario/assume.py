@@ -122,10 +122,12 @@ def machine_notes(
     """What no datasheet says of the machine; links: None where nothing is communicated."""
     assumed = accelerator.assumed
     mode, floor = ("graph", assumed.launch_graph_s) if deployment.graphs else ("eager", assumed.launch_eager_s)
-    yield Note(key="launch", value=(mode, floor), why=assumed.family)
+    seen = accelerator.measured
+    timed = seen is not None and any(rate.name == mode for rate in seen.of("launch"))
+    yield Note(key="launch", value=(mode, floor), why=accelerator.id if timed else assumed.family)
     yield Note(key="attention", value=deployment.attention)
     clocked = any(fact.what == "max-clock" for fact in accelerator.facts)
-    if accelerator.peak_flop_per_s:
+    if accelerator.peak_flop_per_s and accelerator.measured is None:
         yield Note(key="clock", value=None if clocked else assumed.peak_margin, why=accelerator.id)
     if accelerator.last_level_cache_bytes is None:
         yield Note(key="last_level_cache", value=assumed.last_level_cache_bytes, why=assumed.family)

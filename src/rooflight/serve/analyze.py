@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -15,6 +15,7 @@ from rooflight.scenario.share import SHARES
 from rooflight.serve import phases
 from rooflight.serve.apart import is_apart
 from rooflight.serve.arrivals import loaded
+from rooflight.serve.measured import measured_block
 from rooflight.serve.memory import memory
 from rooflight.serve.schedule import chosen, scheduled
 from rooflight.span import Span
@@ -57,7 +58,7 @@ def analyze(sc: Scenario, *, serving: bool = True) -> Analysis:
         raise no_peak(sc.accelerator, sc.unrated, "what was asked")
     return Analysis(
         model=model_block(sc),
-        accelerator=accelerator_block(sc),
+        accelerator=accelerator_block(sc, [name for name, one in (shown or {}).items() if one is not None]),
         workload=_workload(sc),
         deployment=_deployment(sc),
         bound=None if held.whole else "capacity",
@@ -107,8 +108,8 @@ def model_block(sc: Scenario) -> ModelBlock:
     )
 
 
-def accelerator_block(sc: Scenario) -> AcceleratorBlock:
-    """Datasheet rates of one device."""
+def accelerator_block(sc: Scenario, shown: Sequence[str] = ()) -> AcceleratorBlock:
+    """Rates of one device; of a measured one the ceilings by its datasheet too, of the phases that are shown."""
     card = sc.accelerator
     return AcceleratorBlock(
         id=card.id,
@@ -120,6 +121,7 @@ def accelerator_block(sc: Scenario) -> AcceleratorBlock:
         program_memory_bytes=card.given_bytes,
         ridge_flop_per_byte=ridges(card),
         confidence=card.confidence,
+        measured_or_absent=measured_block(sc, shown),
     )
 
 

@@ -25,6 +25,9 @@ _SHOWN_BY = {
     "Catalog": "catalog",
     "Accelerator": "accelerators",
     "Model": "models",
+    "Kernels": "kernels",
+    "Samples": "samples",
+    "Machine": "measure",
 }
 
 

@@ -31,8 +31,55 @@ class ModelBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     state_bytes_per_sequence: float
 
 
+class LevelBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """A cache as it was seen: the largest working set on its plateau, and bytes a second there (median)."""
+
+    name: str
+    bytes: float | None
+    bytes_per_s: float
+
+
+class DatasheetBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
+    """The catalog's entry of a device that was measured: printed rates of one device.
+
+    whole       what was measured is all of that device; False: a part of it, as a virtual machine's cores are
+    ceilings_s  of each phase, by its name, on as many of the devices as printed; null where that cannot be told
+    """
+
+    brief = ("id", "memory_bytes_per_s", "ceilings_s")
+
+    id: str
+    whole: bool
+    memory_bytes_per_s: float | None
+    peak_flop_per_s: dict[str, float]
+    ceilings_s: dict[str, float | None]
+
+
+class MeasuredBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
+    """How a machine was measured, and the fastest that was seen there, which its ceilings are made of.
+
+    date        ISO 8601; complete: False where parts of a full measurement were left out
+    datasheet   null where the catalog has no entry of the device
+    """
+
+    brief = ("device", "date", "command")
+
+    device: str
+    date: str
+    command: str
+    complete: bool
+    fastest_memory_bytes_per_s: float | None
+    fastest_flop_per_s: dict[str, float]
+    levels: tuple[LevelBlock, ...]
+    datasheet: DatasheetBlock | None
+
+
 class AcceleratorBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
-    """Datasheet rates of one device; memory_bytes by its driver, program_memory_bytes what a program gets of it."""
+    """Rates of one device, from its datasheet or (medians) as measured; memory_bytes by its driver,
+    program_memory_bytes what a program gets of it.
+
+    measured_or_absent      the JSON has `measured` on measured machines alone
+    """
 
     brief = ("id", "count")
 
@@ -45,6 +92,12 @@ class AcceleratorBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     program_memory_bytes: float | None
     ridge_flop_per_byte: dict[str, float]
     confidence: str
+    measured_or_absent: MeasuredBlock | msgspec.UnsetType = msgspec.field(name="measured", default=msgspec.UNSET)
+
+    @property
+    def measured(self) -> MeasuredBlock | None:
+        """How it was measured; None where its rates are a datasheet's."""
+        return None if self.measured_or_absent is msgspec.UNSET else self.measured_or_absent
 
 
 class Bytes(msgspec.Struct, frozen=True, kw_only=True):

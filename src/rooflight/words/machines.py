@@ -78,6 +78,44 @@ _TOTALS = {
 }  # fmt: skip
 
 
+def measured(note: Note) -> str:
+    """When and how it was measured, and what ceilings then are."""
+    device, date, command, complete = note.value
+    short = "" if complete else "; not every part of a measurement was done"
+    return (
+        f"{note.why} is a measured machine: {device}, on {date}, by `{command}`{short}. Rates are medians; what is "
+        "called a ceiling is the fastest seen here: the best run of any kernel, and as much again as runs differed"
+    )
+
+
+# Fields of an accelerator, in a reader's words.
+_FIELDS = {
+    "link": "its link", "unrated_link": "its link's name", "pcie_bytes_per_s": "PCIe",
+    "cpu_link_bytes_per_s": "the link to its CPU", "network": "its network", "tdp_w": "its power limit",
+    "last_level_cache_bytes": "its last-level cache", "compute_units": "its compute units",
+    "memory_bytes": "its memory", "memory_bytes_per_s": "its memory bandwidth",
+}  # fmt: skip
+
+
+def from_datasheet(note: Note) -> str:
+    """What was not measured and stands in from the datasheet."""
+    fields, forms = note.value
+    named = [_FIELDS[name] for name in fields if name in _FIELDS]
+    if "peak_flop_per_s" in fields:
+        named.append(f"its peaks in {', '.join(forms)}")
+    return f"not measured, and as printed for {note.why}: {', '.join(named) or 'no rate'}"
+
+
+def part_of(note: Note) -> str:
+    """A machine that is a part of the device on the datasheet."""
+    own, all_ = note.value
+    share = f"{own:,.0f} of the {all_:,.0f} compute units" if own and all_ else "a part"
+    return (
+        f"{share} of {note.why} {'are' if own and all_ else 'is'} taken to be here: no rate, cache or memory is taken "
+        "from its datasheet, which is of all of it"
+    )
+
+
 def memory_total(note: Note) -> str:
     """The two totals of memory, and how they are known."""
     driver, driver_how, program, program_how = note.value

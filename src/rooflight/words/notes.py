@@ -127,6 +127,12 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     ),
     # value: (bytes the driver reports, how that is known, bytes a program is given, how that is known)
     "memory_total": machines.memory_total,
+    # value: (device, date, command, whether it is complete); why: the accelerator's id
+    "measured": machines.measured,
+    # value: (fields, formats of peaks); why: the datasheet's id
+    "from_datasheet": machines.from_datasheet,
+    # value: compute units (of what was measured, of the datasheet); why: the datasheet's id
+    "part_of": machines.part_of,
     # value: formats that products run in
     "no_peak": machines.no_peak,
     # value: formats

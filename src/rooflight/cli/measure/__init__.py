@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib import import_module
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from rooflight.cli.app import HELP_NAMES, Command
+from rooflight.cli.output import Answer, Output, emit, machine_output_options, require_writable
+from rooflight.cli.status import INTERRUPTED
+from rooflight.errors import BadInput
+
+if TYPE_CHECKING:
+    from rooflight.values.machine import Machine
 
 # Each in a module of its own name here.
 PARTS = ("kernels", "model", "endpoint", "show")
@@ -26,6 +34,92 @@ class Parts(Command, click.Group):
 
 
 @click.command("measure", cls=Parts, context_settings=HELP_NAMES, invoke_without_command=True)
-def command() -> int:
-    """This machine's true roofs: memory, caches, arithmetic by format, the cost of a call."""
-    return 0
+@click.option("--quick", is_flag=True, help="Under 20 seconds: fewer runs and sizes. `--on this` does not find it.")
+@click.option("--device", metavar="NAME", help="cpu, cuda, cuda:1, xpu or mps, as torch names it. [the fastest kind]")
+@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads on a CPU. [one a core]")
+@click.option(
+    "--samples", type=click.Path(), metavar="FILE.jsonl", help="Append every sample to FILE.jsonl, one a line."
+)
+@machine_output_options
+@click.pass_context
+def command(
+    ctx: click.Context, output: Output, quick: bool, device: str | None, threads: int | None, samples: str | None
+) -> int:
+    """This machine's true roofs: memory, caches, arithmetic by format, the cost of a call.
+
+    Three minutes at most, 20 seconds with --quick; Ctrl-C keeps what is done. FILE.toml is an accelerator that --on
+    takes everywhere; a full measurement is also what --on this means, on this machine.
+
+    \b
+    rooflight measure -o this.toml
+    rooflight measure --quick --threads 8
+    rooflight analyze llama-3.1-8b --on this.toml
+    """
+    if ctx.invoked_subcommand is not None:
+        _refuse_options(ctx)
+        return 0
+    for file in (output.file, samples):
+        require_writable(file)
+    from rooflight.cli.measure.progress import shown
+    from rooflight.library.measured import measure
+    from rooflight.probe.machine import Interrupted
+
+    status = 0
+    try:
+        with shown() as progress:
+            machine = measure(
+                device, threads=threads, quick=quick, command=_spelled(quick, device, threads), progress=progress
+            )
+    except Interrupted as end:
+        if not end.found.measured.rates:
+            raise
+        machine, status = end.found, INTERRUPTED
+    if samples is not None:
+        _append(samples, machine)
+    emit(output, _answer(machine))
+    return status
+
+
+def _refuse_options(ctx: click.Context) -> None:
+    """Options in front of a command would be lost. Raises BadInput."""
+    given = [name for name in ctx.params if _is_given(ctx, name)]
+    if given:
+        raise BadInput(
+            "options stand behind the command they are of", where=ctx.command_path,
+            got=", ".join(f"--{name}" for name in given) + f" in front of {ctx.invoked_subcommand}",
+            want=f"{ctx.command_path} {ctx.invoked_subcommand} ...",
+        )  # fmt: skip
+
+
+def _is_given(ctx: click.Context, name: str) -> bool:
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _spelled(quick: bool, device: str | None, threads: int | None) -> str:
+    """The command that measured, without where its answer went."""
+    words = ["rooflight", "measure", *(["--quick"] if quick else [])]
+    for name, value in {"--device": device, "--threads": threads}.items():
+        words += [] if value is None else [name, str(value)]
+    return shlex.join(words)
+
+
+def _append(file: str, machine: Machine) -> None:
+    from rooflight.ingest.samples import append
+
+    append(file, machine.samples)
+
+
+def _answer(machine: Machine) -> Answer:
+    from rooflight.show import measure as show
+    from rooflight.show.data import write_json
+
+    document = show.page(machine)
+
+    def json(stream: TextIO) -> None:
+        write_json(document, stream)
+
+    return Answer(
+        lambda: document.answer, lambda: show.blocks(machine), lambda: show.rows(machine), json,
+        machine=lambda: show.machine_file(machine),
+    )  # fmt: skip

@@ -12,8 +12,8 @@ from rooflight.show.charts.wording import MARKS, times
 _TOGETHER = 9  # px between dots whose numbers stand together
 
 
-def labels(plane: Plane, data: Datasets, look: Look) -> Datasets:
-    """Places for what the dots are called, clear of dots, roofs and each other."""
+def boxes(plane: Plane, data: Datasets, look: Look) -> list[Box]:
+    """What labels keep clear of: lines, dots, and words that have a place. Names of roofs without one get theirs."""
     taken: list[Box] = []
     for ends in _pairs(data["roofs"]):
         taken += along(plane, ends)
@@ -23,12 +23,19 @@ def labels(plane: Plane, data: Datasets, look: Look) -> Datasets:
         taken.append(around(plane.x(dot["x"]), plane.y(dot["y"]), 9, 3))
     for dot in data["operators"]:
         taken.append(around(plane.x(dot["x"]), plane.y(dot["y"]), math.sqrt((30 + 870 * dot["share"]) / math.pi), 2))
+    taken += [around(plane.x(dot["x"]), plane.y(dot["y"]), 4) for dot in data["samples"]]
     free = [row for row in data["roof_names"] if "dx" not in row]
     for row in (*(row for row in data["roof_names"] if "dx" in row), *data["zone_names"], *data["ridge_names"]):
         taken.append(_fixed(plane, row, look, right=row in data["roof_names"], left=row in data["ridge_names"]))
     for row in free:
         row.update(placed(plane, row["x"], row["y"], row["text"], size=look.size, taken=taken, radius=3))
         row["dx"] += text_width(row["text"], look.size) / 2  # names of roofs end at their place, others are centred
+    return taken
+
+
+def labels(plane: Plane, data: Datasets, look: Look) -> Datasets:
+    """Places for what the dots are called, clear of dots, roofs and each other."""
+    taken = boxes(plane, data, look)
     names: Datasets = {"phase_names": [], "operator_names": [], "move_names": [], "link_names": []}
     for dot in data["phases"]:
         if not dot["several"]:

@@ -6,38 +6,21 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from rooflight.show import numbers
 from rooflight.show.analysis import split_operators
 from rooflight.show.charts import roof_labels
-from rooflight.show.charts.place import Datasets, Plane, Rows, spread
+from rooflight.show.charts.kernel_dots import Samples, sample_rows
+from rooflight.show.charts.place import Datasets, Plane, Rows
+from rooflight.show.charts.roof_lines import Level, Roof, formats, roof_lines, roofs_of
 from rooflight.show.charts.theme import STANDARD, Look, text_width
 from rooflight.show.charts.wording import MARKS, variant, where
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.analysis import Analysis, OperatorBlock, Phase
 from rooflight.values.sweep import Landmarks
 
-# Of a phase's FLOP; formats below it have no roof of their own.
-_LEAST_SHARE = 0.01
 _MOST_LISTED = 6
 _LONGEST_NAME = 17  # letters, where the picture is narrow
 _SHORT_OF = 13  # px from the tip of an arrow to the middle of the dot it points at
-
-
-class Level(msgspec.Struct, frozen=True):
-    """A memory level with a rate of its own, all devices."""
-
-    name: str
-    bytes_per_s: float
-
-
-class _Roof(msgspec.Struct, frozen=True):
-    name: str
-    hue: str
-    kind: str
-    bytes_per_s: float
-    peaks: dict[str, float]
 
 
 def rows(
@@ -46,6 +29,7 @@ def rows(
     measured: Accelerator | None = None,
     levels: Sequence[Level] = (),
     after: Analysis | None = None,
+    samples: Samples = (),
     plane: Plane | None = None,
     look: Look = STANDARD,
 ) -> Datasets:
@@ -55,17 +39,19 @@ def rows(
     """
     shown = [*analyses, *([after] if after is not None else [])]
     several = len(shown) > 1
-    roofs = _all_roofs(shown, measured)
+    roofs = roofs_of(shown, measured)
     dots = _phase_dots(shown)
-    plane = plane or _plane(roofs, levels, dots, look)
+    kernels = sample_rows(samples)
+    plane = plane or plane_around(roofs, levels, [*dots, *kernels], look)
     listed = _machines(shown) if several else _operators(analyses[0], look)
     data: Datasets = {
         "corners": plane.corners,
-        **_roof_lines(plane, roofs, levels, look),
+        **roof_lines(plane, roofs, levels, look),
         **_ridges(plane, shown, landmarks, look),
         "table": listed,
         "operators": [] if several else [row for row in listed if row["x"]],
         "phases": dots,
+        "samples": kernels,
         "expected": [] if several else _expected(shown, dots),
         "links": _links(plane, shown, dots),
         "moves": [] if after is None else _moves(plane, dots, gains(analyses[0], after)),
@@ -75,44 +61,13 @@ def rows(
 
 def plane_of(*analyses: Analysis, look: Look = STANDARD) -> Plane:
     """Corners that hold the phases of all these analyses."""
-    return _plane(_all_roofs(analyses, None), (), _phase_dots(analyses), look)
+    return plane_around(roofs_of(analyses, None), (), _phase_dots(analyses), look)
 
 
 def gains(before: Analysis, after: Analysis) -> dict[str, float]:
     """Tokens a second after a move over those before it, by phase, at roofline time."""
     old, new = before.phases, after.phases
     return {name: new[name].tokens_per_s.roofline / old[name].tokens_per_s.roofline for name in old if name in new}
-
-
-def _all_roofs(analyses: Sequence[Analysis], measured: Accelerator | None) -> list[_Roof]:
-    """A roof a different machine, with the peaks its phases use; of several machines each one's main peak."""
-    found: dict[tuple[str, int, tuple[str, ...]], _Roof] = {}
-    several = len({(one.accelerator.id, one.accelerator.count) for one in analyses}) > 1
-    for number, one in enumerate(analyses, 1):
-        card = one.accelerator
-        forms = _formats(one)[:1] if several else _formats(one)
-        key = (card.id, card.count, tuple(forms))
-        peaks = {form: card.peak_flop_per_s[form] * card.count for form in forms if form in card.peak_flop_per_s}
-        hue = str(number) if several else ""
-        roof = _Roof(where(one), hue, "datasheet", card.memory_bytes_per_s * card.count, peaks)
-        found.setdefault(key, roof)
-    if measured is not None and measured.memory_bytes_per_s is not None:
-        count, forms = analyses[0].accelerator.count, _formats(analyses[0])
-        peaks = {form: measured.peak_flop_per_s[form] * count for form in forms if form in measured.peak_flop_per_s}
-        found[measured.id, count, ("measured",)] = _Roof(
-            f"{measured.id} as measured", "", "measured", measured.memory_bytes_per_s * count, peaks
-        )
-    return list(found.values())
-
-
-def _formats(analysis: Analysis) -> list[str]:
-    """The number formats that the phases' products run in, the one with most FLOP first."""
-    sums: dict[str, float] = {}
-    for phase in analysis.phases.values():
-        for form, flop in phase.flop_by_format.items():
-            sums[form] = max(sums.get(form, 0.0), flop / phase.flop)
-    used = sorted((form for form, share in sums.items() if share >= _LEAST_SHARE), key=lambda form: -sums[form])
-    return used or list(analysis.accelerator.peak_flop_per_s)[:1]
 
 
 def _phase_dots(analyses: Sequence[Analysis]) -> Rows:
@@ -141,7 +96,7 @@ def _machines(analyses: Sequence[Analysis]) -> Rows:
     found: Rows = []
     alike = len({where(one) for one in analyses}) == 1
     for number, one in enumerate(analyses, 1):
-        card, form = one.accelerator, next(iter(_formats(one)), "")
+        card, form = one.accelerator, next(iter(formats(one)), "")
         peak = card.peak_flop_per_s.get(form)
         top = "not known" if peak is None else f"{form} {numbers.amount(peak * card.count, 'FLOP/s')}"
         lacking = "not known" if one.answered and peak is None else "does not fit"
@@ -170,7 +125,7 @@ def _expected(analyses: Sequence[Analysis], dots: Rows) -> Rows:
     return found
 
 
-def _plane(roofs: Sequence[_Roof], levels: Sequence[Level], dots: Rows, look: Look) -> Plane:
+def plane_around(roofs: Sequence[Roof], levels: Sequence[Level], dots: Rows, look: Look) -> Plane:
     """Corners around ridges and dots, whole roofs in sight."""
     ridges = [peak / roof.bytes_per_s for roof in roofs for peak in roof.peaks.values()]
     places = [dot["x"] for dot in dots] or [1.0][: not ridges]
@@ -187,84 +142,13 @@ def _plane(roofs: Sequence[_Roof], levels: Sequence[Level], dots: Rows, look: Lo
     return Plane(left=left, right=right, bottom=min(lowest), top=top, width=look.plot_width, height=look.plot_height)
 
 
-def _roof_lines(plane: Plane, roofs: Sequence[_Roof], levels: Sequence[Level], look: Look) -> Datasets:
-    """A slope up to the highest ridge of each machine, a flat from each format's own ridge on, and their names."""
-    lines: Rows = []
-    names: Rows = []
-    for roof in roofs:
-        highest = max(roof.peaks.values(), default=_open_end(plane, roof.bytes_per_s))
-        ends = [(plane.left, plane.left * roof.bytes_per_s), (highest / roof.bytes_per_s, highest)]
-        tag = {"kind": roof.kind, "hue": roof.hue or "memory", "roof": f"{roof.name} memory"}
-        lines += [{**tag, "x": x, "y": y, "rate": roof.bytes_per_s} for x, y in ends]
-        if not roof.hue:
-            memory = "memory" if roof.kind == "datasheet" else "measured memory"
-            names.append(
-                _slope_name(plane, roof.bytes_per_s, highest, memory, len(names), look, below=_lower(roof, roofs[0]))
-            )
-        for form, peak in roof.peaks.items():
-            tag = {"kind": roof.kind, "hue": roof.hue or "compute", "roof": f"{roof.name} {form}"}
-            lines += [{**tag, "x": x, "y": peak, "rate": peak} for x in (peak / roof.bytes_per_s, plane.right)]
-            if not roof.hue:
-                names.append(_flat_name(plane, roof, form, peak, below=_lower(roof, roofs[0])))
-    for level in levels:
-        highest = max(max(roof.peaks.values(), default=_open_end(plane, level.bytes_per_s)) for roof in roofs)
-        tag = {"kind": "level", "hue": "memory", "roof": level.name}
-        ends = [(plane.left, plane.left * level.bytes_per_s), (highest / level.bytes_per_s, highest)]
-        lines += [{**tag, "x": x, "y": y, "rate": level.bytes_per_s} for x, y in ends]
-        names.append(_slope_name(plane, level.bytes_per_s, highest, level.name, len(names), look))
-    upper = [name for name in names if name.get("dy", 1) <= 0]
-    heights = [plane.y(name["y"]) + name["dy"] for name in upper]
-    for name, height in zip(upper, spread(heights, look.size + 4), strict=True):
-        name["dy"] = round(height - plane.y(name["y"]), 1)
-    return {"roofs": lines, "roof_names": names}
-
-
-def _open_end(plane: Plane, bytes_per_s: float) -> float:
-    """Where a slope without a roof leaves the picture."""
-    return min(plane.top, plane.right * bytes_per_s)
-
-
-def _lower(roof: _Roof, first: _Roof) -> bool:
-    """Whether a measured roof lies under the datasheet's, whose lines would cross names on its upper side."""
-    return roof.kind == "measured" and roof.bytes_per_s < first.bytes_per_s
-
-
-def _flat_name(plane: Plane, roof: _Roof, form: str, peak: float, *, below: bool) -> dict[str, Any]:
-    """A label that ends where the flat begins, where nothing can be; one without dx is placed later."""
-    said = "" if roof.kind == "datasheet" else ", measured"
-    text = f"{form} {numbers.amount(peak, 'FLOP/s')}{said}"
-    if below:  # clear of the dots, whose places are not known yet: roof_labels finds it a place
-        return {"x": math.sqrt(plane.right * peak / roof.bytes_per_s), "y": peak, "text": text, "hue": "compute"}
-    place = {"x": peak / roof.bytes_per_s, "dx": -8, "dy": 0}
-    return {**place, "y": peak, "text": text, "hue": roof.hue or "compute"}
-
-
-def _slope_name(
-    plane: Plane, bytes_per_s: float, peak: float, name: str, place: int, look: Look, below: bool = False
-) -> dict[str, Any]:
-    """A label that ends at the slope, on its upper side, where nothing can be; or begins there, on its lower side."""
-    text = f"{name} {numbers.amount(bytes_per_s, 'B/s')}"
-    left = plane.x(plane.bottom / bytes_per_s) if plane.bottom / bytes_per_s > plane.left else 0
-    right = plane.x(peak / bytes_per_s)
-    x = plane.at_x(max(left + (0.72 - 0.16 * place) * (right - left), text_width(text, look.size) + 14))
-    y = x * bytes_per_s
-    return {
-        "x": x,
-        "y": y,
-        "dx": text_width(text, look.size) + 12 if below else -10,
-        "dy": 6 if below else -4,
-        "text": text,
-        "hue": "memory",
-    }
-
-
 def _ridges(plane: Plane, analyses: Sequence[Analysis], landmarks: Sequence[Landmarks], look: Look) -> Datasets:
     """The ridge of the phases' main format, what it takes to get there, and the zones on its sides."""
     lines: Rows = []
     several = len(analyses) > 1
     for number, one in enumerate(analyses):
         phase = one.phases.get("decode")
-        forms = _formats(one)[:1]
+        forms = formats(one)[:1]
         known = one.accelerator.ridge_flop_per_byte
         ridge = phase.ridge_flop_per_byte if phase else next((known[form] for form in forms if form in known), None)
         if ridge is None:

@@ -9,8 +9,9 @@ from rooflight.show import numbers
 from rooflight.show.charts import roof_rows
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.export import altair
+from rooflight.show.charts.kernel_dots import Samples, dots_read
 from rooflight.show.charts.layers import Column, finished, hue, log_x, log_y, sized, table, words
-from rooflight.show.charts.roof_rows import Level
+from rooflight.show.charts.roof_lines import Level
 from rooflight.show.charts.theme import STANDARD, Look
 from rooflight.show.charts.wording import deployed, setting, short, source, step_words, times, where
 from rooflight.values.accelerator import Accelerator
@@ -51,6 +52,7 @@ def roofline(
     measured: Accelerator | None = None,
     levels: Sequence[Level] = (),
     after: Analysis | None = None,
+    samples: Samples = (),
     look: Look = STANDARD,
 ) -> Chart:
     """Roofs, ridges and dots of one deployment, or the phases of up to four side by side.
@@ -59,8 +61,14 @@ def roofline(
     measured    the same device as measured: its roofs dashed beside the datasheet's
     levels      further memory levels with a known rate, such as a last-level cache
     after       the deployment after a move: an arrow leads to each phase's new place
+    samples     kernels that were timed, or several sets of them by name: squares under the roofs
+
+    Of a measured machine the roofs are medians and its datasheet's stand beside, dashed; its caches are levels.
     """
-    data = rows(*analyses, landmarks=landmarks, measured=measured, levels=levels, after=after, look=look)
+    levels = levels or _seen(analyses)
+    data = rows(
+        *analyses, landmarks=landmarks, measured=measured, levels=levels, after=after, samples=samples, look=look
+    )
     alt = altair()
     several = len(analyses) > 1 or after is not None
     head = "Side by side" if several else "Where the time goes"
@@ -68,7 +76,7 @@ def roofline(
         column for column in (_MACHINES if several else _OPERATORS) if column.field != "memory" or not look.narrow
     ]
     beside = [table("table", columns, look, rows=len(data["table"]), title=head)] if data["table"] else []
-    main = alt.layer(*_roofs(look), *_dots(look)).resolve_scale(size="independent")
+    main = alt.layer(*roof_layers(look), *sample_layers(look), *_dots(look)).resolve_scale(size="independent")
     return finished(
         "roofline",
         sized(main, look),
@@ -76,12 +84,22 @@ def roofline(
         look,
         title=_title(analyses, after),
         subtitle=_subtitle(analyses, landmarks),
-        notes=(_READ_SEVERAL if several else READ, source(analyses)),
+        notes=tuple(
+            note for note in (_READ_SEVERAL if several else READ, dots_read(samples), source(analyses)) if note
+        ),
         beside=beside,
     )
 
 
-def _roofs(look: Look) -> list[Any]:
+def _seen(analyses: Sequence[Analysis]) -> tuple[Level, ...]:
+    """The caches of a single measured machine, all devices."""
+    card = analyses[0].accelerator
+    if card.measured is None or len({one.accelerator.id for one in analyses}) > 1:
+        return ()
+    return tuple(Level(one.name, one.bytes_per_s * card.count) for one in card.measured.levels)
+
+
+def roof_layers(look: Look) -> list[Any]:
     """Zones, slopes and flats, ridges, and their names."""
     alt = altair()
     palette, of = look.palette, alt.NamedData
@@ -93,8 +111,8 @@ def _roofs(look: Look) -> list[Any]:
     zones = alt.Chart(of("zones")).mark_rect(opacity=palette.wash).encode(x="x:Q", x2="x2:Q", color=hue(look))
     lines = alt.Chart(of("roofs")).mark_line(strokeWidth=2, clip=True).encode(
         x="x:Q", y="y:Q", detail="roof:N", color=hue(look),
-        strokeDash=alt.StrokeDash("kind:N", legend=None, scale=alt.Scale(
-            domain=["datasheet", "measured", "level"], range=[[1, 0], [6, 4], [2, 3]])),
+        strokeDash=alt.StrokeDash("line:N", legend=None, scale=alt.Scale(
+            domain=["solid", "dashed", "dotted"], range=[[1, 0], [6, 4], [2, 3]])),
     )  # fmt: skip
     ridges = alt.Chart(of("ridges")).mark_rule(strokeDash=[2, 3]).encode(x="x:Q", y="y:Q", y2="y2:Q", color=hue(look))
     links = (
@@ -105,6 +123,20 @@ def _roofs(look: Look) -> list[Any]:
     named = [*words("zone_names", look, color=hue(look)), *words("roof_names", look, color=hue(look), align="right")]
     return [corners, zones, ridges, lines, links, *named, *words("ridge_names", look, align="left"),
             *words("link_names", look, color=hue(look))]  # fmt: skip
+
+
+def sample_layers(look: Look) -> list[Any]:
+    """Kernels that were timed: squares, and the interval of their runs."""
+    alt = altair()
+    tips = [alt.Tooltip("operator:N"), alt.Tooltip("name:N", title="kernel"), alt.Tooltip("format:N"),
+            alt.Tooltip("x:Q", format=".3s", title="FLOP/byte"), alt.Tooltip("y:Q", format=".3s", title="FLOP/s"),
+            alt.Tooltip("time:N"), alt.Tooltip("set:N")]  # fmt: skip
+    base = alt.Chart(alt.NamedData("samples")).encode(x="x:Q", color=hue(look))
+    runs = base.mark_rule(strokeWidth=1.5).encode(y="low:Q", y2="high:Q")
+    squares = base.mark_point(
+        shape="square", size=42, filled=True, opacity=0.85, stroke=look.palette.paper, strokeWidth=1
+    ).encode(y="y:Q", tooltip=tips)  # fmt: skip
+    return [runs, squares]
 
 
 def _dots(look: Look) -> list[Any]:

@@ -72,5 +72,10 @@ def rated(analyses: Sequence[Analysis]) -> str:
     """Where the figures are from."""
     from rooflight import __version__
 
-    cards = dict.fromkeys(f"{a.accelerator.id} (confidence {a.accelerator.confidence})" for a in analyses)
-    return f"Datasheet rates, dense: {', '.join(cards)}. rooflight {__version__}."
+    printed = [a.accelerator for a in analyses if a.accelerator.measured is None]
+    seen = [(a.accelerator.id, a.accelerator.measured) for a in analyses if a.accelerator.measured is not None]
+    cards = dict.fromkeys(f"{card.id} (confidence {card.confidence})" for card in printed)
+    said = f"Datasheet rates, dense: {', '.join(cards)}. " if cards else ""
+    for name, found in dict.fromkeys((name, found.date) for name, found in seen):
+        said += f"Rates of {name}: medians, measured {found}; its ceilings are the fastest seen here. "
+    return f"{said}rooflight {__version__}."

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 
 import rooflight
 from rooflight.library.questions import make_scenario
 from rooflight.serve.landmarks import landmarks
+from rooflight.show.charts.kernels import kernels
+from rooflight.show.charts.kernels import rows as kernel_rows
 from rooflight.show.charts.place import Plane, placed, ranges, spread
-from rooflight.show.charts.roof_rows import Level, rows
+from rooflight.show.charts.roof_lines import Level
+from rooflight.show.charts.roof_rows import rows
 from rooflight.show.charts.roofline import roofline
 from rooflight.show.charts.theme import Look
+from rooflight.values.sample import Sample, Timing
 from unit.show.charts.pictures import drawn, overlaps
 
 pytestmark = pytest.mark.slow  # draws pictures
 
+MACHINE = Path(__file__).parents[3] / "measured.toml"
+H100 = Path(__file__).parents[3] / "measured_h100.toml"
 WIDTHS = (400, 560, 800, 1100, 1600)
 
 
@@ -27,6 +34,11 @@ def answered(model, on, **fields):
 @pytest.fixture(scope="module")
 def llama():
     return answered("llama-3.1-8b", "h100-sxm")
+
+
+@pytest.fixture(scope="module")
+def machine():
+    return answered("llama-3.2-1b", str(MACHINE))
 
 
 def test_dots_are_the_phases(llama):
@@ -108,6 +120,68 @@ def test_measured_roofs_and_memory_levels(llama):
     assert measured == {card.memory_bytes_per_s, card.peak_flop_per_s["bf16"]}
 
 
+def test_a_measured_machine_stands_beside_its_datasheet(machine):
+    """Its own roofs are medians and solid, the printed ones dashed; its cache is a level."""
+    data = rows(machine[0], levels=[Level("L2", 90e9)])
+    lines = {row["roof"]: (row["kind"], row["line"], row["rate"]) for row in data["roofs"]}
+    sheet = rooflight.accelerator("xeon-8480plus")
+    assert lines["this memory"] == ("measured", "solid", 24e9)
+    assert lines["this bf16"] == ("measured", "solid", 650e9)
+    assert lines["xeon-8480plus memory"] == ("datasheet", "dashed", sheet.memory_bytes_per_s)
+    assert lines["L2"] == ("level", "dotted", 90e9)
+    said = " ".join(row["text"] for row in data["roof_names"])
+    assert "measured memory 24" in said
+    assert "datasheet memory 307" in said
+    drawn_levels = {row["roof"] for row in roofline(machine[0]).datasets["roofs"] if row["kind"] == "level"}
+    assert drawn_levels == {"L2"}
+    notes = " ".join(roofline(machine[0]).notes)
+    assert "measured 2026-11-28T22:00:00Z" in notes
+    assert "Datasheet rates" not in notes
+
+
+def gemm(tokens, seconds, **more):
+    """A bf16 product of tokens x 2048 x 2048, all of it out of memory, timed."""
+    flop, moved = 2 * tokens * 2048 * 2048, 2 * (2048 * 2048 + 2 * tokens * 2048)
+    time = Timing(median=seconds, low=0.9 * seconds, high=1.2 * seconds, n=9)
+    fields = {"kind": "kernel", "name": f"gemm {tokens}", "compute": "bf16", "time_s": time, "flop": flop}
+    return Sample(**{**fields, "bytes": moved, **more})
+
+
+def test_samples_are_dots_at_their_flop_over_their_time(machine):
+    one, twice = gemm(8, 1e-3), gemm(64, 4e-3, runs=2)
+    found = rows(machine[0], samples=[one, twice, gemm(1, 1e-3, flop=None), gemm(1, 1e-3, kind="step")])["samples"]
+    assert [row["x"] for row in found] == [one.flop / one.bytes, twice.flop / twice.bytes]
+    assert [row["y"] for row in found] == [one.flop / 1e-3, 2 * twice.flop / 4e-3]  # 4 ms are of two runs
+    assert found[0]["low"] == pytest.approx(one.flop / 1.2e-3)
+    chart = roofline(machine[0], samples={"before": [one], "after": [twice]})
+    assert [row["hue"] for row in chart.datasets["samples"]] == ["1", "2"]
+    assert any("before" in note and "after" in note for note in chart.notes)
+    assert chart.svg()
+
+
+def test_kernels_stand_under_the_roofs_of_a_machine():
+    """The share of the roof is FLOP/s over the lower of slope and flat; the lowest is listed first."""
+    card, sheet = rooflight.accelerator(str(MACHINE)), rooflight.accelerator("xeon-8480plus")
+    samples = [gemm(1, 1e-3), gemm(1024, 20e-3)]
+    data = kernel_rows(card, samples, datasheet=sheet)
+    slow = data["table"][0]
+    assert slow["operator"] == "gemm 1"
+    assert slow["share"] == pytest.approx(samples[0].bytes / 1e-3 / 24e9)  # under the slope: of the bandwidth
+    assert data["table"][1]["share"] == pytest.approx(samples[1].flop / 20e-3 / 650e9)
+    assert {row["line"] for row in data["roofs"]} == {"solid", "dashed", "dotted"}
+    assert "2 kernels" in kernels(card, samples).title
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_kernels_are_not_clipped(width):
+    card = rooflight.accelerator(str(MACHINE))
+    samples = [gemm(2**n, 1e-3 * (1 + 2**n / 30)) for n in range(11)]
+    chart = kernels(card, samples, datasheet=rooflight.accelerator("xeon-8480plus"), look=Look(width))
+    wide, _, texts = drawn(chart)
+    assert wide == pytest.approx(width, abs=3)
+    assert not overlaps(texts)
+
+
 def test_a_move_is_an_arrow_with_its_gain(llama):
     after, _ = answered("llama-3.1-8b", "h200-sxm", batch=32, weights="fp8")
     data = rows(llama[0], after=after)
@@ -132,6 +206,8 @@ def test_four_cards_side_by_side():
 
 
 CASES = {
+    "machine": lambda: (answered("llama-3.2-1b", str(MACHINE)), {"samples": [gemm(1, 1e-3), gemm(64, 4e-3)]}),
+    "graphics": lambda: (answered("llama-3.1-8b", str(H100)), {}),
     "8b": lambda: (answered("llama-3.1-8b", "h100-sxm"), {}),
     "short": lambda: (answered("llama-3.1-8b", "h100-sxm", context=16, batch=300), {}),
     "70b": lambda: (answered("llama-3.1-70b", "4xh100-sxm", weights="fp8", batch=64), {}),

@@ -1,0 +1,185 @@
+"""The roofs of a roofline chart: a slope and flats a machine, printed or measured, and what they are called."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from rooflight.show import numbers
+from rooflight.show.charts.place import Datasets, Plane, Rows, spread
+from rooflight.show.charts.theme import Look, text_width
+from rooflight.show.charts.wording import devices, where
+from rooflight.values.accelerator import Accelerator
+from rooflight.values.analysis import Analysis
+
+# Of a phase's FLOP; formats below it have no roof of their own.
+_LEAST_SHARE = 0.01
+
+
+class Level(msgspec.Struct, frozen=True):
+    """A memory level with a rate of its own, all devices."""
+
+    name: str
+    bytes_per_s: float
+
+
+class Roof(msgspec.Struct, frozen=True, kw_only=True):
+    """What a machine can do, all devices: peaks by number format.
+
+    hue     of several machines, each one's number; "" of a single one
+    kind    "datasheet" or "measured"; beside: it stands beside the machine's own, for comparison
+    """
+
+    name: str
+    hue: str = ""
+    kind: str = "datasheet"
+    beside: bool = False
+    bytes_per_s: float
+    peaks: dict[str, float]
+
+
+def roofs_of(analyses: Sequence[Analysis], measured: Accelerator | None) -> list[Roof]:
+    """A roof a different machine, with the peaks its phases use; of several machines each one's main peak.
+
+    Beside a single one stands its other: that of `measured`, or the datasheet's of a machine that was measured.
+    """
+    found: dict[tuple[str, int, tuple[str, ...]], Roof] = {}
+    several = len({(one.accelerator.id, one.accelerator.count) for one in analyses}) > 1
+    for number, one in enumerate(analyses, 1):
+        card = one.accelerator
+        forms = formats(one)[:1] if several else formats(one)
+        kind = "datasheet" if card.measured is None else "measured"
+        roof = Roof(
+            name=where(one), hue=str(number) if several else "", kind=kind,
+            bytes_per_s=card.memory_bytes_per_s * card.count, peaks=_peaks(card.peak_flop_per_s, forms, card.count),
+        )  # fmt: skip
+        found.setdefault((card.id, card.count, tuple(forms)), roof)
+    first = analyses[0].accelerator
+    forms, count = formats(analyses[0]), first.count
+    beside = None if several else _beside(measured, count, forms) or _datasheet(analyses[0], forms)
+    return [*found.values(), *([beside] if beside is not None else [])]
+
+
+def roofs_of_card(card: Accelerator, forms: Sequence[str], datasheet: Accelerator | None) -> list[Roof]:
+    """The roofs of one device without any question, and beside them its datasheet's."""
+    kind = "datasheet" if card.measured is None else "measured"
+    peaks = _peaks(card.peak_flop_per_s, forms, 1)
+    own = Roof(name=card.id, kind=kind, bytes_per_s=card.memory_bytes_per_s or 0.0, peaks=peaks)
+    if datasheet is None or datasheet.memory_bytes_per_s is None:
+        return [own]
+    printed = _peaks(datasheet.peak_flop_per_s, forms, 1)
+    return [own, Roof(name=datasheet.id, beside=True, bytes_per_s=datasheet.memory_bytes_per_s, peaks=printed)]
+
+
+def _beside(measured: Accelerator | None, count: int, forms: Sequence[str]) -> Roof | None:
+    if measured is None or measured.memory_bytes_per_s is None:
+        return None
+    return Roof(
+        name=f"{measured.id} as measured", kind="measured", beside=True,
+        bytes_per_s=measured.memory_bytes_per_s * count, peaks=_peaks(measured.peak_flop_per_s, forms, count),
+    )  # fmt: skip
+
+
+def _datasheet(analysis: Analysis, forms: Sequence[str]) -> Roof | None:
+    """What is printed for the device that was measured; None where it was not, or a bandwidth is not printed."""
+    card = analysis.accelerator
+    sheet = None if card.measured is None else card.measured.datasheet
+    if sheet is None or sheet.memory_bytes_per_s is None:
+        return None
+    return Roof(
+        name=devices(sheet.id, card.count), beside=True, bytes_per_s=sheet.memory_bytes_per_s * card.count,
+        peaks=_peaks(sheet.peak_flop_per_s, forms, card.count),
+    )  # fmt: skip
+
+
+def _peaks(known: dict[str, float], forms: Sequence[str], count: int) -> dict[str, float]:
+    return {form: known[form] * count for form in forms if form in known}
+
+
+def formats(analysis: Analysis) -> list[str]:
+    """The number formats that the phases' products run in, the one with most FLOP first."""
+    sums: dict[str, float] = {}
+    for phase in analysis.phases.values():
+        for form, flop in phase.flop_by_format.items():
+            sums[form] = max(sums.get(form, 0.0), flop / phase.flop)
+    used = sorted((form for form, share in sums.items() if share >= _LEAST_SHARE), key=lambda form: -sums[form])
+    return used or list(analysis.accelerator.peak_flop_per_s)[:1]
+
+
+def roof_lines(plane: Plane, roofs: Sequence[Roof], levels: Sequence[Level], look: Look) -> Datasets:
+    """A slope up to the highest ridge of each machine, a flat from each format's own ridge on, and their names."""
+    lines: Rows = []
+    names: Rows = []
+    for roof in roofs:
+        highest = max(roof.peaks.values(), default=_open_end(plane, roof.bytes_per_s))
+        ends = [(plane.left, plane.left * roof.bytes_per_s), (highest / roof.bytes_per_s, highest)]
+        line = "dashed" if roof.beside else "solid"
+        tag = {"kind": roof.kind, "line": line, "hue": roof.hue or "memory", "roof": f"{roof.name} memory"}
+        lines += [{**tag, "x": x, "y": y, "rate": roof.bytes_per_s} for x, y in ends]
+        if not roof.hue:
+            memory = f"{_said(roof, roofs)} memory".lstrip()
+            names.append(
+                _slope_name(plane, roof.bytes_per_s, highest, memory, len(names), look, below=_lower(roof, roofs[0]))
+            )
+        for form, peak in roof.peaks.items():
+            tag = {"kind": roof.kind, "line": line, "hue": roof.hue or "compute", "roof": f"{roof.name} {form}"}
+            lines += [{**tag, "x": x, "y": peak, "rate": peak} for x in (peak / roof.bytes_per_s, plane.right)]
+            if not roof.hue:
+                names.append(_flat_name(plane, roof, form, peak, _said(roof, roofs), below=_lower(roof, roofs[0])))
+    for level in levels:
+        highest = max(max(roof.peaks.values(), default=_open_end(plane, level.bytes_per_s)) for roof in roofs)
+        tag = {"kind": "level", "line": "dotted", "hue": "memory", "roof": level.name}
+        ends = [(plane.left, plane.left * level.bytes_per_s), (highest / level.bytes_per_s, highest)]
+        lines += [{**tag, "x": x, "y": y, "rate": level.bytes_per_s} for x, y in ends]
+        names.append(_slope_name(plane, level.bytes_per_s, highest, level.name, len(names), look))
+    upper = [name for name in names if name.get("dy", 1) <= 0]
+    heights = [plane.y(name["y"]) + name["dy"] for name in upper]
+    for name, height in zip(upper, spread(heights, look.size + 4), strict=True):
+        name["dy"] = round(height - plane.y(name["y"]), 1)
+    return {"roofs": lines, "roof_names": names}
+
+
+def _open_end(plane: Plane, bytes_per_s: float) -> float:
+    """Where a slope without a roof leaves the picture."""
+    return min(plane.top, plane.right * bytes_per_s)
+
+
+def _lower(roof: Roof, first: Roof) -> bool:
+    """Whether a roof beside lies under the first, whose lines would cross names on its upper side."""
+    return roof.beside and roof.bytes_per_s < first.bytes_per_s
+
+
+def _said(roof: Roof, roofs: Sequence[Roof]) -> str:
+    """Which roof it is, where there are two of one machine, or it was measured."""
+    return roof.kind if roof.kind == "measured" or roofs[0].kind == "measured" else ""
+
+
+def _flat_name(plane: Plane, roof: Roof, form: str, peak: float, which: str, *, below: bool) -> dict[str, Any]:
+    """A label that ends where the flat begins, where nothing can be; one without dx is placed later."""
+    text = f"{form} {numbers.amount(peak, 'FLOP/s')}{f', {which}' if which else ''}"
+    if below:  # clear of the dots, whose places are not known yet: roof_labels finds it a place
+        return {"x": math.sqrt(plane.right * peak / roof.bytes_per_s), "y": peak, "text": text, "hue": "compute"}
+    place = {"x": peak / roof.bytes_per_s, "dx": -8, "dy": 0}
+    return {**place, "y": peak, "text": text, "hue": roof.hue or "compute"}
+
+
+def _slope_name(
+    plane: Plane, bytes_per_s: float, peak: float, name: str, place: int, look: Look, below: bool = False
+) -> dict[str, Any]:
+    """A label that ends at the slope, on its upper side, where nothing can be; or begins there, on its lower side."""
+    text = f"{name} {numbers.amount(bytes_per_s, 'B/s')}"
+    left = plane.x(plane.bottom / bytes_per_s) if plane.bottom / bytes_per_s > plane.left else 0
+    right = plane.x(peak / bytes_per_s)
+    x = plane.at_x(max(left + (0.72 - 0.16 * place) * (right - left), text_width(text, look.size) + 14))
+    y = x * bytes_per_s
+    return {
+        "x": x,
+        "y": y,
+        "dx": text_width(text, look.size) + 12 if below else -10,
+        "dy": 6 if below else -4,
+        "text": text,
+        "hue": "memory",
+    }
