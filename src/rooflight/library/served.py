@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from rooflight import __version__
 from rooflight.errors import BadInput, Named
 from rooflight.library.questions import make_scenario
 from rooflight.serve.goals import Wanted, wanted_ms
@@ -16,8 +17,10 @@ from rooflight.values.endpoint import APIS, EndpointReport, Load, Sent
 from rooflight.values.field import one_of
 from rooflight.values.model import Model
 from rooflight.values.question import Fields, asked
+from rooflight.values.sample import Origin, Sample
 
 if TYPE_CHECKING:
+    from rooflight.probe.endpoint.drive import Ended
     from rooflight.scenario.definite import Scenario
 
 NUM_PROMPTS = 32
@@ -49,6 +52,7 @@ def measure_endpoint(
     api_key_env: str | None = None,
     seed: int | None = None,
     watch: Callable[[Sent], None] | None = None,
+    keep: Callable[[Sample], None] | None = None,
     **fields: Unpack[Fields],
 ) -> EndpointReport:
     """Drive an OpenAI-compatible streaming endpoint, and set what it does beside the run predicted for the load.
@@ -62,43 +66,79 @@ def measure_endpoint(
     burst       all at once; burstiness: of arrivals at a request_rate, 1 is Poisson, less is burstier
     headers     of every request; api_key_env: the variable of the environment that holds a key
     seed        of prompts and arrivals (left out: a new one each time, so that no prefix cache knows the prompts)
-    watch       is called with every request as it ends
+    watch, keep     are called with every request, and with it as a sample, as it ends
     fields      batch (requests in flight), request_rate, isl and osl are the load; others, of Workload and Deployment,
                 say what is predicted
 
     Faults are outcomes of requests, and nothing is raised for them. Raises BadInput and its kinds for a malformed
     question, MissingExtra without aiohttp, MissingFact for a number nobody published, all before anything is sent.
     """
-    from rooflight.probe.endpoint.drive import drive, headers_of
-    from rooflight.probe.endpoint.figures import figures
+    from rooflight.probe.endpoint.drive import headers_of
+
+    load = _load(
+        fields, wanted_ms(ttft_slo_ms, tpot_slo_ms), num_prompts=num_prompts, duration_s=duration_s,
+        timeout_s=timeout_s, warmup=warmup, burst=burst, burstiness=burstiness, seed=seed,
+    )  # fmt: skip
+    question = _Question(load, fields, model, on)
+    chosen: Any = None if api is None else one_of(api, APIS, Named.of("api"))
+    known = headers_of(headers or {}, _key(api_key_env))
+    return _report(question, url, chosen, served_model=served_model, headers=known, watch=watch, keep=keep)
+
+
+class _Question:
+    """The load, and what it is predicted for; scenario None: measurements alone. Raises as make_scenario does."""
+
+    def __init__(
+        self, load: Load, fields: Mapping[str, Any], model: str | Path | Model | None, on: str | Accelerator | None
+    ) -> None:  # fmt: skip
+        _both_or_none(model, on, fields)
+        self.load, self.stated = load, frozenset(fields)
+        self._of = None if model is None or on is None else (model, on)
+        self._fields = _run_fields(load, fields)
+        self.scenario = self._made()
+
+    def _made(self) -> Scenario | None:
+        return None if self._of is None else make_scenario(*self._of, **self._fields)
+
+    def take_engine(self, engine: str | None) -> None:
+        """The engine that the server says it is, where none was stated."""
+        if engine is not None and self.scenario is not None and self.scenario.deployment.engine is None:
+            self._fields["engine"] = engine
+            self.scenario = self._made()
+
+
+def _report(
+    question: _Question, url: str, api: Any, *, served_model: str | None, headers: Mapping[str, str],
+    watch: Callable[[Sent], None] | None, keep: Callable[[Sample], None] | None,
+) -> EndpointReport:  # fmt: skip
+    from rooflight.answers.check.endpoint import judge
+    from rooflight.probe.endpoint.drive import drive
+    from rooflight.probe.endpoint.figures import figures, sample
     from rooflight.words.endpoint import told
 
-    wanted = wanted_ms(ttft_slo_ms, tpot_slo_ms)
-    chosen: Any = None if api is None else one_of(api, APIS, Named.of("api"))
-    load = _load(
-        fields, wanted, num_prompts=num_prompts, duration_s=duration_s, timeout_s=timeout_s, warmup=warmup,
-        burst=burst, burstiness=burstiness, seed=seed,
-    )  # fmt: skip
-    _both_or_none(model, on, fields)
-    question = _question(load, fields)
-    sc = None if model is None or on is None else make_scenario(model, on, **question)
+    load, sc = question.load, question.scenario
+    source = Origin(command=f"measure_endpoint {url.partition('?')[0]}", tool="rooflight", version=__version__)
+    about: dict[str, Any] = {"device": None, "count": 1} if sc is None else _devices(sc)
+
+    def ended(one: Ended) -> None:
+        if watch is not None:
+            watch(one.sent)
+        if keep is not None:
+            keep(sample(one.sent, load, model=one.model, start=one.start, source=source, **about))
+
     driven = drive(
-        url, chosen, load, served_model=served_model, fallback_model=None if sc is None else sc.model.id,
-        headers=headers_of(headers or {}, _key(api_key_env)), watch=watch,
+        url, api, load, served_model=served_model, fallback_model=None if sc is None else sc.model.id,
+        headers=headers, watch=ended,
     )  # fmt: skip
     found = figures(driven)
-    if sc is None or not found.answered or model is None or on is None:
+    question.take_engine(driven.engine)
+    if question.scenario is None or not found.answered:
         return told(driven, found)
-    if driven.engine is not None and sc.deployment.engine is None:
-        question["engine"] = driven.engine
-        sc = make_scenario(model, on, **question)
-    return told(driven, found, _judged(sc, fields, found, load))
+    return told(driven, found, judge(question.scenario, question.stated, found, load))
 
 
-def _judged(sc: Scenario, fields: Mapping[str, Any], found: Any, load: Load) -> Any:
-    from rooflight.answers.check.endpoint import judge
-
-    return judge(sc, frozenset(fields), found, load)
+def _devices(sc: Scenario) -> dict[str, Any]:
+    return {"device": sc.accelerator.id, "count": sc.layout.devices}
 
 
 def _load(
@@ -164,7 +204,7 @@ def _both_or_none(model: object, on: object, fields: Mapping[str, Any]) -> None:
         )  # fmt: skip
 
 
-def _question(load: Load, fields: Mapping[str, Any]) -> dict[str, Any]:
+def _run_fields(load: Load, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of the run that the load is: served, or a batch that starts together."""
     question = {name: one for name, one in fields.items() if name != "batch"}
     if load.request_rate is None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from rooflight.cli import complete, options
 from rooflight.cli.app import HELP_NAMES, Command
-from rooflight.cli.output import Answer, Output, emit, output_options
+from rooflight.cli.output import Answer, Output, emit, require_writable, sample_output_options
 from rooflight.cli.status import INTERRUPTED
 from rooflight.cli.values import Amount, Choice, Whole
 from rooflight.values.endpoint import APIS
@@ -18,6 +20,7 @@ from rooflight.values.question import FIELDS
 if TYPE_CHECKING:
     from rooflight.show.blocks import Block
     from rooflight.values.endpoint import EndpointReport, Sent
+    from rooflight.values.sample import Sample
 
 # Fields of single steps, and what the load itself says.
 _NOT_ASKED = ("prefill_batch", "context", "chunk_tokens", "schedule")
@@ -52,7 +55,7 @@ _FIELDS = tuple(field for name, field in FIELDS.items() if name not in _NOT_ASKE
               help="Of prompts and arrivals. A server's prefix cache may know the prompts of a seed used before. "
               "[a new one each time]")  # fmt: skip
 @options.field_options(*_FIELDS)
-@output_options
+@sample_output_options
 def command(
     url: str, model: str | None, on: str | None, header: tuple[str, ...], output: Output, **given: Any
 ) -> int:  # fmt: skip
@@ -77,12 +80,17 @@ def command(
     from rooflight.library.served import measure_endpoint
     from rooflight.probe.endpoint.drive import header_lines
 
-    with _Progress() as progress:
+    lines = output.file if output.format == "jsonl" else None
+    if lines is None:
+        require_writable(output.file)
+    with _Progress(given["num_prompts"]) as progress, _kept(lines) as keep:
         report = measure_endpoint(
             url, model=model, on=options.require_on(on) if model is not None else on, headers=header_lines(header),
-            watch=progress.seen, **_stated(given), **options.fields(given),
+            watch=progress.seen, keep=keep, **_stated(given), **options.fields(given),
         )  # fmt: skip
-    _emit(report, output)
+    _emit(report, Output("text", None, output.ascii) if lines is not None else output)
+    if lines is not None:
+        click.echo(f"{len(report.requests)} samples added to {lines}", err=True)
     if report.interrupted:
         return INTERRUPTED
     if not report.answered:
@@ -117,30 +125,52 @@ def _emit(report: EndpointReport, output: Output) -> None:
     emit(output, Answer(lambda: report.answer, blocks, lambda: show.rows(report), json))
 
 
-class _Progress:
-    """How many requests have ended, on a line of standard error that a screen shows; nothing where there is none."""
+@contextmanager
+def _kept(lines: str | None) -> Iterator[Callable[[Sample], None] | None]:
+    """What adds a sample to the file, in a thread of its own: a slow disk must not hold up a clock."""
+    if lines is None:
+        yield None
+        return
+    from concurrent.futures import Future, ThreadPoolExecutor
 
-    def __init__(self) -> None:
-        self.shown = sys.stderr is not None and sys.stderr.isatty()
+    from rooflight.ingest.samples import append
+
+    append(lines, [])  # refuses now what cannot be written
+    done: list[Future[int]] = []
+    with ThreadPoolExecutor(1) as writer:
+        yield lambda one: done.append(writer.submit(append, lines, [one]))
+    for one in done:
+        one.result()
+
+
+class _Progress:
+    """How far the load is, on standard error: a line that a terminal shows anew, else a line a stage.
+
+    No bar that a thread of its own draws: it would take turns with the client, whose milliseconds are measured.
+    """
+
+    def __init__(self, num_prompts: int | None) -> None:
+        self.terminal = sys.stderr is not None and sys.stderr.isatty()
+        self.of = "" if num_prompts is None else f" of {num_prompts:,}"
+        self.stage = ""
         self.ended = self.faults = 0
 
     def __enter__(self) -> _Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.shown and self.ended:
-            print(file=sys.stderr)
+        if self.terminal and self.stage:
+            click.echo(err=True)
 
     def seen(self, one: Sent) -> None:
         """A request has ended."""
-        if one.stage != "load":
-            self._say(f"{one.stage} {one.number}: {one.outcome}")
-            return
-        self.ended += 1
-        self.faults += not one.ok
-        failed = f", {self.faults:,} failed" if self.faults else ""
-        self._say(f"{self.ended:,} requests ended{failed}")
-
-    def _say(self, text: str) -> None:
-        if self.shown:
-            print(f"\r{text:<60}", end="", file=sys.stderr, flush=True)
+        if not self.terminal and one.stage != self.stage:
+            click.echo(f"measuring: {one.stage}", err=True)
+        self.stage = one.stage
+        if one.stage == "load":
+            self.ended, self.faults = self.ended + 1, self.faults + (not one.ok)
+        if self.terminal:
+            failed = f", {self.faults:,} failed" if self.faults else ""
+            click.echo(
+                f"\rmeasuring: {one.stage}, {self.ended:,}{self.of} requests ended{failed}   ", nl=False, err=True
+            )

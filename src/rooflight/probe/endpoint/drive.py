@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from msgspec.structs import replace
@@ -15,9 +15,6 @@ from rooflight.probe.endpoint import arrivals, client
 from rooflight.probe.endpoint.bodies import OPTIONAL, Form, near, words_for
 from rooflight.probe.endpoint.stream import Fault
 from rooflight.values.endpoint import Api, Driven, Load, Sent, Stage
-
-# Called with every request as it ends.
-Watch = Callable[[Sent], None]
 
 _PATHS: dict[Api, str] = {"completions": "/completions", "chat": "/chat/completions"}
 # Requests that find how many words make a prompt of the asked length.
@@ -30,6 +27,17 @@ _REFUSALS = (400, 422)
 # What further requests would only repeat: 4xx but for those that ask to wait.
 _HOPELESS = ("unreachable", "tls", "redirect", "content-type", "timeout", "unfinished")
 _HOPELESS_STATUS = frozenset(range(400, 500)) - {408, 425, 429}
+
+
+class Ended(NamedTuple):
+    """A request that has ended, the name it asked for, and when all began (ISO 8601, UTC)."""
+
+    sent: Sent
+    model: str
+    start: str
+
+
+Watch = Callable[[Ended], None]
 
 
 def address(url: str, api: Api | None) -> tuple[str, Api]:
@@ -123,9 +131,9 @@ class _Job:
         self.words = load.isl
         self.cut = False
         self.span_s = 0.0
+        self.start = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
     async def whole(self, served_model: str | None, fallback_model: str | None) -> Driven:
-        start = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         engine, on_list = None, False
         async with client.session() as http:
             try:
@@ -142,7 +150,7 @@ class _Job:
         return Driven(
             url=urlsplit(self.place.url)._replace(query="").geturl(), api=self.api, model=self.form.model,
             listed=on_list, engine=engine, load=self.load, refused=tuple(self.form.left_out), words=self.words,
-            sent=tuple(self.sent), span_s=self.span_s, interrupted=self.cut, start=start,
+            sent=tuple(self.sent), span_s=self.span_s, interrupted=self.cut, start=self.start,
         )  # fmt: skip
 
     def _models_url(self) -> str:
@@ -186,7 +194,7 @@ class _Job:
 
     def _told(self, one: Sent) -> None:
         if self.watch is not None:
-            self.watch(one)
+            self.watch(Ended(one, self.form.model, self.start))
 
     async def _loaded(self, http: Any) -> None:
         """The load itself."""

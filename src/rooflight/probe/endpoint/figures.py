@@ -70,17 +70,14 @@ def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def samples(driven: Driven, *, device: str | None, count: int, source: Origin) -> list[Sample]:
-    """Every request as a Sample of kind `request`; its name is its stage, its outcome beside it."""
-    load = driven.load
-    return [
-        Sample(
-            kind="request", name=one.stage, model=driven.model, device=device, count=count,
-            time_s=Timing(median=one.end_s, low=one.end_s, high=one.end_s), batch=load.concurrency, isl=one.isl,
-            osl=one.osl, tokens_per_s=one.osl / one.end_s if one.ok and one.osl and one.end_s else None,
-            outcome=one.outcome, why=one.why or None, begun_s=one.start_s, ttft_s=one.ttft_s,
-            gaps_s=tuple(round(gap, _DIGITS) for gap in one.gaps_s),
-            source=source, start=driven.start,
-        )
-        for one in driven.sent
-    ]  # fmt: skip
+def sample(
+    one: Sent, load: Load, *, model: str, start: str, device: str | None, count: int, source: Origin
+) -> Sample:  # fmt: skip
+    """A request as a Sample of kind `request`; its name is its stage, its outcome beside it."""
+    return Sample(
+        kind="request", name=one.stage, model=model, device=device, count=count,
+        time_s=Timing(median=one.end_s, low=one.end_s, high=one.end_s), batch=load.concurrency, isl=one.isl,
+        osl=one.osl, tokens_per_s=one.osl / one.end_s if one.ok and one.osl and one.end_s else None,
+        outcome=one.outcome, why=one.why or None, begun_s=one.start_s, ttft_s=one.ttft_s,
+        gaps_s=tuple(round(gap, _DIGITS) for gap in one.gaps_s), source=source, start=start,
+    )  # fmt: skip

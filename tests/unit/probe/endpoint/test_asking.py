@@ -9,7 +9,7 @@ import pytest
 from rooflight.errors import BadInput
 from rooflight.probe.endpoint.bodies import Form, words_for
 from rooflight.probe.endpoint.drive import address, driven, header_lines, headers_of
-from rooflight.probe.endpoint.figures import figures, samples, spread
+from rooflight.probe.endpoint.figures import figures, sample, spread
 from rooflight.values.endpoint import Driven, Load
 from rooflight.values.sample import Origin
 from streaming import Answer, Server, steady, virtual
@@ -172,7 +172,8 @@ def test_a_spread_is_linear_between_neighbours():
 
 def test_every_request_is_a_sample():
     done = drive(Server(lambda number, _: Answer(first_s=0.1, gaps_s=[0.02] * 3, fault="cut" if number == 3 else "")))
-    found = samples(done, device="h100", count=2, source=Origin(tool="t"))
+    about = {"model": done.model, "start": done.start, "device": "h100", "count": 2, "source": Origin(tool="t")}
+    found = [sample(one, done.load, **about) for one in done.sent]
 
     assert [one.name for one in found] == ["calibration", "warm-up", "load", "load", "load"]
     assert sorted(one.outcome for one in found) == ["ok", "ok", "ok", "ok", "truncated"]
