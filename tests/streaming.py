@@ -95,6 +95,7 @@ class Server:
     most_open: int = 0
     open: int = 0
     port: int = 0
+    _tasks: set[asyncio.Task[None] | None] = field(default_factory=set)
 
     @property
     def url(self) -> str:
@@ -108,8 +109,14 @@ class Server:
             yield self
         finally:
             server.close()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await asyncio.sleep(0)  # transports close in the turn after
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        self._tasks.add(task)
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             while head := await self._head(reader):
                 path, headers = head
@@ -117,6 +124,7 @@ class Server:
                 if not await self._answered(path, headers, body, writer):
                     break
         writer.close()
+        self._tasks.discard(task)
 
     async def _head(self, reader: asyncio.StreamReader) -> tuple[str, dict[str, str]] | None:
         first = await reader.readline()
@@ -242,20 +250,21 @@ def steady(first_s: float, gap_s: float) -> Callable[[int, dict[str, Any]], Answ
 @contextlib.contextmanager
 def serving(server: Server) -> Iterator[Server]:
     """The server in a thread of its own, by the real clock."""
-    loop, ready, ends = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
+    ready = threading.Event()
+    end: list[Callable[[], object]] = []
 
     async def whole() -> None:
+        loop, ends = asyncio.get_running_loop(), asyncio.Event()
+        end.append(lambda: loop.call_soon_threadsafe(ends.set))
         async with server.running():
             ready.set()
             await ends.wait()
-        for task in asyncio.all_tasks() - {asyncio.current_task()}:
-            task.cancel()
 
-    thread = threading.Thread(target=lambda: loop.run_until_complete(whole()), daemon=True)
+    thread = threading.Thread(target=asyncio.run, args=(whole(),), daemon=True)
     thread.start()
     assert ready.wait(20)
     try:
         yield server
     finally:
-        loop.call_soon_threadsafe(ends.set)
+        end[0]()
         thread.join(20)

@@ -11,7 +11,7 @@ import click
 
 from rooflight.cli import complete, options
 from rooflight.cli.app import HELP_NAMES, Command
-from rooflight.cli.output import Answer, Output, emit, require_writable, sample_output_options
+from rooflight.cli.output import Answer, Output, emit, request_output_options, require_writable
 from rooflight.cli.status import INTERRUPTED
 from rooflight.cli.values import Amount, Choice, Whole
 from rooflight.values.endpoint import APIS
@@ -55,7 +55,7 @@ _FIELDS = tuple(field for name, field in FIELDS.items() if name not in _NOT_ASKE
               help="Of prompts and arrivals. A server's prefix cache may know the prompts of a seed used before. "
               "[a new one each time]")  # fmt: skip
 @options.field_options(*_FIELDS)
-@sample_output_options
+@request_output_options
 def command(
     url: str, model: str | None, on: str | None, header: tuple[str, ...], output: Output, **given: Any
 ) -> int:  # fmt: skip
@@ -108,7 +108,7 @@ _OWN = (
 
 def _stated(given: dict[str, Any]) -> dict[str, Any]:
     """The options that were given; the others keep the library's defaults."""
-    return {name: given[name] for name in _OWN if given[name] not in (None, False)}
+    return {name: given[name] for name in _OWN if given[name] is not None and given[name] is not False}
 
 
 def _emit(report: EndpointReport, output: Output) -> None:
