@@ -1,8 +1,8 @@
 """Accelerators: one TOML file of published facts each, read into a frozen value in base units.
 
 `load("8xh100-sxm")` gives the accelerator and the count. A name is an id, another spelling of one, the short name of a
-family (`h100`: a stated pick, listed among the assumptions), the path of a TOML file of your own, or "-" for one on
-standard input.
+family (`h100`: a stated pick, listed among the assumptions), the path of a TOML file of your own, "-" for one on
+standard input, or `this`: the machine itself, as it was last measured.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from rooflight.catalog import card, tables, totals
+from rooflight.catalog.this import THIS, measured_file
 from rooflight.errors import BadConfig, BadInput, UnknownName
 from rooflight.files import STANDARD_INPUT, name_of, standard_input
 from rooflight.units import to_base
@@ -32,7 +33,10 @@ _LIST = "`rooflight accelerators` for the list"
 
 
 def load(name: str) -> tuple[Accelerator, int]:
-    """The accelerator a name or file stands for, and how many of it: load("8xh100-sxm") gives (h100-sxm, 8)."""
+    """The accelerator a name or file stands for, and how many of it: load("8xh100-sxm") gives (h100-sxm, 8).
+
+    Raises UnknownName, BadInput, BadConfig, and MissingFact for `this` where it has not been measured.
+    """
     if _is_path(name):
         return _from_file(Path(name)), 1
     if _squeezed(name) in _letters_for_counts():
@@ -99,13 +103,8 @@ def _by_name(name: str) -> Accelerator:
     dashed = _dashed(name)
     if not dashed:
         raise BadInput("no accelerator was named", want="an id such as h100-sxm, or a TOML file", try_this=_LIST)
-    if dashed == "this":
-        raise BadInput(
-            "measuring this machine is not available in this version",
-            got="this",
-            want="an accelerator's id, or a TOML file with its figures",
-            try_this=_LIST,
-        )
+    if dashed == THIS:
+        return _from_file(measured_file())
     return shipped(dashed) or _by_other_name(name, dashed)
 
 

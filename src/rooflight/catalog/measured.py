@@ -107,7 +107,8 @@ def is_part(card: Accelerator, datasheet: Accelerator | None) -> bool:
 def _taken(card: Accelerator, datasheet: Accelerator, found: Measured, part: bool) -> dict[str, Any]:
     """Fields that the entry has and the file has not."""
     names = [name for name in _OF_THE_DEVICE if not getattr(card, name)]
-    if card.network is None or card.network.assumed:
+    known = datasheet.network is not None and not datasheet.network.assumed
+    if known and (card.network is None or card.network.assumed):
         names.append("network")
     if not part:
         names += [name for name in _OF_ALL_OF_IT if getattr(card, name) is None]

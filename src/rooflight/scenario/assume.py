@@ -124,7 +124,7 @@ def machine_notes(
     mode, floor = ("graph", assumed.launch_graph_s) if deployment.graphs else ("eager", assumed.launch_eager_s)
     seen = accelerator.measured
     timed = seen is not None and any(rate.name == mode for rate in seen.of("launch"))
-    yield Note(key="launch", value=(mode, floor), why=accelerator.id if timed else assumed.family)
+    yield Note(key="call" if timed else "launch", value=(mode, floor), why=accelerator.id if timed else assumed.family)
     yield Note(key="attention", value=deployment.attention)
     clocked = any(fact.what == "max-clock" for fact in accelerator.facts)
     if accelerator.peak_flop_per_s and accelerator.measured is None:

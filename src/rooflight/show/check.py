@@ -74,11 +74,14 @@ class Picked:
 
     def __init__(self, verdicts: Iterable[Verdict]) -> None:
         self._impossible: list[tuple[float, int, Verdict]] = []
+        self._beyond: list[tuple[float, int, Verdict]] = []
         self._slow: list[tuple[float, int, Verdict]] = []
         self._reasons: Counter[str] = Counter()
         for one in verdicts:
             if one.verdict == "impossible":
                 _keep(self._impossible, one.over_ceiling or 0.0, one)
+            elif one.faster_than_measured:
+                _keep(self._beyond, one.over_ceiling or 0.0, one)
             elif one.verdict == "slow":
                 _keep(self._slow, -(one.over_ceiling or 0.0), one)
             elif one.verdict == "cannot-judge" and (len(self._reasons) < _MOST_REASONS or one.reason in self._reasons):
@@ -90,6 +93,7 @@ class Picked:
         shown += [Prose(f"Warning: {note}", "warning") for note in notes]
         shown.append(_counts(tally))
         shown += _rows("Faster than physics allows", self._impossible, tally.impossible)
+        shown += _rows("Faster than this machine was measured", self._beyond, tally.faster_than_measured)
         shown += _rows("Slower than a well-run engine", self._slow, tally.slow)
         if self._reasons:
             items = [f"{count:,} x {reason}" for reason, count in self._reasons.most_common(_REASONS)]
@@ -131,11 +135,18 @@ def _rows(title: str, heap: list[tuple[float, int, Verdict]], total: int) -> lis
     more = f" (the {len(worst)} furthest of {total:,})" if total > len(worst) else ""
     table = Table(
         title=f"{title}{more}:",
-        heads=("line", "model", "on", "metric", "value", "ceiling", "over\nceiling"),
+        heads=("line", "model", "on", "metric", "value", *_limits(worst)),
         left=("model", "on", "metric"),
         rows=tuple(_cells(one) for one in worst),
     )
     return [table, Bullets("Why:", tuple(f"line {one.line:,}: {one.reason}" for one in worst))]
+
+
+def _limits(rows: Sequence[Verdict]) -> tuple[str, str]:
+    """What the limit and the speed over it are called."""
+    if rows and all(one.on_measured for one in rows):
+        return "fastest\nseen here", "over\nthat"
+    return "ceiling", "over\nceiling"
 
 
 def _cells(one: Verdict) -> tuple[str, ...]:
@@ -160,7 +171,8 @@ def claim_blocks(report: Report) -> list[Block]:
 
 
 def _claim_table(rows: Sequence[Verdict]) -> Table:
-    heads = ("metric", "claimed", "ceiling", "expected", "low", "high", "over\nceiling", "bound", "verdict")
+    limit, over = _limits(rows)
+    heads = ("metric", "claimed", limit, "expected", "low", "high", over, "bound", "verdict")
     return Table(
         heads=heads,
         left=("metric", "bound", "verdict"),

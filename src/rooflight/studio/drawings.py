@@ -127,9 +127,11 @@ def drawn(
 def along_batch(answers: Sequence[Card], marks: Landmarks | None, look: PageLook) -> dict[str, Datasets]:
     """The rows of the charts along the batch, but for the mark at the question's own."""
     step = _THINNED if len(answers) == 1 else _THINNED_MORE
+    cards = [one.analysis.accelerator for one in answers if one.analysis is not None]
+    measured = all(card.measured is not None for card in cards)
     told = Lines("batch", tuple(_line(one, marks, step) for one in answers), 0)
     return {
-        kind: {f"{name}_{measure}": some for name, some in panel(told, measure, look).items()}
+        kind: {f"{name}_{measure}": some for name, some in panel(told, measure, look, measured=measured).items()}
         for kind, measure in MEASURES.items()
     }
 

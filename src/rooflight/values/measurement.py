@@ -189,7 +189,8 @@ class Verdict(Part, msgspec.Struct, frozen=True, kw_only=True):
     """A row judged. ceiling, expected, low and high are in the row's own metric; None where there is none.
 
     line            of the file, the header being 1; in a list of rows their place, from 1
-    over_ceiling    measured speed over ceiling speed: above 1 is faster than physics allows
+    over_ceiling    measured speed over ceiling speed: above 1 is faster than physics allows, or than was measured
+    on_measured     the machine was measured: its ceiling is the fastest seen there. The JSON has it where it is true
     bound           what sets the ceiling: compute, memory, link
     mix_up          impossible: the usual mistake that would explain the value; None where none fits
     given           the row as it was read, columns by name
@@ -213,6 +214,17 @@ class Verdict(Part, msgspec.Struct, frozen=True, kw_only=True):
     bound: str | None = None
     mix_up: str | None = None
     given: dict[str, str] = {}
+    on_measured_or_absent: bool | msgspec.UnsetType = msgspec.field(name="on_measured", default=msgspec.UNSET)
+
+    @property
+    def on_measured(self) -> bool:
+        """Whether its ceiling is the fastest seen on a measured machine."""
+        return self.on_measured_or_absent is True
+
+    @property
+    def faster_than_measured(self) -> bool:
+        """Whether it is fast for being above that."""
+        return self.on_measured and self.verdict == "fast" and self.over_ceiling is not None and self.over_ceiling > 1
 
 
 class Tally(Part, msgspec.Struct, frozen=True, kw_only=True):
@@ -220,6 +232,8 @@ class Tally(Part, msgspec.Struct, frozen=True, kw_only=True):
 
     judged      rows with a ceiling and a verdict other than cannot-judge
     coverage    share of rows with an expectation whose value lies in its interval
+    on_measured     judged rows of measured machines, and faster_than_measured: those of them that are faster than the
+                    fastest seen there (counted as fast). The JSON has both where there are such rows
     """
 
     brief = ("rows", "judged", "ok", "fast", "slow", "impossible", "cannot_judge")
@@ -234,6 +248,20 @@ class Tally(Part, msgspec.Struct, frozen=True, kw_only=True):
     median_error: float | None = None
     mean_error: float | None = None
     coverage: float | None = None
+    on_measured_or_absent: int | msgspec.UnsetType = msgspec.field(name="on_measured", default=msgspec.UNSET)
+    faster_than_measured_or_absent: int | msgspec.UnsetType = msgspec.field(
+        name="faster_than_measured", default=msgspec.UNSET
+    )
+
+    @property
+    def on_measured(self) -> int:
+        """Judged rows of measured machines."""
+        return 0 if self.on_measured_or_absent is msgspec.UNSET else self.on_measured_or_absent
+
+    @property
+    def faster_than_measured(self) -> int:
+        """Those of them that are faster than the fastest seen there."""
+        return 0 if self.faster_than_measured_or_absent is msgspec.UNSET else self.faster_than_measured_or_absent
 
 
 class Report(Shown, msgspec.Struct, frozen=True, kw_only=True):

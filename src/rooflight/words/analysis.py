@@ -17,6 +17,7 @@ from rooflight.values.analysis import Analysis, MemoryBlock, Phase
 from rooflight.values.run import WholeRun
 from rooflight.values.workload import Workload
 from rooflight.words.notes import worded
+from rooflight.words.seen import at_best
 from rooflight.work.layout import Layout
 
 _WORDS = {
@@ -85,8 +86,8 @@ def _prefill(sc: Scenario, prefill: Phase | None) -> str:
             f'peak (a [[fact]] with what = "peak", dtype = "{sc.unrated[0]}")'
         )
     return (
-        f"prefill of {_prompts(sc.workload)} is {bound_word(prefill)}, at best "
-        f"{scaled(prefill.time_s.ceiling, 's')}{_launches(prefill)}{_expected(prefill)}"
+        f"prefill of {_prompts(sc.workload)} is {bound_word(prefill)}, "
+        f"{at_best(sc.accelerator)} {scaled(prefill.time_s.ceiling, 's')}{_launches(prefill)}{_expected(prefill)}"
     )
 
 
@@ -122,9 +123,9 @@ def _decode(sc: Scenario, decode: Phase) -> str:
     crowd = "" if load.batch == 1 else f" for each of {load.batch:,} sequences ({together})"
     drafts = " without drafts" if is_plain(load.draft_tokens) and load.draft_tokens else ""
     return (
-        f"decode{drafts} at {context_tokens(load):,} tokens of context is {bound_word(decode)}, at best "
-        f"{scaled(user, 's')} a token ({round_significant(1 / user)} tok/s){crowd}{_launches(decode)}"
-        f"{_expected(decode)}"
+        f"decode{drafts} at {context_tokens(load):,} tokens of context is {bound_word(decode)}, "
+        f"{at_best(sc.accelerator)} {scaled(user, 's')} a token ({round_significant(1 / user)} tok/s){crowd}"
+        f"{_launches(decode)}{_expected(decode)}"
     )
 
 
@@ -192,11 +193,11 @@ def _others(sc: Scenario, phases: Mapping[str, Phase]) -> str:
     """Verify and mixed steps, where they were asked for."""
     load, said = sc.workload, ""
     if "verify" in phases:
-        best = scaled(phases["verify"].time_s.ceiling, "s")
-        said += f"; verifying {load.draft_tokens} drafted tokens a sequence takes {best} at best"
+        best = f"{scaled(phases['verify'].time_s.ceiling, 's')} {at_best(sc.accelerator)}"
+        said += f"; verifying {load.draft_tokens} drafted tokens a sequence takes {best}"
     if "mixed" in phases:
-        best = scaled(phases["mixed"].time_s.ceiling, "s")
-        said += f"; a decode step with {load.chunk_tokens:,} prompt tokens beside it takes {best} at best"
+        best = f"{scaled(phases['mixed'].time_s.ceiling, 's')} {at_best(sc.accelerator)}"
+        said += f"; a decode step with {load.chunk_tokens:,} prompt tokens beside it takes {best}"
     return said
 
 

@@ -196,6 +196,8 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "no_path": machines.no_path,
     # value: ("graph" or "eager", seconds a kernel); why: the family
     "launch": machines.launch,
+    # the same of a machine on which it was timed; why: the accelerator's id
+    "call": machines.call,
     "attention": lambda note: f"attention {note.value}",
     # value: (what it is of, share); why: the engine, "" for none
     "memory_share": machines.memory_share,

@@ -8,6 +8,7 @@ from typing import Any
 from rooflight.answers.check.outcome import Finding
 from rooflight.scenario.definite import Scenario
 from rooflight.units import round_significant, scaled
+from rooflight.words.seen import ceiling
 
 
 def mix_ups(found: Sequence[Finding]) -> str:
@@ -107,21 +108,25 @@ _CAUSES: dict[str, Callable[[Any], str]] = {
 }
 
 
+def _above(sc: Scenario) -> str:
+    return f"above {ceiling(sc.accelerator)}"
+
+
 def _doubted_weights(sc: Scenario, fit: str) -> str:
     own = sc.weights
-    return f"above the ceiling of {own} weights, possible for {fit} weights: the row does not say which it ran"
+    return f"{_above(sc)} of {own} weights, possible for {fit} weights: the row does not say which it ran"
 
 
 def _doubted_fp16(sc: Scenario, _: None) -> str:
     return (
-        f"above the ceiling of bf16 arithmetic, possible in fp16, which {sc.accelerator.id} adds up faster: "
+        f"{_above(sc)} of bf16 arithmetic, possible in fp16, which {sc.accelerator.id} adds up faster: "
         "the row does not say which it ran"
     )
 
 
 def _doubted_int8(sc: Scenario, _: None) -> str:
     return (
-        f"above the ceiling of bf16 arithmetic, possible in int8, in which llama.cpp multiplies {sc.weights}: "
+        f"{_above(sc)} of bf16 arithmetic, possible in int8, in which llama.cpp multiplies {sc.weights}: "
         "state compute int8 to have it judged so"
     )
 
@@ -133,36 +138,37 @@ _DRAFTED = {
 }  # fmt: skip
 
 
-def _doubted_speculation(_: Scenario, value: tuple[str, int]) -> str:
+def _doubted_speculation(sc: Scenario, value: tuple[str, int]) -> str:
     said, accepted = value
     used = _DRAFTED[said]
     drafts = f"{accepted} drafted token{'s' * (accepted > 1)} accepted a step"
-    return f"above the ceiling without drafts, possible with {drafts}: {used}, draft_tokens are not stated"
+    return f"{_above(sc)} without drafts, possible with {drafts}: {used}, draft_tokens are not stated"
 
 
-def _doubted_acceptance(_: Scenario, value: tuple[int, float]) -> str:
+def _doubted_acceptance(sc: Scenario, value: tuple[int, float]) -> str:
     return (
-        f"above the ceiling at an acceptance of {value[1]:g}, possible were all {value[0]} drafted tokens accepted: "
+        f"{_above(sc)} at an acceptance of {value[1]:g}, possible were all {value[0]} drafted tokens accepted: "
         "the row does not say how many were"
     )
 
 
-def _doubted_network(_: Scenario, rate: float) -> str:
+def _doubted_network(sc: Scenario, rate: float) -> str:
     return (
-        f"above the ceiling of a network of {scaled(rate, 'B/s')} a device, the fastest known, possible with a faster "
+        f"{_above(sc)} of a network of {scaled(rate, 'B/s')} a device, the fastest known, possible with a faster "
         "one: the row does not say what joins the machines"
     )
 
 
 def _doubted_link(sc: Scenario, name: str) -> str:
     return (
-        f"above the ceiling of PCIe, possible where {sc.accelerator.id} are joined by {name}, whose rate no source "
-        "gives: the row does not say whether they are"
+        f"{_above(sc)} of PCIe, possible where {sc.accelerator.id} are joined by {name}, whose rate "
+        "no source gives: the row does not say whether they are"
     )
 
 
-def _doubted_devices(_: Scenario, devices: int) -> str:
-    return f"above the ceiling of one device, possible for {devices} devices: the row does not say how many it ran on"
+def _doubted_devices(sc: Scenario, devices: int) -> str:
+    above = f"{_above(sc)} of one device"
+    return f"{above}, possible for {devices} devices: the row does not say how many it ran on"
 
 
 def _too_big(sc: Scenario, _: None) -> str:

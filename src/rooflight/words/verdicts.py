@@ -23,6 +23,7 @@ from rooflight.values.measurement import Measurement, Report, Tally, Verdict
 from rooflight.words.analysis import does_not_fit
 from rooflight.words.notes import sentence, worded
 from rooflight.words.readings import cause, doubt, mix_up, mix_ups, spared
+from rooflight.words.seen import FASTER, FASTEST, ceiling
 
 # An interval so many times as wide says little.
 _WIDE = 4
@@ -74,19 +75,32 @@ def answer(tally: Tally) -> str:
     """How many rows were judged, and how many cannot be true."""
     if tally.rows == 1:
         words = "The row cannot be judged" if tally.cannot_judge else "The row is possible"
+        if tally.faster_than_measured:
+            words = f"The row is {FASTER}"
         return f"{'The row is faster than physics allows' if tally.impossible else words}."
     if tally.impossible:
         words = f"{tally.impossible:,} of {tally.rows:,} rows {'are' if tally.impossible > 1 else 'is'}"
         words += " faster than physics allows"
+    elif tally.judged == tally.on_measured > 0 and not tally.faster_than_measured:
+        words = f"No row of {tally.rows:,} is {FASTER}"
+    elif tally.judged == tally.on_measured > 0:
+        words = f"{tally.faster_than_measured:,} of {tally.rows:,} rows {_are(tally.faster_than_measured)} {FASTER}"
     elif tally.judged:
         words = f"No row of {tally.rows:,} is faster than physics allows"
     else:
         return f"None of the {tally.rows:,} rows can be judged."
     unjudged = f"; {tally.cannot_judge:,} cannot be judged" if tally.cannot_judge else ""
     slow = f"; {tally.slow:,} slower than expected" if tally.slow else ""
-    fast = f"; {tally.fast:,} faster than expected" if tally.fast else ""
+    possible = tally.fast - tally.faster_than_measured
+    fast = f"; {possible:,} faster than expected" if possible else ""
+    if tally.faster_than_measured and FASTER not in words:
+        fast = f"; {tally.faster_than_measured:,} {FASTER}{fast}"
     error = f"; median error of the expected value {tally.median_error:.1%}" if tally.median_error is not None else ""
     return f"{words}{slow}{fast}{unjudged}{error}."
+
+
+def _are(count: int) -> str:
+    return "are" if count > 1 else "is"
 
 
 def verdict(one: Judged | NoCeiling) -> Verdict:
@@ -98,7 +112,7 @@ def verdict(one: Judged | NoCeiling) -> Verdict:
         line=one.asked.line, verdict=one.verdict, reason="; ".join([_reason(one), *map(sentence, one.notes)]),
         ceiling=span.ceiling, expected=None if span.low is None else span.expected, low=span.low, high=span.high,
         over_ceiling=one.over, bound="capacity" if one.held else one.bound, mix_up=_first_mix_up(one),
-        given=one.asked.given, **_about(one.row),
+        given=one.asked.given, on_measured_or_absent=one.on_measured or msgspec.UNSET, **_about(one.row),
     )  # fmt: skip
 
 
@@ -133,7 +147,7 @@ def _first_mix_up(one: Judged) -> str | None:
 def _claim(one: Judged | NoCeiling) -> Verdict:
     """A claim that can be true also says how far below its ceiling it is."""
     found = verdict(one)
-    if isinstance(one, NoCeiling) or one.verdict in ("impossible", "cannot-judge"):
+    if isinstance(one, NoCeiling) or one.above or one.verdict in ("impossible", "cannot-judge"):
         return found
     possible = f"{_named(one.row)} is possible, {_share(one)}: {found.reason}"
     return msgspec.structs.replace(found, reason=possible)
@@ -141,7 +155,8 @@ def _claim(one: Judged | NoCeiling) -> Verdict:
 
 def _share(one: Judged) -> str:
     """How near the ceiling it is; where routing is at its most alike there, how near the roofline of even routing."""
-    said = f"{_percent(one.over)} of the speed of the ceiling ({_amount(one.span.ceiling, one.row)})"
+    limit = ceiling(one.scenario.accelerator)
+    said = f"{_percent(one.over)} of the speed of {limit} ({_amount(one.span.ceiling, one.row)})"
     speed = one.row.measures.speed_over(one.row.value, one.span.roofline)
     if one.scenario.expert_layers and one.scenario.workload.batch > 1 and speed > 1.1 * one.over:
         said += ", which allows for half of the experts that even routing takes; "
@@ -153,11 +168,15 @@ def _reason(one: Judged) -> str:
     """Why a row is what it is, what was taken for granted aside."""
     row, span = one.row, one.span
     if one.pair is not None:
-        return _paired(one.pair)
+        return _paired(one.pair, one.on_measured)
+    if one.held is not None and one.limit is None:
+        return does_not_fit(one.scenario, one.held).rstrip(".")
+    limit = ceiling(one.scenario.accelerator)
     if one.limit is not None:
-        ceiling = _amount(span.ceiling, row)
         because = _because(one.limit, one.bound or "", one.scenario)
-        said = f"{_named(row)} is impossible: the ceiling is {ceiling}, because {because}; {mix_ups(one.found)}"
+        what = FASTER if one.on_measured else "impossible"
+        said = f"{_named(row)} is {what}: {limit} is {_amount(span.ceiling, row)}, because {because}; "
+        said += mix_ups(one.found)
         return said if one.held is None else f"{said}; and {does_not_fit(one.scenario, one.held).rstrip('.')}"
     if one.load is not None:
         return _loaded(one.load)
@@ -170,19 +189,29 @@ def _reason(one: Judged) -> str:
         if one.scenario.unrated:
             forms = " or ".join(one.scenario.unrated)
             return (
-                "at or under its ceiling, which has the arithmetic of prompts for free: what is expected hangs on the "
-                f"{forms} peak of {one.scenario.accelerator.id}, which nobody published"
+                f"at or under {_own(limit)}, which has the arithmetic of prompts for free: what is expected hangs on "
+                f"the {forms} peak of {one.scenario.accelerator.id}, which nobody published"
             )
-        return "at or under its ceiling; no expectation is calibrated for it"
+        return f"at or under {_own(limit)}; no expectation is calibrated for it"
     if one.verdict == "ok":
         wide = span.high > _WIDE * span.low
-        little = f"inside what little is known ({_percent(one.over)} of the ceiling)"
+        little = f"inside what little is known ({_percent(one.over)} of {limit})"
         return little if wide else "as a well-run engine does"
     interval = f"the {round_significant(span.low)} to {_amount(span.high, row)} expected"
     if one.verdict == "fast":
-        said = f"faster than {interval}, yet possible: {_percent(one.over)} of the ceiling's speed"
+        said = f"faster than {interval}, yet possible: {_share_of(one)}"
         return f"{said}; {spared(one.found)}" if one.found else said
     return _slow(one, span, interval)
+
+
+def _own(limit: str) -> str:
+    return limit.replace("the ceiling", "its ceiling")
+
+
+def _share_of(one: Judged) -> str:
+    if one.on_measured:
+        return f"{_percent(one.over)} of the speed of {FASTEST}"
+    return f"{_percent(one.over)} of the ceiling's speed"
 
 
 def _slow(one: Judged, span: Span, interval: str) -> str:
@@ -198,7 +227,7 @@ def _filled(one: Judged, open_: Filled) -> str:
     if one.verdict == "fast":
         found = open_.all if together else open_.one
         said = f"faster than the {_amount(found.high or found.expected, row)} expected at most, of any batch"
-        said += f", yet possible: {_percent(one.over)} of the ceiling's speed"
+        said += f", yet possible: {_share_of(one)}"
         return f"{said}; {spared(one.found)}" if one.found else said
     if one.verdict == "slow":
         end, at = (open_.one, "one sequence alone") if together else (open_.all, f"{open_.tried:,} at once")
@@ -211,12 +240,14 @@ def _filled(one: Judged, open_: Filled) -> str:
     return f"what a well-run engine gets of about {open_.usual:,} at once{needs}{alone}"
 
 
-def _paired(pair: Pair) -> str:
+def _paired(pair: Pair, on_measured: bool) -> str:
+    what = f"together {FASTER}" if on_measured else "impossible together"
+    least = "was seen to give" if on_measured else "gives"
     first, token = (f"{round_significant(ms)} ms" for ms in (pair.first_ms, pair.token_ms))
     return (
-        f"{first} to the first token and {token} a token are impossible together: a request of {pair.tokens:,} more "
+        f"{first} to the first token and {token} a token are {what}: a request of {pair.tokens:,} more "
         f"tokens would take {_ms(pair.first_ms + pair.tokens * pair.token_ms)}, where {pair.batch:,} in flight need at "
-        f"least {_ms(pair.ceiling_ms)}; beside that first token no schedule gives less than "
+        f"least {_ms(pair.ceiling_ms)}; beside that first token no schedule {least} less than "
         f"{_ms(pair.least_token_ms)} a token"
     )
 

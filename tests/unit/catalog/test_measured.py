@@ -79,7 +79,7 @@ def test_a_part_of_a_device_takes_no_rate_of_its_datasheet() -> None:
     assert "int8" not in one.peak_flop_per_s
     assert one.memory_bytes == 7.75 * 2**30
     assert one.pcie_bytes_per_s == socket.pcie_bytes_per_s
-    assert any("a part of xeon-8480plus" in text for text in worded(one.assumptions))
+    assert any("2 of the 56 compute units of xeon-8480plus" in text for text in worded(one.assumptions))
 
 
 def test_all_of_a_device_takes_from_its_datasheet_what_nobody_measured() -> None:

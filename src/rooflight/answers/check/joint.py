@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from rooflight.answers.check.doubts import network_open
+from rooflight.answers.check.judge import beyond
 from rooflight.answers.check.outcome import Judged, Load, NoCeiling, Pair
 from rooflight.answers.check.questions import Question
 from rooflight.answers.check.spans import Answered
@@ -154,7 +155,7 @@ def together(
         pair = _pair(judged, asked, whole)
         if pair is not None:
             bound = bound_of(whole.scenario, asked.row)
-            return [_impossible(one, pair, bound) for one in found]
+            return [_together(one, pair, bound) for one in found]
     if load is not None and contradicts(load, [one.row for one in judged]):
         return [_contradicted(one, load) for one in found]
     return list(found)
@@ -178,11 +179,11 @@ def _pair(judged: Sequence[Judged], asked: Question, whole: Answered) -> Pair | 
     )  # fmt: skip
 
 
-def _impossible(one: Judged | NoCeiling, pair: Pair, bound: str) -> Judged | NoCeiling:
-    """Both of the pair; what is impossible by itself keeps its own reason."""
-    if isinstance(one, NoCeiling) or one.verdict == "impossible" or one.row.metric not in ("ttft_ms", "tpot_ms"):
+def _together(one: Judged | NoCeiling, pair: Pair, bound: str) -> Judged | NoCeiling:
+    """Both of the pair; what is above its ceiling by itself keeps its own reason."""
+    if isinstance(one, NoCeiling) or one.above or one.row.metric not in ("ttft_ms", "tpot_ms"):
         return one
-    return replace(one, verdict="impossible", pair=pair, bound=bound, found=(), filled=None)
+    return replace(one, verdict=beyond(one), pair=pair, bound=bound, found=(), filled=None)
 
 
 def _contradicted(one: Judged | NoCeiling, load: Load) -> Judged | NoCeiling:
@@ -190,7 +191,7 @@ def _contradicted(one: Judged | NoCeiling, load: Load) -> Judged | NoCeiling:
     spoken = {"output_tok_s", "output_tok_s_per_gpu", "total_tok_s"}
     spoken |= {"e2e_latency_ms"} if load.request_ms is not None else {"tpot_ms"}
     spoken |= {"ttft_ms"} if load.first_ms is not None and load.request_ms is None else set()
-    if isinstance(one, NoCeiling) or one.verdict in ("impossible", "cannot-judge"):
+    if isinstance(one, NoCeiling) or one.above or one.verdict == "cannot-judge":
         return one
     if one.row.metric not in spoken:
         return one

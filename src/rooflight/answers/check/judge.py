@@ -77,16 +77,27 @@ class Judge:
         return replace(under, bound=under.bound or bound_of(sc, known.row)) if question.claimed else under
 
     def _above(self, known: Judged, question: Question, held: MemoryBlock | None) -> Judged:
-        """Faster than the ceiling: what is left open may allow it, else it is impossible."""
+        """Faster than the ceiling: what is left open may allow it, else it is impossible.
+
+        Of a measured machine it is fast: nothing says that what was seen there is all that it can do. What its memory
+        does not hold stays impossible as a claim, and as a row it ran otherwise than it says.
+        """
         sc, row = known.scenario, known.row
         one = too_fast(sc, row, known.over, lengths=question.lengths)
         doubt = next(doubts(one, gpus_open=question.options.gpus_open), None)
         if doubt is not None and held is None:
             return replace(known, verdict="cannot-judge", found=(doubt,), others=self._mix_ups(one), filled=None)
-        notes = known.notes if held or holds_weights(sc) else (*known.notes, _beyond(sc))
+        fits = holds_weights(sc)
+        if known.on_measured and held is not None:
+            return replace(known, verdict="impossible", held=held, bound="capacity", filled=None)
+        if known.on_measured and not fits:
+            return replace(
+                known, verdict="cannot-judge", span=_bare(known.span), found=(Finding("too big"),), filled=None
+            )
+        notes = known.notes if held or fits else (*known.notes, _beyond(sc))
         bound = bound_of(sc, row)
         return replace(
-            known, verdict="impossible", bound=bound, limit=limit(sc, row, bound), found=self._mix_ups(one),
+            known, verdict=beyond(known), bound=bound, limit=limit(sc, row, bound), found=self._mix_ups(one),
             notes=notes, held=held, filled=None,
         )  # fmt: skip
 
@@ -130,6 +141,11 @@ class Judge:
         at = sc if together != slow else replace(sc, workload=replace(sc.workload, batch=1))
         judged = self._under(replace(known, scenario=at, span=replace(known.span, **expected)), end)
         return replace(judged, scenario=sc)
+
+
+def beyond(one: Judged) -> str:
+    """The verdict on what is above its ceiling."""
+    return "fast" if one.on_measured else "impossible"
 
 
 def _too_little(sc: Scenario | None, question: Question) -> MemoryBlock | None:

@@ -113,7 +113,9 @@ def _remembered(
 def _card(name: str) -> tuple[Accelerator, int]:
     from rooflight.catalog.accelerators import load
 
-    if len(name) > _LONGEST_NAME or "/" in name or "\\" in name or name.lower().endswith(".toml"):
+    # a measured machine goes by its file; whatever else looks like a path is none
+    path = "/" in name or "\\" in name
+    if len(name) > _LONGEST_NAME or (path and not name.lower().endswith(".toml")):
         raise BadInput(f"{name[:60]!r} is no accelerator's id")
     return load(name)
 

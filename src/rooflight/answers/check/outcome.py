@@ -82,16 +82,16 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     scenario    the fastest that the row may have run as
     span        of that, in the row's metric; without an interval nothing is expected
     bound       what sets the ceiling: compute, memory, link; None where nobody asks (a row that is ok)
-    limit       impossible: the ceiling's numbers; else None
-    found       impossible: the mix-ups that would explain it; slow: what to look at, the largest first; fast: what
-                would spare the time, the nearest first; cannot-judge: the one thing that leaves it open
+    limit       above its ceiling: the ceiling's numbers; else None
+    found       above its ceiling: the mix-ups that would explain it; slow: what to look at, the largest first; fast:
+                what would spare the time, the nearest first; cannot-judge: the one thing that leaves it open
     others      cannot-judge: the mix-ups that would explain it as well
     notes       what was taken for granted
     filled      no batch is stated: what the value needs of one
     claimed     it is a claim
     held        a claim's memory that cannot hold it
     load        values of its run whose batch, rate and time cannot be together
-    pair        values of its run that are impossible together
+    pair        values of its run that nothing does together
     """
 
     asked: GivenRow
@@ -112,8 +112,18 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def over(self) -> float:
-        """Measured speed over the ceiling's: above 1 is faster than physics allows."""
+        """Measured speed over the ceiling's: above 1 is faster than physics allows, or than a machine was measured."""
         return self.row.measures.speed_over(self.row.value, self.span.ceiling)
+
+    @property
+    def on_measured(self) -> bool:
+        """Whether the machine was measured, so that its ceiling is the fastest seen there."""
+        return self.scenario.accelerator.measured is not None
+
+    @property
+    def above(self) -> bool:
+        """Whether it is above its ceiling, by itself or together with others of its run."""
+        return self.limit is not None or self.pair is not None
 
 
 class NoCeiling(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from msgspec import UNSET
+
 from rooflight.answers.check.outcome import Judged, NoCeiling
 from rooflight.values.measurement import Tally
 
@@ -21,6 +23,8 @@ class Counts:
         self._errors: Counter[int] = Counter()
         self._total_error = 0.0
         self._covered = 0
+        self._on_measured = 0
+        self._faster_than_measured = 0
 
     def over(self, judged: Iterable[Judged | NoCeiling]) -> Iterator[Judged | NoCeiling]:
         """The rows, counted on their way."""
@@ -31,7 +35,12 @@ class Counts:
     def add(self, one: Judged | NoCeiling) -> None:
         """Count a verdict. Rows above their ceiling or of an open batch say nothing of how good an expectation is."""
         self._verdicts[one.verdict] += 1
-        if isinstance(one, NoCeiling) or one.filled is not None or one.span.low is None:
+        if isinstance(one, NoCeiling):
+            return
+        if one.on_measured and one.verdict != "cannot-judge":
+            self._on_measured += 1
+            self._faster_than_measured += one.above
+        if one.above or one.filled is not None or one.span.low is None:
             return
         if one.verdict not in ("ok", "fast", "slow"):
             return
@@ -46,6 +55,8 @@ class Counts:
         self._errors.update(other._errors)
         self._total_error += other._total_error
         self._covered += other._covered
+        self._on_measured += other._on_measured
+        self._faster_than_measured += other._faster_than_measured
 
     def tally(self) -> Tally:
         """The counts so far."""
@@ -61,6 +72,8 @@ class Counts:
             median_error=self._median() if compared else None,
             mean_error=self._total_error / compared if compared else None,
             coverage=self._covered / compared if compared else None,
+            on_measured_or_absent=self._on_measured or UNSET,
+            faster_than_measured_or_absent=self._faster_than_measured if self._on_measured else UNSET,
         )
 
     def _median(self) -> float:

@@ -122,13 +122,15 @@ def roof_lines(plane: Plane, roofs: Sequence[Roof], levels: Sequence[Level], loo
         if not roof.hue:
             memory = f"{_said(roof, roofs)} memory".lstrip()
             names.append(
-                _slope_name(plane, roof.bytes_per_s, highest, memory, len(names), look, below=_lower(roof, roofs[0]))
+                _slope_name(plane, roof.bytes_per_s, highest, memory, len(names), look, below=_lower(roof, roofs))
             )
         for form, peak in roof.peaks.items():
             tag = {"kind": roof.kind, "line": line, "hue": roof.hue or "compute", "roof": f"{roof.name} {form}"}
             lines += [{**tag, "x": x, "y": peak, "rate": peak} for x in (peak / roof.bytes_per_s, plane.right)]
             if not roof.hue:
-                names.append(_flat_name(plane, roof, form, peak, _said(roof, roofs), below=_lower(roof, roofs[0])))
+                names.append(
+                    _flat_name(plane, roof, form, peak, _said(roof, roofs), below=roof.beside and _lower(roof, roofs))
+                )
     for level in levels:
         highest = max(max(roof.peaks.values(), default=_open_end(plane, level.bytes_per_s)) for roof in roofs)
         tag = {"kind": "level", "line": "dotted", "hue": "memory", "roof": level.name}
@@ -147,9 +149,9 @@ def _open_end(plane: Plane, bytes_per_s: float) -> float:
     return min(plane.top, plane.right * bytes_per_s)
 
 
-def _lower(roof: Roof, first: Roof) -> bool:
-    """Whether a roof beside lies under the first, whose lines would cross names on its upper side."""
-    return roof.beside and roof.bytes_per_s < first.bytes_per_s
+def _lower(roof: Roof, roofs: Sequence[Roof]) -> bool:
+    """Whether a measured roof lies under the datasheet's, whose lines would cross names on its upper side."""
+    return roof.kind == "measured" and any(roof.bytes_per_s < other.bytes_per_s for other in roofs)
 
 
 def _said(roof: Roof, roofs: Sequence[Roof]) -> str:

@@ -18,10 +18,12 @@ from rooflight.values.measurement import METRICS, Report, Verdict
 
 MOST = 20
 _HUES = {"impossible": "compute", "slow": "launch", "fast": "link", "ok": "memory"}
-_READ = (
-    "100 % is the ceiling: what is right of it is faster than physics allows. Bars: the interval in which eight of ten "
-    "well-run engines lie. Upright line: what was measured."
+_LIMIT = "100 % is the ceiling: what is right of it is faster than physics allows."
+_SEEN = (
+    "100 % is the ceiling, which of measured machines is the fastest seen there: what is right of it is faster than "
+    "they were measured."
 )
+_READ = "Bars: the interval in which eight of ten well-run engines lie. Upright line: what was measured."
 
 
 def furthest(verdicts: Iterable[Verdict]) -> list[Verdict]:
@@ -64,7 +66,8 @@ def verdicts(report: Report | Iterable[Verdict], *, answer: str = "", look: Look
     """Measured speeds beside the interval expected of them, and the ceiling nothing real passes. `answer`: the sentence
     above; a report brings its own."""
     alt = altair()
-    judged, said = (report.rows, report.answer) if isinstance(report, Report) else (report, answer)
+    judged, said = (report.rows, report.answer) if isinstance(report, Report) else (tuple(report), answer)
+    read = f"{_SEEN if any(one.on_measured for one in judged) else _LIMIT} {_READ}"
     data = rows(judged, look)
     edge = alt.Chart(alt.NamedData("ceiling")).mark_rule(strokeWidth=2, color=look.palette.ink).encode(x="x:Q")
     layers = [
@@ -76,4 +79,4 @@ def verdicts(report: Report | Iterable[Verdict], *, answer: str = "", look: Look
     ]
     main = strips(look, max(1, len(data["bars"])), axis_x("speed, as a share of the ceiling", percent=True), layers)
     more = (f"The {MOST} furthest up are shown.",) if len(data["bars"]) == MOST else ()
-    return finished("verdicts", main, data, look, start=0, title=said, notes=(_READ, *more))
+    return finished("verdicts", main, data, look, start=0, title=said, notes=(read, *more))
