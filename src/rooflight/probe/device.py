@@ -201,6 +201,20 @@ def set_threads(count: int | None = None) -> int:
     return threads
 
 
+@contextlib.contextmanager
+def as_before() -> Iterator[None]:
+    """Whatever `set_threads` does within it is undone behind it."""
+    processors, threads = host.allowed(), None
+    with contextlib.suppress(MissingExtra):
+        threads = torch_here().get_num_threads()
+    try:
+        yield
+    finally:
+        host.place(processors)
+        if threads is not None:
+            torch_here().set_num_threads(threads)
+
+
 def state(one: Device, threads: int | None = None) -> MachineState:
     """The machine as it is now: what can be read without rights; None for the rest."""
     read = host.readings() if one.kind in ("cpu", "mps") else host.card_readings(*_address(one))
