@@ -251,7 +251,10 @@ def _takes(field: Any) -> str:
         return f"{field.unit}, more than 0"
     if field.unit:
         return f"{field.unit}, from {field.least}"
-    kinds = {"flag": "True or False", "format": "a [format](counting.md)", "name": "a name"}
+    kinds = {
+        "flag": "True or False", "format": "a [format](counting.md)", "name": "a name", "chance": "from 0 to 1",
+        "network": "a text such as `400Gb/s`",
+    }  # fmt: skip
     return kinds.get(field.kind) or " or ".join(f'`"{choice}"`' for choice in field.choices)
 
 

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
         BadInput,
         MissingExtra,
         MissingFact,
+        NoAnswer,
         NoSteadyState,
         NotThere,
         RooflightError,
         UnknownName,
     )
+    from rooflight.library.kernels import measure_kernels
     from rooflight.library.measured import measure
     from rooflight.library.questions import (
         accelerator,
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
         moves,
         sweep,
     )
+    from rooflight.library.samples import samples
+    from rooflight.library.served import measure_endpoint
+    from rooflight.library.whole import measure_model
     from rooflight.show.answers import document, records
     from rooflight.show.catalog import AcceleratorCatalog, ModelCatalog
     from rooflight.show.charts.chart import Chart
@@ -58,12 +63,17 @@ if TYPE_CHECKING:
     )
     from rooflight.values.comparison import Compared, Comparison
     from rooflight.values.deployment import Deployment
+    from rooflight.values.endpoint import EndpointReport
+    from rooflight.values.kernels import Kernels, KernelTime
     from rooflight.values.machine import Machine
     from rooflight.values.measurement import Report, Tally, Verdict
     from rooflight.values.model import Model
     from rooflight.values.moves import Combined, Move, Moves, Outcome
     from rooflight.values.run import Run
+    from rooflight.values.sample import Sample
+    from rooflight.values.samples import Samples
     from rooflight.values.sweep import Goal, Landmarks, RunBlock, SweepBlock
+    from rooflight.values.whole import StepTimed, WholeModel
     from rooflight.values.workload import Workload
     from rooflight.words.sweep import Sweep
 
@@ -82,10 +92,14 @@ _HOME = {
     "document": "rooflight.show.answers",
     "landmarks": "rooflight.library.questions",
     "measure": "rooflight.library.measured",
+    "measure_endpoint": "rooflight.library.served",
+    "measure_kernels": "rooflight.library.kernels",
+    "measure_model": "rooflight.library.whole",
     "model": "rooflight.library.questions",
     "models": "rooflight.library.questions",
     "moves": "rooflight.library.questions",
     "records": "rooflight.show.answers",
+    "samples": "rooflight.library.samples",
     "sweep": "rooflight.library.questions",
     "Accelerator": "rooflight.values.accelerator",
     "AcceleratorBlock": "rooflight.values.analysis",
@@ -98,7 +112,10 @@ _HOME = {
     "Compared": "rooflight.values.comparison",
     "Comparison": "rooflight.values.comparison",
     "Deployment": "rooflight.values.deployment",
+    "EndpointReport": "rooflight.values.endpoint",
     "Goal": "rooflight.values.sweep",
+    "KernelTime": "rooflight.values.kernels",
+    "Kernels": "rooflight.values.kernels",
     "Landmarks": "rooflight.values.sweep",
     "Machine": "rooflight.values.machine",
     "MemoryBlock": "rooflight.values.analysis",
@@ -109,6 +126,7 @@ _HOME = {
     "ModelCatalog": "rooflight.show.catalog",
     "Move": "rooflight.values.moves",
     "Moves": "rooflight.values.moves",
+    "NoAnswer": "rooflight.errors",
     "NoSteadyState": "rooflight.errors",
     "NotThere": "rooflight.errors",
     "OperatorBlock": "rooflight.values.analysis",
@@ -119,13 +137,17 @@ _HOME = {
     "RooflightError": "rooflight.errors",
     "Run": "rooflight.values.run",
     "RunBlock": "rooflight.values.sweep",
+    "Sample": "rooflight.values.sample",
+    "Samples": "rooflight.values.samples",
     "ServedBlock": "rooflight.values.analysis",
     "Span": "rooflight.span",
+    "StepTimed": "rooflight.values.whole",
     "Sweep": "rooflight.words.sweep",
     "SweepBlock": "rooflight.values.sweep",
     "Tally": "rooflight.values.measurement",
     "UnknownName": "rooflight.errors",
     "Verdict": "rooflight.values.measurement",
+    "WholeModel": "rooflight.values.whole",
     "Workload": "rooflight.values.workload",
 }
 
@@ -141,7 +163,10 @@ __all__ = [
     "Compared",
     "Comparison",
     "Deployment",
+    "EndpointReport",
     "Goal",
+    "KernelTime",
+    "Kernels",
     "Landmarks",
     "Machine",
     "MemoryBlock",
@@ -152,6 +177,7 @@ __all__ = [
     "ModelCatalog",
     "Move",
     "Moves",
+    "NoAnswer",
     "NoSteadyState",
     "NotThere",
     "OperatorBlock",
@@ -162,13 +188,17 @@ __all__ = [
     "RooflightError",
     "Run",
     "RunBlock",
+    "Sample",
+    "Samples",
     "ServedBlock",
     "Span",
+    "StepTimed",
     "Sweep",
     "SweepBlock",
     "Tally",
     "UnknownName",
     "Verdict",
+    "WholeModel",
     "Workload",
     "accelerator",
     "accelerators",
@@ -182,10 +212,14 @@ __all__ = [
     "document",
     "landmarks",
     "measure",
+    "measure_endpoint",
+    "measure_kernels",
+    "measure_model",
     "model",
     "models",
     "moves",
     "records",
+    "samples",
     "sweep",
 ]
 

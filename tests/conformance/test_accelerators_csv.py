@@ -62,7 +62,10 @@ SINCE_FOUND = {
     ("ascend-910b", "memory_bandwidth_GBps"), ("graviton4", "memory_bandwidth_GBps"),
     ("graviton4", "L2_MB"), ("graviton4", "SM_count"), ("graviton4", "boost_MHz"), ("mi308x", "memory_bandwidth_GBps"),
     ("qualcomm-ai100-ultra", "fp16_tensor_tflops"), ("qualcomm-ai100-ultra", "memory_bandwidth_GBps"),
-    ("qualcomm-ai100-ultra", "L2_MB"),
+    ("qualcomm-ai100-ultra", "L2_MB"), ("xeon-8480plus", "SM_count"), ("xeon-8480plus", "boost_MHz"),
+    # of processors: worked out in facts/cpu.csv (test_cpu_csv)
+    *((cpu, column) for cpu in ("epyc-9654", "epyc-9755", "grace", "graviton4", "xeon-6980p", "xeon-8480plus")
+      for column in ("fp32_tflops", "bf16_tensor_tflops", "fp16_tensor_tflops", "int8_tops")),
 }  # fmt: skip
 
 

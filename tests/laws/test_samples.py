@@ -31,7 +31,7 @@ def test_a_file_cut_anywhere_and_added_to_loses_only_the_cut_line(tmp_path_facto
     # a line that lacks nothing but its end is whole
     full += half > 0 and whole[len(kept) : len(kept) + 1] == b"\n"
     assert list(found.samples) == before[:full] + after
-    assert [line for line, _ in found.lost] == ([full + 1] if half and len(before) > full and kept[-1:] != b"}" else [])
+    assert [one.line for one in found.lost] == ([full + 1] if half and len(before) > full and kept[-1:] != b"}" else [])
 
 
 @settings(max_examples=100, deadline=None)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import msgspec
 import pytest
 
@@ -32,6 +33,8 @@ DOCUMENTS = (
     "rooflight.show.models.Page",
     "rooflight.show.accelerators.Listing",
     "rooflight.show.accelerators.Page",
+    "rooflight.show.kernels.Document",
+    "rooflight.values.samples.Samples",
 )
 
 
@@ -80,10 +83,18 @@ def sections() -> dict[str, str]:
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_and_option_is_in_the_reference(name):
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """Every command by its words, and those of a command that has some of its own."""
+    for name in COMMANDS:
+        command = app.get_command(None, name)
+        yield name, command
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {part}", command.get_command(None, part)) for part in command.list_commands(None))
+
+
+@pytest.mark.parametrize(("name", "command"), [pytest.param(*one, id=one[0]) for one in commands()])
+def test_every_command_and_option_is_in_the_reference(name, command):
     reference = page("cli.md")
-    command = app.get_command(None, name)
 
     assert f"\n## {name}\n" in reference
     assert f"$ rooflight {name} --help" in reference
@@ -117,7 +128,8 @@ def test_every_json_field_is_explained(name):
 @pytest.mark.parametrize("name", sorted(reachable()))
 def test_no_table_explains_a_field_that_is_gone(name):
     cells = re.findall(r"^\| (`[^|]*) \|", sections()[name], re.MULTILINE)
-    rows = set(reachable()[name].__struct_encode_fields__) | {"rows"}
+    kind = reachable()[name]
+    rows = {*kind.__struct_encode_fields__, kind.__struct_config__.tag_field, "rows"}
 
     assert not ticked("\n".join(cells)) - rows
 

@@ -176,8 +176,10 @@ def _fast(
     peaks: dict[str, float], fp16_accumulate: dict[str, float], amounts: dict[str, float], margin: float
 ) -> dict[str, float]:
     ratio = None
-    if "max-clock" in amounts and "boost-clock" in amounts:
-        ratio = max(1.0, amounts["max-clock"] / amounts["boost-clock"])
+    # a processor's rates are worked out at its base clock
+    rated = amounts.get("boost-clock", amounts.get("base-clock"))
+    if "max-clock" in amounts and rated is not None:
+        ratio = max(1.0, amounts["max-clock"] / rated)
     return {
         dtype: ceiling_flop_per_s(
             peak_flop_per_s=peaks.get(dtype, 0.0),

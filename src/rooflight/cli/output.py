@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _ENDINGS = {".json": "json", ".csv": "csv", ".md": "md", ".txt": "text"}
 _CHARTS = {".svg": "svg", ".png": "png", ".html": "html"}
 _MACHINE = {".toml": "toml"}
+_SAMPLES = {".jsonl": "jsonl"}
 # Of each value; show.charts.draw.KINDS, which a test compares, is not imported for --help.
 CHARTS = {
     "Analysis": ("roofline", "waterfall", "traffic", "memory", "intensity"),
@@ -52,6 +53,18 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def machine_output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The same for a command that measures a machine: no pictures, and the machine's file, which --on takes."""
     return _with_output(command, _ENDINGS | _MACHINE, ".toml, which --on takes, .json .csv .md .txt")
+
+
+def sample_output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a command that measures what runs on a machine: with a file that its samples are added to."""
+    words = ".json .csv .md .txt, as a picture: .svg .png .html, or its samples added to a file: .jsonl"
+    return _with_output(command, _ENDINGS | _CHARTS | _SAMPLES, words)
+
+
+def request_output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a command that measures requests, which are not drawn: with a file that they are added to."""
+    words = ".json .csv .md .txt, or its requests added to a file as samples: .jsonl"
+    return _with_output(command, _ENDINGS | _SAMPLES, words)
 
 
 def _with_output(command: Callable[..., Any], endings: Mapping[str, str], words: str) -> Callable[..., Any]:

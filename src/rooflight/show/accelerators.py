@@ -12,6 +12,7 @@ from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
 from rooflight.values.accelerator import Accelerator, Assumed, Fact, Link
+from rooflight.values.measured import Measured, Rate
 from rooflight.words.notes import worded
 
 LIST_SCHEMA = "rooflight.accelerators/1"
@@ -53,7 +54,11 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """The document of one: the entry, the facts as printed, and apart from them what rooflight assumes."""
+    """The document of one: the entry, the facts as printed, and apart from them what rooflight assumes.
+
+    measured_or_absent      the JSON has `measured` where the machine was: peaks are then medians, ceilings the fastest
+                            that was seen
+    """
 
     schema: str = ONE_SCHEMA
     answer: str
@@ -65,6 +70,12 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: tuple[str, ...]
     notes: str
     origin: str
+    measured_or_absent: Measured | msgspec.UnsetType = msgspec.field(name="measured", default=msgspec.UNSET)
+
+    @property
+    def measured(self) -> Measured | None:
+        """How it was measured, with every rate; None of a datasheet's entry."""
+        return None if self.measured_or_absent is msgspec.UNSET else self.measured_or_absent
 
 
 def entry(card: Accelerator) -> Entry:
@@ -112,6 +123,7 @@ def page(card: Accelerator) -> Page:
         assumptions=worded(card.assumptions),
         notes=card.notes,
         origin=card.origin,
+        measured_or_absent=msgspec.UNSET if card.measured is None else card.measured,
     )
 
 
@@ -130,7 +142,8 @@ def _sentence(card: Accelerator) -> str:
     )
     doubt = " Its figures are uncertain (confidence C)." if card.confidence == UNCERTAIN else ""
     tail = f"; ridge points in FLOP/byte: {ridge}" if ridge else ""
-    return f"{card.name} ({card.id}): {memory} at {rate}{tail}.{doubt}"
+    seen = "" if card.measured is None else f", as measured on {card.measured.date}"
+    return f"{card.name} ({card.id}): {memory} at {rate}{seen}{tail}.{doubt}"
 
 
 def list_blocks(document: Listing) -> list[Block]:
@@ -188,6 +201,8 @@ def page_blocks(document: Page) -> list[Block]:
     one = document.accelerator
     if one.peak_flop_per_s:
         shown.append(_peak_table(document))
+    if document.measured is not None:
+        shown.append(_rate_table(document.measured))
     heads = ("fact", "value", "kind", "read", "conf.", "source")
     rows = tuple(_fact_row(fact) for fact in document.facts)
     shown.append(Table(title="Facts, as printed:", heads=heads, left=heads, whole=heads[:2], rows=rows))
@@ -212,10 +227,14 @@ def _flat_entry(one: Entry) -> dict[str, Any]:
 
 def _peak_table(document: Page) -> Table:
     one = document.accelerator
+    found = document.measured
+    measured = None if found is None else {rate.name for rate in found.of("peak")}
     heads = ("format", "dense peak", "no faster than", "ridge point")
+    if measured is not None:
+        heads = ("format", "median", "fastest seen here", "ridge point")
     rows = tuple(
         (
-            form,
+            form if measured is None or form in measured else f"{form} (printed)",
             numbers.amount(peak, "FLOP/s"),
             numbers.amount(document.ceiling_flop_per_s.get(form), "FLOP/s"),
             f"{numbers.plain(one.ridge_flop_per_byte[form])} FLOP/byte" if form in one.ridge_flop_per_byte else "",
@@ -223,6 +242,22 @@ def _peak_table(document: Page) -> Table:
         for form, peak in one.peak_flop_per_s.items()
     )
     return Table(heads=heads, left=("format",), rows=rows)
+
+
+def _rate_table(found: Measured) -> Table:
+    """Every rate that was measured, in the order of its measurement."""
+    heads = ("measured", "by", "median", "eight of ten", "best", "runs", "working set")
+
+    def cells(rate: Rate) -> tuple[str, ...]:
+        unit = {"peak": "FLOP/s", "launch": "s"}.get(rate.what, "B/s")
+        middle, low, high, best = (
+            numbers.amount(value, unit) for value in (rate.median, rate.low, rate.high, rate.best)
+        )
+        size = "" if rate.bytes is None else numbers.amount(rate.bytes, "B")
+        return f"{rate.what} {rate.name}", rate.by, middle, f"{low} to {high}", best, f"{rate.n:,}", size
+
+    title = f"Measured on {found.date} by `{found.command}` ({found.device}):"
+    return Table(title=title, heads=heads, left=heads[:2], whole=heads[:1], rows=tuple(map(cells, found.rates)))
 
 
 def _fact_row(fact: Fact) -> tuple[str, ...]:
@@ -237,8 +272,11 @@ def _fact_row(fact: Fact) -> tuple[str, ...]:
 def _assumed_lines(document: Page) -> tuple[str, ...]:
     assumed = document.assumed
     cache = document.accelerator.last_level_cache_bytes is None
+    clock = (
+        f"where no maximum clock is known, clocks may carry it to {numbers.plain(assumed.peak_margin)} times its peak"
+    )
     lines = [
-        f"where no maximum clock is known, clocks may carry it to {numbers.plain(assumed.peak_margin)} times its peak",
+        *([clock] if document.measured is None else []),
         f"a kernel takes at least {numbers.seconds(assumed.launch_graph_s)} from a graph, "
         f"{numbers.seconds(assumed.launch_eager_s)} launched alone",
         f"an engine of which no more is known keeps {numbers.amount(assumed.engine_reserve_bytes, 'B')} for itself",
@@ -246,7 +284,7 @@ def _assumed_lines(document: Page) -> tuple[str, ...]:
     ]
     if cache:
         lines.insert(
-            1,
+            len(lines) - 3,
             f"its last-level cache is {numbers.amount(assumed.last_level_cache_bytes, 'B')}: no source gives a figure",
         )
     return (*document.assumptions, *lines)

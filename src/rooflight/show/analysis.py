@@ -12,10 +12,12 @@ from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Drawing, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
 from rooflight.show.roof import Dot, Flat, draw
+from rooflight.show.seen import renamed
 from rooflight.span import Span
 from rooflight.units import to_base
-from rooflight.values.analysis import Analysis, MemoryBlock, OperatorBlock, Phase, Pool
+from rooflight.values.analysis import Analysis, MeasuredBlock, MemoryBlock, OperatorBlock, Phase, Pool
 from rooflight.values.run import Run
+from rooflight.words.seen import FASTEST
 
 # Operators are listed one by one until they cover this share of a phase's roofline time.
 COVERED = 0.95
@@ -34,13 +36,25 @@ _RUN_WORDS = (
 )
 
 
+_SEEN_WORDS = (
+    "Fastest seen here: every resource used fully and at once, each at the best rate of any kernel when this machine "
+    "was measured, and as much again as runs differed; more may be possible. Roofline: each operator at its own limit "
+    "(medians), one after the other. Expected: what a well-run engine gets, eight times of ten within the interval "
+    "below it. Bound: the resource whose time is longest. Well above the ridge that is arithmetic, well below it "
+    "memory, unless links or launches take longer."
+)
+
+
 def blocks(analysis: Analysis, *, drawn: bool = True, ascii_only: bool = False) -> list[Block]:
     """Sentence, warnings, phases, bytes, memory, operators, request, assumptions, roofline."""
     shown: list[Block] = [Prose(analysis.answer, "answer")]
     shown += [Prose(f"Warning: {text}", "warning") for text in analysis.warnings]
     phases = analysis.phases
+    measured = analysis.accelerator.measured
     if phases:
-        shown += [_phase_table(phases), Prose(_WORDS, "note"), *_gap(phases), _byte_table(phases)]
+        words = _WORDS if measured is None else _SEEN_WORDS
+        shown += renamed([_phase_table(phases)], measured is not None)
+        shown += [Prose(words, "note"), *datasheet(measured), *_gap(phases, measured is not None), _byte_table(phases)]
     shown.append(Prose(memory_line(analysis)))
     if analysis.memory.kv_pool is not None:
         shown.append(Prose(pool_line(analysis.memory.kv_pool)))
@@ -103,22 +117,40 @@ def spent(split: dict[str, float]) -> str:
     return "\n".join(f"{name} {numbers.percent(share)}" for name, share in parts if share >= 0.005)
 
 
-def _gap(phases: dict[str, Phase]) -> list[Block]:
+def datasheet(measured: MeasuredBlock | None) -> list[Block]:
+    """What the datasheet of a measured device would allow."""
+    sheet = None if measured is None else measured.datasheet
+    if sheet is None:
+        return []
+    known = [f"{name} {numbers.seconds(value)}" for name, value in sheet.ceilings_s.items() if value is not None]
+    lacking = [name for name, value in sheet.ceilings_s.items() if value is None]
+    said = [f"at best {', '.join(known)}"] if known else []
+    said += [f"{', '.join(lacking)} cannot be told, for a rate it needs is not printed"] if lacking else []
+    whole = "" if sheet.whole else ", of which a part is here"
+    return [Prose(f"By the datasheet of {sheet.id}{whole}: {'; '.join(said)}.")] if said else []
+
+
+def _gap(phases: dict[str, Phase], measured: bool = False) -> list[Block]:
     """What lies between ceiling and expected time, a row a cause."""
+    least = FASTEST if measured else "the ceiling"
+    title, first = f"from {least} to what is expected", least.removeprefix("the ")
     told = {name: phase for name, phase in phases.items() if phase.waterfall}
     if not told:
         return []
     causes = dict.fromkeys(step.name for phase in told.values() for step in phase.waterfall)
     added = {name: {step.name: step.seconds for step in phase.waterfall} for name, phase in told.items()}
     rows_ = [
-        (cause, *(numbers.seconds(added[name][cause]) if cause in added[name] else "" for name in told))
+        (
+            first if cause == "ceiling" else cause,
+            *(numbers.seconds(added[name][cause]) if cause in added[name] else "" for name in told),
+        )
         for cause in causes
     ]
     rows_.append(("= expected", *(numbers.seconds(phase.time_s.expected) for phase in told.values())))
     return [
         Table(
-            heads=("from the ceiling to what is expected", *told),
-            left=("from the ceiling to what is expected",),
+            heads=(title, *told),
+            left=(title,),
             rows=tuple(rows_),
         )
     ]
@@ -296,5 +328,6 @@ def _roofline(analysis: Analysis, phases: dict[str, Phase], ascii_only: bool) ->
     peaks = ", ".join(f"{flat.name} {numbers.amount(flat.flop_per_s, 'FLOP/s')}" for flat in flats)
     peaks = peaks or "no compute roof, for no peak is published"
     marks = ", ".join(f"{_MARKS[name]} {name}" for name in phases)
-    title = f"Roofline of {where}: {numbers.amount(bandwidth, 'B/s')}, {peaks}. {marks}, at roofline time."
+    medians = "" if card.measured is None else "medians "
+    title = f"Roofline of {where}: {medians}{numbers.amount(bandwidth, 'B/s')}, {peaks}. {marks}, at roofline time."
     return [Prose(title), Drawing(tuple(draw(flats, bandwidth, dots, ascii_only=ascii_only)))]

@@ -9,6 +9,7 @@ import msgspec
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
+from rooflight.show.seen import note, renamed
 from rooflight.span import Span
 from rooflight.units import round_significant, to_base
 from rooflight.values.comparison import Compared, Comparison, Stretch
@@ -54,7 +55,8 @@ def blocks(comparison: Comparison) -> list[Block]:
         if told:
             shown.append(Bullets(title, tuple(told)))
     shown.append(Bullets("Assumed:", comparison.assumptions))
-    return shown
+    alone = all(one.accelerator in comparison.measured for one in comparison.compared)
+    return renamed(shown, alone) if alone else [*shown, *note(comparison.measured)]
 
 
 def _time_table(comparison: Comparison, timed: Sequence[Compared]) -> Table:
@@ -155,8 +157,9 @@ def _speed_up_table(comparison: Comparison, timed: Sequence[Compared]) -> Table:
         decode = None if one.decode is None else one.decode.speed_up
         parts = (one.prefill.speed_up, decode, one.request.speed_up)
         lines.append((one.label, *rates, *map(_both, parts)))
+    printed = "rates" if comparison.measured else "datasheet rates"
     title = (
-        f"Times {comparison.baseline}, datasheet rates, then speeds at the ceilings (and as expected), of steps of "
+        f"Times {comparison.baseline}, {printed}, then speeds at the ceilings (and as expected), of steps of "
         "prompts, of decode steps, and of the run:"
     )
     return Table(title=title, heads=heads, left=("on",), rows=tuple(lines))

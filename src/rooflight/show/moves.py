@@ -9,6 +9,7 @@ import msgspec
 
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
+from rooflight.show.seen import note, renamed
 from rooflight.span import Span
 from rooflight.units import round_significant, scaled
 from rooflight.values.moves import GAIN_OF, Combined, Dot, Move, Moves, Outcome
@@ -52,7 +53,7 @@ def blocks(found: Moves) -> list[Block]:
     shown.append(
         Prose("Gains are as expected, in brackets at the ceiling. --format csv or json gives every move.", "note")
     )
-    return shown
+    return [*renamed(shown, bool(found.measured)), *note(found.measured)]
 
 
 def _stands(before: Outcome, found: Moves) -> Block:

@@ -35,9 +35,11 @@ from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, encode, write_list
 from rooflight.show.goals import goal_blocks
+from rooflight.show.seen import note, renamed
 from rooflight.values.analysis import BOUNDLESS, Bytes
 from rooflight.values.steptime import BOUNDS
 from rooflight.values.sweep import Goal, Landmarks, SweepBlock
+from rooflight.words.seen import measured_among
 from rooflight.words.sweep import goal_answer
 
 if TYPE_CHECKING:
@@ -112,6 +114,12 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     landmarks: tuple[Landmarks, ...]
     schedule: str | None = None
     goals: tuple[Goal, ...] = ()
+    measured_or_absent: tuple[str, ...] | msgspec.UnsetType = msgspec.field(name="measured", default=msgspec.UNSET)
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """Ids of the accelerators that were measured: their ceilings are the fastest seen there."""
+        return () if self.measured_or_absent is msgspec.UNSET else self.measured_or_absent
 
 
 def summary(sweep: Sweep, model: str) -> Summary:
@@ -128,6 +136,7 @@ def summary(sweep: Sweep, model: str) -> Summary:
         landmarks=landmarks,
         schedule=sweep.schedule,
         goals=goals,
+        measured_or_absent=measured_among(sc.accelerator for sc in sweep.scenarios) or msgspec.UNSET,
     )
 
 
@@ -262,8 +271,10 @@ def blocks(sweep: Iterable[SweepBlock], head: Summary, *, ignore_capacity: bool 
     """The sentence, the landmarks, the rows (thinned), the assumptions."""
     shown = head_blocks(head)
     few = list(thinned(sweep, head.points, ignore_capacity))
-    shown += [_row_table(title, list(group), head.axes) for title, group in groupby(few, _heading)]
-    return shown + foot_blocks(head, len(few))
+    tables = [_row_table(title, list(group), head.axes) for title, group in groupby(few, _heading)]
+    alone = all(row.accelerator in head.measured for row in few)
+    shown += renamed(tables, alone)
+    return shown + ([] if alone else note(head.measured)) + foot_blocks(head, len(few))
 
 
 def head_blocks(head: Summary) -> list[Block]:

@@ -213,6 +213,12 @@ class Comparison(Shown, msgspec.Struct, frozen=True, kw_only=True):
     curves: Curves | None
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
+    measured_or_absent: tuple[str, ...] | msgspec.UnsetType = msgspec.field(name="measured", default=msgspec.UNSET)
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """Ids of the accelerators that were measured: their ceilings are the fastest seen there."""
+        return () if self.measured_or_absent is msgspec.UNSET else self.measured_or_absent
 
     @property
     def answered(self) -> bool:

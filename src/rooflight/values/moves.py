@@ -209,3 +209,9 @@ class Moves(Shown, msgspec.Struct, frozen=True, kw_only=True):
     left: tuple[Left, ...]
     stories: tuple[Story, ...]
     assumptions: tuple[str, ...]
+    measured_or_absent: tuple[str, ...] | msgspec.UnsetType = msgspec.field(name="measured", default=msgspec.UNSET)
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """Ids of the accelerators that were measured: their ceilings are the fastest seen there."""
+        return () if self.measured_or_absent is msgspec.UNSET else self.measured_or_absent

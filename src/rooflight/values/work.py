@@ -115,7 +115,15 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     least_across_bytes: Number | None = None
 
 
-Shape = Gemm | Scores | Exchange
+class Rows(msgspec.Struct, frozen=True, kw_only=True):
+    """An element-wise kernel over `tokens` rows: elements of each that are read and written."""
+
+    tokens: Number
+    read: float
+    written: float
+
+
+Shape = Gemm | Scores | Exchange | Rows
 
 
 class Operator(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,7 +132,7 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
     kind        "linear", "attention", "experts", "recurrent", "elementwise", "collective"
     compute     number format whose peak bounds its FLOP
     work        of one of them
-    shape       what an expected time needs beyond the work; None for element-wise kernels
+    shape       its sizes, which an expected time and whoever runs it alone need; None where it has none
     """
 
     name: str

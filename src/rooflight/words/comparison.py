@@ -14,6 +14,7 @@ from rooflight.values.comparison import OBJECTIVES, Compared, Comparison
 from rooflight.values.mix import Mix
 from rooflight.words.analysis import does_not_fit, too_big
 from rooflight.words.notes import worded
+from rooflight.words.seen import FASTEST, measured_among
 
 _BEST = {
     "throughput": "serves {model} fastest",
@@ -49,7 +50,12 @@ def told(found: Found) -> Comparison:
         curves=found.crossed.curves,
         assumptions=worded(found.assumptions),
         warnings=worded(found.warnings),
+        measured_or_absent=_measured(found) or msgspec.UNSET,
     )
+
+
+def _measured(found: Found) -> tuple[str, ...]:
+    return measured_among(row.scenario.accelerator for row in found.rows if row.scenario is not None)
 
 
 def _reason(row: Contender) -> str | None:
@@ -67,8 +73,10 @@ def _decodes(found: Found) -> list[str]:
     """What decode steps alone say of deployments whose prompts cannot be told, the fastest first."""
     told = [(one.decode, one) for one in found.compared if one.decode is not None and one.request is None]
     ranked = sorted(told, key=lambda pair: -pair[0].tokens_per_s.expected)
+    seen = _measured(found)
     return [
-        f"{one.label} takes {scaled(part.step_s.ceiling, 's')} a step at best and {scaled(part.step_s.expected, 's')} "
+        f"{one.label} takes {scaled(part.step_s.ceiling, 's')} a step "
+        f"at {FASTEST if one.accelerator in seen else 'best'} and {scaled(part.step_s.expected, 's')} "
         f"as expected for {one.batch:,} sequence{'s' * (one.batch != 1)}"
         for part, one in ranked
     ]

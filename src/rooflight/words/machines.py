@@ -42,6 +42,12 @@ def launch(note: Note) -> str:
     return f"{mode} launch floor {scaled(floor, 's')} a kernel, the smallest seen for {note.why}"
 
 
+def call(note: Note) -> str:
+    """What a call costs, where it was measured."""
+    mode, seconds = note.value
+    return f"a call costs {scaled(seconds, 's')} ({mode}), as measured on {note.why}"
+
+
 # What a share of memory is of.
 _SHARES = {
     "total": "gpu-memory-utilization {share:g}, of what a program is given",
@@ -109,11 +115,9 @@ def from_datasheet(note: Note) -> str:
 def part_of(note: Note) -> str:
     """A machine that is a part of the device on the datasheet."""
     own, all_ = note.value
-    share = f"{own:,.0f} of the {all_:,.0f} compute units" if own and all_ else "a part"
-    return (
-        f"{share} of {note.why} {'are' if own and all_ else 'is'} taken to be here: no rate, cache or memory is taken "
-        "from its datasheet, which is of all of it"
-    )
+    here = f"{own:,.0f} of the {all_:,.0f} compute units of {note.why} are here" if own and all_ else ""
+    here = here or f"how much of {note.why} is here cannot be told"
+    return f"{here}: no rate, cache or memory is taken from its datasheet, which is of all of it"
 
 
 def memory_total(note: Note) -> str:

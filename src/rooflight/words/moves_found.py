@@ -14,6 +14,7 @@ from rooflight.values.note import Note
 from rooflight.words.analysis import does_not_fit
 from rooflight.words.moves import from_to, said
 from rooflight.words.notes import worded
+from rooflight.words.seen import measured_among
 from rooflight.words.stories import told
 
 
@@ -35,6 +36,7 @@ def answered(sc: Scenario, found: Found) -> Moves:
         ),
         left=tuple(_left(one, getattr(before, one.phase)) for one in found.left),
         stories=tuple(map(told, found.stories)),
+        measured_or_absent=measured_among([sc.accelerator]) or msgspec.UNSET,
         assumptions=tuple(dict.fromkeys((*worded((*file_notes(sc.model.warnings), *sc.assumptions)), *assumed))),
     )  # fmt: skip
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rooflight.values.accelerator import Accelerator
 
 FASTEST = "the fastest seen here"
 FASTER = "faster than this machine was measured"
+
+
+def measured_among(cards: Iterable[Accelerator]) -> tuple[str, ...]:
+    """Ids of those that were measured, each once."""
+    return tuple(dict.fromkeys(card.id for card in cards if card.measured is not None))
 
 
 def ceiling(card: Accelerator) -> str:

@@ -11,7 +11,7 @@ from rooflight.numeric import Number, is_plain, minimum, where
 from rooflight.values.format import Format
 from rooflight.values.formats import format_named
 from rooflight.values.model import Attention, Experts, Layer, Linear, Model
-from rooflight.values.work import Exchange, Gemm, Operator, Work
+from rooflight.values.work import Exchange, Gemm, Operator, Rows, Work
 from rooflight.work import formulas
 from rooflight.work.count import stored_format, table_row_bytes, vector_bytes
 from rooflight.work.layout import Group, Layout, expert_group, hops, kv_share, local_sizes, packed_domains, tensor_group
@@ -192,7 +192,8 @@ def _norm_row(model: Model, part: Layer | Model, tokens: Number, count: int, nor
     if norms > 1:
         work, count = work * (1 / norms), count * norms
     key = ("norm", vectors, norms)
-    return key, "", Operator(name="norm", kind="elementwise", count=count, compute="bf16", work=work)
+    shape = Rows(tokens=tokens, read=2 * model.hidden, written=2 * model.hidden)
+    return key, "", Operator(name="norm", kind="elementwise", count=count, compute="bf16", work=work, shape=shape)
 
 
 def _inner_norm_row(layer: Layer, tokens: Number, cut: int, numbers: Numbers) -> Row:
@@ -206,8 +207,9 @@ def _inner_norm_row(layer: Layer, tokens: Number, cut: int, numbers: Numbers) ->
     width = sum(widths) / len(widths)
     work = formulas.elementwise(tokens=tokens, read_elements=width, written_elements=width, act_bytes=numbers.act_bytes)
     op = Operator(
-        name="inner_norm", kind="elementwise", count=layer.count * layer.inner_norms, compute="bf16", work=work
-    )
+        name="inner_norm", kind="elementwise", count=layer.count * layer.inner_norms, compute="bf16", work=work,
+        shape=Rows(tokens=tokens, read=width, written=width),
+    )  # fmt: skip
     return ("inner_norm", widths), layer.kind, op
 
 
@@ -268,14 +270,14 @@ def _mlp(mlp: tuple[Linear, ...], tokens: Number, kind: str, count: int, cut: in
 
 def _activation_row(up: Linear, down: Linear, tokens: Number, kind: str, count: int, cut: int, numbers: Numbers) -> Row:
     """The activation function (and the gate product) between two matrices."""
+    read, written = local_sizes(up, cut)[1], local_sizes(down, cut)[0]
     work = formulas.elementwise(
-        tokens=tokens,
-        read_elements=local_sizes(up, cut)[1],
-        written_elements=local_sizes(down, cut)[0],
-        act_bytes=numbers.act_bytes,
+        tokens=tokens, read_elements=read, written_elements=written, act_bytes=numbers.act_bytes
     )
     name = "expert_act" if down.name.startswith("expert") else "shared_act" if down.name.startswith("shared") else "act"
-    return ("act", up, down), kind, Operator(name=name, kind="elementwise", count=count, compute="bf16", work=work)
+    shape = Rows(tokens=tokens, read=read, written=written)
+    op = Operator(name=name, kind="elementwise", count=count, compute="bf16", work=work, shape=shape)
+    return ("act", up, down), kind, op
 
 
 def _experts(experts: Experts, step: Step, kind: str, count: int, layout: Layout, numbers: Numbers) -> Iterator[Row]:

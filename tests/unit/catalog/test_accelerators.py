@@ -325,12 +325,6 @@ def test_no_name_is_refused(name: str) -> None:
         accelerators.load(name)
 
 
-@pytest.mark.parametrize("name", ["this", "THIS", "8xthis"])
-def test_measuring_is_refused_in_words(name: str) -> None:
-    with pytest.raises(BadInput, match="not available in this version"):
-        accelerators.load(name)
-
-
 def test_an_unknown_name_lists_the_closest() -> None:
     with pytest.raises(UnknownName) as caught:
         accelerators.load("h100-smx")

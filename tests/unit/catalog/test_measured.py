@@ -79,7 +79,7 @@ def test_a_part_of_a_device_takes_no_rate_of_its_datasheet() -> None:
     assert "int8" not in one.peak_flop_per_s
     assert one.memory_bytes == 7.75 * 2**30
     assert one.pcie_bytes_per_s == socket.pcie_bytes_per_s
-    assert any("a part of xeon-8480plus" in text for text in worded(one.assumptions))
+    assert any("2 of the 56 compute units of xeon-8480plus" in text for text in worded(one.assumptions))
 
 
 def test_all_of_a_device_takes_from_its_datasheet_what_nobody_measured() -> None:
@@ -161,17 +161,19 @@ def test_a_rate_that_cannot_be_is_refused_and_placed(name: str) -> None:
 
 
 def _grid(**changes: Any) -> dict[str, Any]:
-    return {"names": ["tokens"], "points": [[1.0, 2.0]], "seconds": [1e-3, 2e-3], **changes}
+    whole = {"names": ["tokens", "inputs", "outputs"], "points": [[1.0, 2.0], [64.0], [64.0]], "seconds": [1e-3, 2e-3]}
+    return whole | changes
 
 
 _TABLES: dict[str, tuple[dict[str, Any], str]] = {
     "too short": (_grid(seconds=[1e-3]), "tables.gemm.fp32.seconds"),
-    "not growing": (_grid(points=[[2.0, 1.0]]), "tables.gemm.fp32.points"),
-    "an empty axis": (_grid(points=[[]], seconds=[]), "tables.gemm.fp32.points"),
-    "names and points": (_grid(names=["tokens", "inputs"]), "tables.gemm.fp32"),
+    "not growing": (_grid(points=[[2.0, 1.0], [64.0], [64.0]]), "tables.gemm.fp32.points"),
+    "an empty axis": (_grid(points=[[], [64.0], [64.0]], seconds=[]), "tables.gemm.fp32.points"),
+    "names and points": (_grid(points=[[1.0, 2.0]]), "tables.gemm.fp32"),
     "negative": (_grid(seconds=[-1e-3, 1e-3]), "tables.gemm.fp32.seconds"),
-    "nan": (_grid(points=[[1.0, float("nan")]]), "tables.gemm.fp32.points"),
+    "nan": (_grid(points=[[1.0, float("nan")], [64.0], [64.0]]), "tables.gemm.fp32.points"),
     "unknown key": (_grid(unit="s"), "tables.gemm.fp32"),
+    "other axes": (_grid(names=["inputs", "tokens", "outputs"]), "tables.gemm.fp32.names"),
     "no axis": (_grid(names=[], points=[], seconds=[1.0]), "tables.gemm.fp32"),
 }
 

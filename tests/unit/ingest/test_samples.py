@@ -67,9 +67,9 @@ def test_a_line_that_is_no_sample_is_said_and_passed_over(tmp_path, line, why):
     path.write_text(f"{text(ONE)}\n{line}\n\n{text(TWO)}\n", encoding="utf-8")
     found = read_samples(path)
     assert found.samples == (ONE, TWO)
-    ((number, reason),) = found.lost
-    assert number == 2
-    assert why in reason
+    (lost,) = found.lost
+    assert lost.line == 2
+    assert why in lost.why
 
 
 def test_a_file_without_samples(tmp_path):

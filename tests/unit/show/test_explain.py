@@ -94,7 +94,7 @@ def test_operators_of_an_analysis_can_all_be_explained():
 
 def test_without_a_compute_peak_an_operator_is_explained_by_its_bytes():
     """Of arithmetic nothing is known but its amount; a prompt's operators have no times to explain."""
-    sc = make_scenario("llama-3.1-8b", "epyc-9654")
+    sc = make_scenario("llama-3.1-8b", "grace")
     found = explain(sc, "decode", "qkv")
 
     assert found.bound == "memory"

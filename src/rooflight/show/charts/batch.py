@@ -25,6 +25,7 @@ _AXES = {"batch": "sequences decoding at once (batch)", "prefill_batch": "prompt
          "isl": "tokens of the prompt", "osl": "tokens of output", "context": "tokens of context"}  # fmt: skip
 _READ = "Full lines: what a well-run engine gets, eight times of ten within the band. Both axes are logarithmic."
 _DASHED = "Dashed: the ceiling, which nothing real passes."
+_SEEN = "Dashed: the fastest seen here, when the machine was measured."
 _GREY = "Grey: does not fit in memory."
 
 
@@ -40,11 +41,12 @@ def rows(
     told = lines(sweep, ignore_capacity=ignore_capacity)
     found: Datasets = {"here": []}
     for measure in measures:
-        found |= {f"{name}_{measure}": some for name, some in panel(told, measure, look).items()}
+        drawn = panel(told, measure, look, measured=_measured(sweep))
+        found |= {f"{name}_{measure}": some for name, some in drawn.items()}
     return found
 
 
-def panel(told: Lines, measure: str, look: Look) -> Datasets:
+def panel(told: Lines, measure: str, look: Look, *, measured: bool = False) -> Datasets:
     """The datasets of one measure."""
     several = len(told.lines) > 1
     points: Rows = []
@@ -61,7 +63,7 @@ def panel(told: Lines, measure: str, look: Look) -> Datasets:
     for one, other in pairwise(real):
         if one["line"] == other["line"]:
             taken += along(plane, [(one["x"], one["y"]), (other["x"], other["y"])])
-    labels = [] if several or not real else _both(real, look)
+    labels = [] if several or not real else _both(real, "fastest seen" if measured else "ceiling", look)
     for number in range(1, len(told.lines) + 1) if several else ():
         labels += _names(plane, [one for one in real if one["line"] == number], look, taken)
     return {"corners": plane.corners, "points": real, "labels": labels, "zones": zones, "zone_names": zone_names,
@@ -150,11 +152,11 @@ def _names(plane: Plane, line: Rows, look: Look, taken: list[Box]) -> Rows:
     return [{**label, "hue": last["hue"]}]
 
 
-def _both(line: Rows, look: Look) -> Rows:
+def _both(line: Rows, ceiling: str, look: Look) -> Rows:
     """Of a single line: which is what is expected, and which the ceiling; below the one and above the other."""
     at = line[len(line) // 3]
     found = []
-    for kind, text, side in (("ceiling", "ceiling", -1), ("y", "expected", 1)):
+    for kind, text, side in (("ceiling", ceiling, -1), ("y", "expected", 1)):
         aside = text_width(text, look.size) / 2 * side if line[-1]["y"] > line[0]["y"] else 0
         found.append({"x": at["x"], "y": at[kind], "dx": aside, "dy": 15 * side, "text": text, "hue": at["hue"]})
     return found
@@ -184,7 +186,7 @@ def batch(
     told = lines(sweep, ignore_capacity=ignore_capacity)
     panels = [_drawn(told.axis, measure, len(told.lines) > 1, look) for measure in chosen]
     main, *beside = panels
-    notes = (_READ + _more(told), *_left_out(told), _source(sweep))
+    notes = (_READ + _more(told, _measured(sweep)), *_left_out(told), _source(sweep))
     title = _title(told, model or sweep.scenarios[0].model.id, sweep.phase)
     return finished("batch", main, data, look, title=title, notes=notes, beside=beside, aside=False)
 
@@ -236,12 +238,16 @@ def _title(told: Lines, model: str, phase: str) -> str:
     )
 
 
-def _more(told: Lines) -> str:
+def _measured(sweep: SweepPoints) -> bool:
+    return all(sc.accelerator.measured is not None for sc in sweep.scenarios)
+
+
+def _more(told: Lines, measured: bool) -> str:
     """What a single line's picture has besides."""
     if len(told.lines) > 1:
         return ""
     tight = any(row.bound == "capacity" for row in told.lines[0].points)
-    return f" {_DASHED}" + f" {_GREY}" * tight
+    return f" {_SEEN if measured else _DASHED}" + f" {_GREY}" * tight
 
 
 def _left_out(told: Lines) -> Sequence[str]:

@@ -25,6 +25,7 @@ _READ = (
     "Bars: what a well-run engine gets, with its interval as a line (roofline speed where nothing is calibrated). The "
     "short upright line is the ceiling: nothing real is faster."
 )
+_SEEN = " Of a machine that was measured it is the fastest seen there."
 
 
 def rows(*analyses: Analysis, measure: str = "tokens_per_s", phase: str = "decode", look: Look = STANDARD) -> Datasets:
@@ -61,7 +62,8 @@ def comparison(
         *behind("bars", look),
     ]
     main = strips(look, len(data["bars"]), axis_x(f"{MEASURES[measure][1]}, {phase}"), layers)
-    notes = (_READ, source(analyses))
+    seen = any(one.accelerator.measured is not None for one in analyses)
+    notes = (_READ + (_SEEN if seen else ""), source(analyses))
     return finished("comparison", main, data, look, start=0, title=_title(analyses, data, measure, phase), notes=notes)
 
 

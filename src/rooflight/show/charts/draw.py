@@ -18,6 +18,8 @@ KINDS = {
     "Report": ("verdicts",),
     "Moves": ("gains",),
     "Comparison": ("crossing",),
+    "Kernels": ("timed",),
+    "Samples": ("stored",),
 }
 
 
