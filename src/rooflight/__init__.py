@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         BadInput,
         MissingExtra,
         MissingFact,
+        NoAnswer,
         NoSteadyState,
         NotThere,
         RooflightError,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         sweep,
     )
     from rooflight.library.samples import samples
+    from rooflight.library.served import measure_endpoint
     from rooflight.library.whole import measure_model
     from rooflight.show.answers import document, records
     from rooflight.show.catalog import AcceleratorCatalog, ModelCatalog
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     )
     from rooflight.values.comparison import Compared, Comparison
     from rooflight.values.deployment import Deployment
+    from rooflight.values.endpoint import EndpointReport
     from rooflight.values.kernels import Kernels, KernelTime
     from rooflight.values.machine import Machine
     from rooflight.values.measurement import Report, Tally, Verdict
@@ -89,6 +92,7 @@ _HOME = {
     "document": "rooflight.show.answers",
     "landmarks": "rooflight.library.questions",
     "measure": "rooflight.library.measured",
+    "measure_endpoint": "rooflight.library.served",
     "measure_kernels": "rooflight.library.kernels",
     "measure_model": "rooflight.library.whole",
     "model": "rooflight.library.questions",
@@ -108,6 +112,7 @@ _HOME = {
     "Compared": "rooflight.values.comparison",
     "Comparison": "rooflight.values.comparison",
     "Deployment": "rooflight.values.deployment",
+    "EndpointReport": "rooflight.values.endpoint",
     "Goal": "rooflight.values.sweep",
     "KernelTime": "rooflight.values.kernels",
     "Kernels": "rooflight.values.kernels",
@@ -121,6 +126,7 @@ _HOME = {
     "ModelCatalog": "rooflight.show.catalog",
     "Move": "rooflight.values.moves",
     "Moves": "rooflight.values.moves",
+    "NoAnswer": "rooflight.errors",
     "NoSteadyState": "rooflight.errors",
     "NotThere": "rooflight.errors",
     "OperatorBlock": "rooflight.values.analysis",
@@ -157,6 +163,7 @@ __all__ = [
     "Compared",
     "Comparison",
     "Deployment",
+    "EndpointReport",
     "Goal",
     "KernelTime",
     "Kernels",
@@ -170,6 +177,7 @@ __all__ = [
     "ModelCatalog",
     "Move",
     "Moves",
+    "NoAnswer",
     "NoSteadyState",
     "NotThere",
     "OperatorBlock",
@@ -204,6 +212,7 @@ __all__ = [
     "document",
     "landmarks",
     "measure",
+    "measure_endpoint",
     "measure_kernels",
     "measure_model",
     "model",

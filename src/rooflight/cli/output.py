@@ -61,6 +61,12 @@ def sample_output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _with_output(command, _ENDINGS | _CHARTS | _SAMPLES, words)
 
 
+def request_output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a command that measures requests, which are not drawn: with a file that they are added to."""
+    words = ".json .csv .md .txt, or its requests added to a file as samples: .jsonl"
+    return _with_output(command, _ENDINGS | _SAMPLES, words)
+
+
 def _with_output(command: Callable[..., Any], endings: Mapping[str, str], words: str) -> Callable[..., Any]:
     @functools.wraps(command)
     def with_output(*, form: str | None, as_json: bool, output: str | None, plain: bool, **rest: Any) -> Any:

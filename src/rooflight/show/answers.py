@@ -21,6 +21,7 @@ _SHOWN_BY = {
     "Comparison": "compare",
     "Moves": "moves",
     "Report": "check",
+    "EndpointReport": "endpoint",
     "Catalog": "catalog",
     "Accelerator": "accelerators",
     "Model": "models",
