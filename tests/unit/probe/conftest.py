@@ -92,5 +92,5 @@ def tiny(monkeypatch):
     for module in (memory, peaks):
         monkeypatch.setattr(module, "_TURN_S", 0.0, raising=False)
     monkeypatch.setattr(machine, "_TURN_S", 0.0)
-    monkeypatch.setattr(machine, "tables", lambda device, formats, **_: Tables(gemm={form: GRID for form in formats}))
+    monkeypatch.setattr(machine, "tables", lambda device, formats, **_: Tables(gemm=dict.fromkeys(formats, GRID)))
     return plan
