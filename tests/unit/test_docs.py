@@ -33,6 +33,7 @@ DOCUMENTS = (
     "rooflight.show.models.Page",
     "rooflight.show.accelerators.Listing",
     "rooflight.show.accelerators.Page",
+    "rooflight.values.endpoint.EndpointReport",
 )
 
 
