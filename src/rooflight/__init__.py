@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         BadInput,
         MissingExtra,
         MissingFact,
+        NoAnswer,
         NoSteadyState,
         NotThere,
         RooflightError,
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
         sweep,
     )
     from rooflight.library.samples import samples
+    from rooflight.library.served import measure_endpoint
+    from rooflight.library.whole import measure_model
     from rooflight.show.answers import document, records
     from rooflight.show.catalog import AcceleratorCatalog, ModelCatalog
     from rooflight.show.charts.chart import Chart
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
     )
     from rooflight.values.comparison import Compared, Comparison
     from rooflight.values.deployment import Deployment
+    from rooflight.values.endpoint import EndpointReport
     from rooflight.values.kernels import Kernels, KernelTime
     from rooflight.values.machine import Machine
     from rooflight.values.measurement import Report, Tally, Verdict
@@ -69,6 +73,7 @@ if TYPE_CHECKING:
     from rooflight.values.sample import Sample
     from rooflight.values.samples import Samples
     from rooflight.values.sweep import Goal, Landmarks, RunBlock, SweepBlock
+    from rooflight.values.whole import StepTimed, WholeModel
     from rooflight.values.workload import Workload
     from rooflight.words.sweep import Sweep
 
@@ -87,7 +92,9 @@ _HOME = {
     "document": "rooflight.show.answers",
     "landmarks": "rooflight.library.questions",
     "measure": "rooflight.library.measured",
+    "measure_endpoint": "rooflight.library.served",
     "measure_kernels": "rooflight.library.kernels",
+    "measure_model": "rooflight.library.whole",
     "model": "rooflight.library.questions",
     "models": "rooflight.library.questions",
     "moves": "rooflight.library.questions",
@@ -105,6 +112,7 @@ _HOME = {
     "Compared": "rooflight.values.comparison",
     "Comparison": "rooflight.values.comparison",
     "Deployment": "rooflight.values.deployment",
+    "EndpointReport": "rooflight.values.endpoint",
     "Goal": "rooflight.values.sweep",
     "KernelTime": "rooflight.values.kernels",
     "Kernels": "rooflight.values.kernels",
@@ -118,6 +126,7 @@ _HOME = {
     "ModelCatalog": "rooflight.show.catalog",
     "Move": "rooflight.values.moves",
     "Moves": "rooflight.values.moves",
+    "NoAnswer": "rooflight.errors",
     "NoSteadyState": "rooflight.errors",
     "NotThere": "rooflight.errors",
     "OperatorBlock": "rooflight.values.analysis",
@@ -132,11 +141,13 @@ _HOME = {
     "Samples": "rooflight.values.samples",
     "ServedBlock": "rooflight.values.analysis",
     "Span": "rooflight.span",
+    "StepTimed": "rooflight.values.whole",
     "Sweep": "rooflight.words.sweep",
     "SweepBlock": "rooflight.values.sweep",
     "Tally": "rooflight.values.measurement",
     "UnknownName": "rooflight.errors",
     "Verdict": "rooflight.values.measurement",
+    "WholeModel": "rooflight.values.whole",
     "Workload": "rooflight.values.workload",
 }
 
@@ -152,6 +163,7 @@ __all__ = [
     "Compared",
     "Comparison",
     "Deployment",
+    "EndpointReport",
     "Goal",
     "KernelTime",
     "Kernels",
@@ -165,6 +177,7 @@ __all__ = [
     "ModelCatalog",
     "Move",
     "Moves",
+    "NoAnswer",
     "NoSteadyState",
     "NotThere",
     "OperatorBlock",
@@ -179,11 +192,13 @@ __all__ = [
     "Samples",
     "ServedBlock",
     "Span",
+    "StepTimed",
     "Sweep",
     "SweepBlock",
     "Tally",
     "UnknownName",
     "Verdict",
+    "WholeModel",
     "Workload",
     "accelerator",
     "accelerators",
@@ -197,7 +212,9 @@ __all__ = [
     "document",
     "landmarks",
     "measure",
+    "measure_endpoint",
     "measure_kernels",
+    "measure_model",
     "model",
     "models",
     "moves",

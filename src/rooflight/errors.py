@@ -6,6 +6,7 @@ RooflightError
 │   ├── BadConfig       a config.json, TOML or table that cannot be read as one
 │   └── MissingExtra    an optional dependency the command needs
 ├── NotThere            an answer has no such part: a phase of what does not fit; a missing key too (exit 1)
+├── NoAnswer            an endpoint that was driven answered no request (exit 1)
 ├── NoSteadyState       requests arrive faster than the deployment finishes them (exit 1)
 └── MissingFact         the question is fine, but a needed number is published nowhere we know (exit 3)
 
@@ -138,6 +139,12 @@ class MissingExtra(BadInput):
 
 class NotThere(RooflightError, KeyError):
     """An answer was asked for a part that it has not: a phase, a run or a gain of what does not fit."""
+
+    exit_status = 1
+
+
+class NoAnswer(RooflightError):
+    """An endpoint that was driven answered none of the requests."""
 
     exit_status = 1
 

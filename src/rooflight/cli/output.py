@@ -61,6 +61,12 @@ def sample_output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _with_output(command, _ENDINGS | _CHARTS | _SAMPLES, words)
 
 
+def request_output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a command that measures requests, which are not drawn: with a file that they are added to."""
+    words = ".json .csv .md .txt, or its requests added to a file as samples: .jsonl"
+    return _with_output(command, _ENDINGS | _SAMPLES, words)
+
+
 def _with_output(command: Callable[..., Any], endings: Mapping[str, str], words: str) -> Callable[..., Any]:
     @functools.wraps(command)
     def with_output(*, form: str | None, as_json: bool, output: str | None, plain: bool, **rest: Any) -> Any:
@@ -151,18 +157,25 @@ def emit(output: Output, answer: Answer) -> None:
     if output.file is None:
         _write(output, answer, sys.stdout)
         return
-    drawn = _drawn(output, answer) if output.format in _CHARTS.values() else None
-    with open_whole(output.file) as stream:
-        if drawn is None:
-            _write(output, answer, stream)
-        else:
-            stream.write_bytes(drawn)
+    write_file(output, answer)
     try:
         print(answer.sentence())
         print(f"written to {printable(output.file)}")
     except OSError as error:
         if error.errno != errno.EBADF:  # no standard output at all: the answer is in the file
             raise
+
+
+def write_file(output: Output, answer: Answer) -> None:
+    """Write the answer to its file. Raises BadInput where that cannot be done, MissingExtra for a picture."""
+    if output.file is None:
+        return
+    drawn = _drawn(output, answer) if output.format in _CHARTS.values() else None
+    with open_whole(output.file) as stream:
+        if drawn is None:
+            _write(output, answer, stream)
+        else:
+            stream.write_bytes(drawn)
 
 
 def _drawn(output: Output, answer: Answer) -> bytes:

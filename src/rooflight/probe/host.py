@@ -8,7 +8,7 @@ import platform
 import shutil
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import msgspec
@@ -113,12 +113,16 @@ def keep_to(count: int | None = None) -> int:
             where=Named.of("threads"),
             got=wanted, want=f"1 to {len(there)}",
         )  # fmt: skip
-    chosen = [*singles, *(number for number in there if number not in singles)][:wanted]
-    if hasattr(os, "sched_setaffinity"):
-        for thread in _threads():  # those a library started already do not follow the first one
-            with contextlib.suppress(OSError):
-                os.sched_setaffinity(thread, chosen)
+    place([*singles, *(number for number in there if number not in singles)][:wanted])
     return wanted
+
+
+def place(processors: Collection[int]) -> None:
+    """Keep the process, and the threads that libraries started, on these, where the system can."""
+    if hasattr(os, "sched_setaffinity"):
+        for thread in _threads():
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(thread, processors)
 
 
 def pinned(threads: int) -> bool:

@@ -13,10 +13,12 @@ from rooflight.probe import calls, host, loops, memory, peaks
 from rooflight.probe import device as devices
 from rooflight.probe.device import Device
 from rooflight.probe.rounds import Timed, in_turns, sample
+from rooflight.probe.tables import tables
 from rooflight.probe.workers import Workers
 from rooflight.values.machine import Machine
 from rooflight.values.measured import Measured, Rate
-from rooflight.values.sample import Kind, MachineState, Origin, Sample
+from rooflight.values.sample import Kind, Origin
+from rooflight.values.tables import Tables
 
 # Called with the part that is under way and the share of it that is done.
 Progress = Callable[[str, float], None]
@@ -33,11 +35,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     peaks_s: float
     launch_s: float
     link_s: float
+    tables_s: float
     an_octave: int
 
 
-FULL = Plan(levels_s=20, memory_s=15, peaks_s=40, launch_s=1, link_s=6, an_octave=2)
-QUICK = Plan(levels_s=2.5, memory_s=2, peaks_s=4, launch_s=0.3, link_s=1.5, an_octave=1)
+FULL = Plan(levels_s=20, memory_s=15, peaks_s=40, launch_s=1, link_s=6, tables_s=65, an_octave=2)
+QUICK = Plan(levels_s=2.5, memory_s=2, peaks_s=4, launch_s=0.3, link_s=1.5, tables_s=0, an_octave=1)
 
 
 class Interrupted(KeyboardInterrupt):
@@ -53,21 +56,24 @@ class Measuring:
 
     def __init__(self, device: Device, *, torch: bool, threads: int | None, plan: Plan, progress: Progress) -> None:
         self.device, self.torch, self.threads, self.plan, self.progress = device, torch, threads, plan, progress
+        self.most, self.past = 0.0, False  # what a pass over memory goes over, and whether that is past the caches
         self.rates: list[Rate] = []
         self.timed: list[tuple[Kind, Timed]] = []
         self.detours: dict[str, float] = {}
         self.undone: list[tuple[str, str]] = []
+        self.tables: Tables | None = None
 
     def parts(self) -> dict[str, Callable[[Tick], None]]:
         """By name, in the order in which they are done."""
         if self.device.kind == "cpu":
             return {
                 "caches": self._loops, "memory": self._memory, "arithmetic": self._peaks,
-                "cost of a call": self._launch,
+                "cost of a call": self._launch, "kernels by size": self._tables,
             }  # fmt: skip
         return {
             "cost of a call": self._launch, "caches": self._card_caches, "memory": self._memory,
             "arithmetic": self._peaks, "host link": self._host_link, "all-reduce": self._all_reduce,
+            "kernels by size": self._tables,
         }  # fmt: skip
 
     def run(self) -> None:
@@ -86,34 +92,32 @@ class Measuring:
 
     def _loops(self, tick: Tick) -> None:
         """Loops over the working sets of all threads; the largest is past the caches and counts as memory."""
-        most, past = memory.memory_set_bytes(self.device)
-        count = self.threads or 1
-        sizes = memory.loop_sizes(count, most, self.plan.an_octave)
-        with Workers(host.allowed()[:count], most) as workers:
+        processors = host.allowed()[: self.threads]
+        self.most, self.past = memory.past_caches(processors, *memory.memory_set_bytes(self.device))
+        sizes = memory.loop_sizes(len(processors), self.most, self.plan.an_octave)
+        with Workers(processors, self.most) as workers:
             found = in_turns(memory.cells_of_loops(workers, sizes), self.plan.levels_s, tick)
-        self.rates += memory.level_rates(found, memory.cache_levels(), past)
+        self.rates += memory.level_rates(found, memory.cache_levels(), self.past)
         self._keep("bandwidth", found)
-        if past:
+        if self.past:
             self.rates += memory.memory_rates([one for one in found if one.cell.bytes == sizes[-1]])
 
     def _card_caches(self, tick: Tick) -> None:
-        most, past = memory.memory_set_bytes(self.device)
+        self.most, self.past = memory.memory_set_bytes(self.device)
         call_s = min(one.median for one in self.rates if one.what == "launch")
         with devices.current(self.device), devices.torch_here().no_grad():
-            cells = memory.card_cells(memory.Pool(self.device, most), call_s, self.plan.an_octave)
+            cells = memory.card_cells(memory.Pool(self.device, self.most), call_s, self.plan.an_octave)
             found = in_turns(cells, self.plan.levels_s, tick)
         cache = memory.cache_bytes(self.device)
-        self.rates += memory.level_rates(found, () if cache is None else (("L2", cache),), past)
+        self.rates += memory.level_rates(found, () if cache is None else (("L2", cache),), self.past)
         self._keep("bandwidth", found)
 
     def _memory(self, tick: Tick) -> None:
-        if not self.torch:
-            return
-        most, past = memory.memory_set_bytes(self.device)
-        if not past:
+        if not self.past:
             self.undone.append(("memory", "too little of it is free to go past the caches"))
+        if not self.past or not self.torch:
             return
-        pool = memory.Pool(self.device, most)
+        pool = memory.Pool(self.device, self.most)
         found = in_turns(memory.torch_cells(pool, _TURN_S), self.plan.memory_s, tick)
         self.rates += memory.memory_rates(found)
         self._keep("bandwidth", found)
@@ -128,12 +132,13 @@ class Measuring:
 
     def _launch(self, _: Tick) -> None:
         if self.torch:
-            self.rates += calls.launch_rates(self.device, self.plan.launch_s)
+            found = calls.launches(self.device, self.plan.launch_s)
+            self.rates += calls.launch_rates(found)
+            self._keep("kernel", found)
 
     def _host_link(self, tick: Tick) -> None:
-        cells = calls.host_link_cells(self.device, _TURN_S)
-        found = in_turns(cells, self.plan.link_s, tick)
-        self.rates += calls.host_link_rates(found)
+        found = in_turns(calls.host_link_cells(self.device, _TURN_S), self.plan.link_s, tick)
+        self.rates += calls.link_rates("host-link", found)
         self._keep("bandwidth", found)
 
     def _all_reduce(self, _: Tick) -> None:
@@ -141,9 +146,22 @@ class Measuring:
         if count < 2:
             return
         try:
-            self.rates.append(calls.all_reduce_rate(self.device.kind, count))
+            found = (calls.all_reduce(self.device.kind, count),)
         except RuntimeError as error:
             self.undone.append(("all-reduce", str(error)))
+            return
+        self.rates += calls.link_rates("link", found)
+        self._keep("collective", found)
+
+    def _tables(self, tick: Tick) -> None:
+        if not self.torch or not self.plan.tables_s:
+            return
+        formats = tuple(rate.name for rate in self.rates if rate.what == "peak")
+        cache = memory.cache_bytes(self.device) or memory.memory_set_bytes(self.device)[0] / memory.PAST_CACHE
+        self.tables = tables(
+            self.device, formats, cache_bytes=cache, free_bytes=memory.free_bytes(self.device),
+            budget_s=self.plan.tables_s, tick=tick,
+        )  # fmt: skip
 
     def _keep(self, kind: Kind, found: Sequence[Timed]) -> None:
         self.timed += [(kind, one) for one in found]
@@ -164,24 +182,27 @@ def measure(
             "threads are of the CPU", where=Named.of("threads"), got=f"{threads} threads and {device}",
             want=Named("{device}", device="cpu"),
         )  # fmt: skip
-    count = devices.set_threads(threads) if device.kind == "cpu" else None
-    loops.patterns()  # compiled before anything is timed
-    one = Measuring(device, torch=torch, threads=count, plan=QUICK if quick else FULL, progress=progress)
-    if not torch:
-        one.undone.append(("formats but fp32, and the cost of a call", _NO_TORCH))
-    start = datetime.datetime.now(datetime.UTC)
-    busy = host.Busy()
-    source = Origin(command=command, tool="rooflight", version=version)
+    with devices.as_before():
+        count = devices.set_threads(threads) if device.kind == "cpu" else None
+        loops.patterns()  # compiled before anything is timed
+        one = Measuring(device, torch=torch, threads=count, plan=QUICK if quick else FULL, progress=progress)
+        if not torch:
+            one.undone.append(("formats but fp32, and the cost of a call", _NO_TORCH))
+        begin = _Begin(Origin(command=command, tool="rooflight", version=version))
+        try:
+            one.run()
+        except KeyboardInterrupt:
+            raise Interrupted(_machine(one, begin, complete=False)) from None
+        return _machine(one, begin, complete=not quick and not one.undone)
 
-    def found(*, whole: bool) -> Machine:
-        state = devices.state(device, count)
-        return _machine(one, state, source, start, busy, complete=whole and not quick and not one.undone)
 
-    try:
-        one.run()
-    except KeyboardInterrupt:
-        raise Interrupted(found(whole=False)) from None
-    return found(whole=True)
+class _Begin:
+    """What is known of a measurement before anything is timed."""
+
+    def __init__(self, source: Origin) -> None:
+        self.source = source
+        self.date = datetime.datetime.now(datetime.UTC).replace(microsecond=0).isoformat()
+        self.busy = host.Busy()
 
 
 def _device(name: str | None) -> tuple[Device, bool]:
@@ -194,19 +215,18 @@ def _device(name: str | None) -> tuple[Device, bool]:
         return devices.cpu(), False
 
 
-def _machine(
-    one: Measuring, state: MachineState, source: Origin, start: datetime.datetime, busy: host.Busy, *, complete: bool
-) -> Machine:
+def _machine(one: Measuring, begin: _Begin, *, complete: bool) -> Machine:
     device = one.device
-    when = start.replace(microsecond=0).isoformat()
-    samples: list[Sample] = [
-        sample(kind, timed, device=device.name, source=source, machine=state, start=when) for kind, timed in one.timed
-    ]
+    state = devices.state(device, one.threads)
+    samples = (
+        sample(kind, timed, device=device.name, source=begin.source, machine=state, start=begin.date)
+        for kind, timed in one.timed
+    )
     measured = Measured(
-        device=device.name, command=source.command or "", date=when, complete=complete, state=state,
-        rates=tuple(one.rates),
+        device=device.name, command=begin.source.command or "", date=begin.date, complete=complete, state=state,
+        rates=tuple(one.rates), tables=one.tables,
     )  # fmt: skip
-    others, stolen = busy.meanwhile()
+    others, stolen = begin.busy.meanwhile()
     return Machine(
         id=f"{re.sub('[^a-z0-9]+', '-', device.name.lower()).strip('-') or 'machine'}-measured",
         name=_name(one), vendor=_vendor(device.name), family="CPU" if device.kind == "cpu" else "default",

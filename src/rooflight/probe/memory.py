@@ -12,7 +12,7 @@ from rooflight.probe import host
 from rooflight.probe.device import Device
 from rooflight.probe.loops import Pattern, patterns
 from rooflight.probe.plateaus import plateaus
-from rooflight.probe.rounds import Cell, Timed, rate
+from rooflight.probe.rounds import Cell, Timed, in_turns, rate
 from rooflight.probe.timing import graph_timed, timed
 from rooflight.probe.workers import Workers
 from rooflight.units import to_base
@@ -28,6 +28,9 @@ _SHARE_OF_FREE = 0.25
 _CALLS = 20  # a pass takes so many times the cost of its call
 _FIRST_BYTES = to_base(4, "KiB")  # a thread
 _PASSES_S = 4e-3  # passes that are timed as one, of the compiled loops
+# Another cache is there where four times as much is slower by more than this, at its best.
+_SAME = 1.3
+_DOUBTS, _DOUBT_S = 3, 0.6
 _GRAPH_S = 0.01  # a turn of a pattern in a graph
 _COLUMNS = 4096
 _WIDE = ("fp32", "bf16", "fp16")
@@ -56,11 +59,27 @@ def memory_set_bytes(device: Device) -> tuple[float, bool]:
     cache = cache_bytes(device)
     told = device.kind == "cpu" and any(name == "L3" for name, _ in cache_levels())
     wanted = max(_LEAST_BYTES if told else _LARGE_BYTES, PAST_CACHE * (cache or 0.0))
-    given = min(wanted, _SHARE_OF_FREE * _free_bytes(device))
+    given = min(wanted, _SHARE_OF_FREE * free_bytes(device))
     return given, given >= PAST_CACHE * (cache or _LEAST_BYTES)
 
 
-def _free_bytes(device: Device) -> float:
+def past_caches(processors: tuple[int, ...], most: float, past: bool) -> tuple[float, bool]:
+    """The same, doubted: a system may tell of a smaller cache than there is. Loops over four times as much say so."""
+    for _ in range(_DOUBTS):
+        more = PAST_CACHE * most
+        if not past or more > _SHARE_OF_FREE * (host.free_bytes() or 0.0):
+            break
+        with Workers(processors, more) as workers:
+            found = in_turns(cells_of_loops(workers, (most, more)), _DOUBT_S, lambda _: None)
+        here, there = (max(max(one.rates) for one in found if one.cell.bytes == size) for size in (most, more))
+        if here < _SAME * there:
+            break
+        most = more
+    return most, past
+
+
+def free_bytes(device: Device) -> float:
+    """Of the device's memory, what no program holds."""
     if device.kind in ("cpu", "mps"):
         return host.free_bytes() or _LARGE_BYTES
     return float(getattr(devices.torch_here(), device.kind).mem_get_info(device.index)[0])

@@ -24,27 +24,28 @@ _CARD_SHAPES = (
 )  # fmt: skip
 # A format that does not even reach this share of fp32 is computed by a detour, not by units of its own.
 _DETOUR = 0.9
+_TURN_S = 0.05
 _KEPT = 3  # shapes that get a second look
 _NUMPY = "NumPy"
 
 Shape = tuple[int, int, int]
 
 
-def cells(device: Device, format: str, shape: Shape, *, turn_s: float) -> Cell:
+def torch_cell(device: Device, format: str, shape: Shape) -> Cell:
     """torch's product in a format. The caller sees to it that `computing_in(format)` holds while it runs."""
     tokens, inputs, outputs = shape
     x, weights = devices.filled(format, (tokens, inputs), device), devices.filled(format, (outputs, inputs), device)
     multiply = devices.linear(format)
-    return _cell(format, "torch", shape, _turn(device, lambda _: multiply(x, weights), turn_s))
+    return _cell(format, "torch", shape, _turn(device, lambda _: multiply(x, weights)))
 
 
-def numpy_cell(shape: Shape, *, turn_s: float) -> Cell:
+def numpy_cell(shape: Shape) -> Cell:
     """NumPy's product of 32-bit numbers, by the BLAS it was built with."""
     tokens, inputs, outputs = shape
     random = np.random.default_rng(0)
     x, weights = (random.standard_normal(size, dtype=np.float32) for size in ((tokens, inputs), (inputs, outputs)))
     out = np.empty((tokens, outputs), dtype=np.float32)
-    return _cell("fp32", _NUMPY, shape, _turn(devices.cpu(), lambda _: np.matmul(x, weights, out=out), turn_s))
+    return _cell("fp32", _NUMPY, shape, _turn(devices.cpu(), lambda _: np.matmul(x, weights, out=out)))
 
 
 def _cell(format: str, by: str, shape: Shape, run: Callable[[], Sequence[float]]) -> Cell:
@@ -55,14 +56,8 @@ def _cell(format: str, by: str, shape: Shape, run: Callable[[], Sequence[float]]
     )  # fmt: skip
 
 
-def _turn(device: Device, run: Callable[[int], object], turn_s: float) -> Callable[[], Sequence[float]]:
-    return functools.partial(_timed, run, device, turn_s)
-
-
-def _timed(run: Callable[[int], object], device: Device, turn_s: float) -> Sequence[float]:
-    if device.kind == "cpu":
-        return timed(run, device, least=1, budget_s=turn_s, warmup=1)
-    return timed(run, device, least=3, budget_s=turn_s)
+def _turn(device: Device, run: Callable[[int], object]) -> Callable[[], Sequence[float]]:
+    return functools.partial(timed, run, device, least=1 if device.kind == "cpu" else 3, budget_s=_TURN_S, warmup=1)
 
 
 def measure(
@@ -84,12 +79,12 @@ def _of_format(
     device: Device, format: str, budget_s: float, tick: Callable[[float], None], *, torch: bool
 ) -> tuple[Timed, ...]:
     if not torch:
-        return _searched(lambda shape: [numpy_cell(shape, turn_s=0.0)], _CPU_SHAPES, budget_s, tick)
+        return _searched(lambda shape: [numpy_cell(shape)], _CPU_SHAPES, budget_s, tick)
     shapes = _CPU_SHAPES if device.kind == "cpu" else _CARD_SHAPES
 
     def at(shape: Shape) -> list[Cell]:
-        made = [cells(device, format, shape, turn_s=0.0)]
-        return [*made, numpy_cell(shape, turn_s=0.0)] if (device.kind, format) == ("cpu", "fp32") else made
+        made = [torch_cell(device, format, shape)]
+        return [*made, numpy_cell(shape)] if (device.kind, format) == ("cpu", "fp32") else made
 
     with devices.torch_here().no_grad(), devices.computing_in(format):
         return _searched(at, shapes, budget_s, tick)

@@ -14,8 +14,12 @@ from rooflight.values.sample import Kind, MachineState, Origin, Sample
 _LOW, _HIGH = 0.1, 0.9
 
 
+def _never() -> Sequence[float]:
+    return ()
+
+
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
-    """Something to time. run: one turn, the seconds of each pass in it.
+    """Something to time. run: one turn, the seconds of each pass in it; not of what is timed otherwise.
 
     name        the pattern or the number format; by: what does it
     bytes       of its working set; moved_bytes, flop: of one pass
@@ -23,7 +27,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     by: str
-    run: Callable[[], Sequence[float]]
+    run: Callable[[], Sequence[float]] = _never
     bytes: float | None = None
     moved_bytes: float | None = None
     flop: float | None = None
@@ -84,9 +88,11 @@ def cost(name: str, seconds: Sequence[float], *, by: str) -> Rate:
 def sample(kind: Kind, one: Timed, *, device: str, source: Origin, machine: MachineState, start: str) -> Sample:
     """A timed cell as it is stored."""
     cell = one.cell
+    on_link = kind == "collective"
     return Sample(
         kind=kind, name=f"{cell.name} ({cell.by})", device=device, time_s=timing(one.seconds), flop=cell.flop,
-        bytes=cell.moved_bytes, format=cell.format, compute=cell.format,
+        bytes=None if on_link else cell.moved_bytes, link_bytes=cell.moved_bytes if on_link else None,
+        format=cell.format, compute=cell.format,
         shape=cell.shape or (None if cell.bytes is None else {"working_set_bytes": cell.bytes}), source=source,
         machine=machine, start=start,
     )  # fmt: skip

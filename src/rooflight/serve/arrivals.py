@@ -66,12 +66,13 @@ def loaded(sc: Scenario) -> tuple[Scenario, float]:
         )
     if sc.unrated:
         raise no_peak(sc.accelerator, sc.unrated, "how many requests are in flight at that rate")
-    users = in_flight(sc, load.request_rate) if _holds_one(sc) else 1.0
+    users = in_flight(sc, load.request_rate) if holds_one(sc) else 1.0
     whole = msgspec.structs.replace(load, batch=max(1, math.ceil(round(users, 6))))
     return msgspec.structs.replace(sc, workload=whole), users
 
 
-def _holds_one(sc: Scenario) -> bool:
+def holds_one(sc: Scenario) -> bool:
+    """Whether memory holds a sequence beside the weights, or nobody asks."""
     return sc.deployment.ignore_capacity or sc.accelerator.memory_bytes is None or largest_batch(sc, room(sc)) >= 1
 
 

@@ -21,12 +21,14 @@ _SHOWN_BY = {
     "Comparison": "compare",
     "Moves": "moves",
     "Report": "check",
+    "EndpointReport": "endpoint",
     "Catalog": "catalog",
     "Accelerator": "accelerators",
     "Model": "models",
     "Kernels": "kernels",
     "Samples": "samples",
     "Machine": "measure",
+    "WholeModel": "whole",
 }
 
 

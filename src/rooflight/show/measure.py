@@ -9,6 +9,7 @@ import msgspec
 from rooflight.show import numbers, toml
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, rows_of
+from rooflight.units import whole
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.machine import Machine
 from rooflight.values.measured import Rate
@@ -191,7 +192,7 @@ def machine_file(machine: Machine) -> str:
             "id": machine.id, "name": machine.name, "vendor": machine.vendor, "family": machine.family,
             "kind": machine.kind,
             "fact": [
-                {"what": what, "value": value, "unit": unit, "source": _SOURCE,
+                {"what": what, "value": whole(value), "unit": unit, "source": _SOURCE,
                  "where": f"as the system tells it: {measured.command}", "read": measured.date[: len("2026-11")]}
                 for what, value, unit in facts if value is not None
             ],

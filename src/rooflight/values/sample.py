@@ -63,6 +63,9 @@ class Sample(Part, msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
     shape       sizes by name: {"tokens": 8, "inputs": 4096, "outputs": 4096}
     batch, isl, osl, context    of the load it belongs to
     counters    shares of 0 to 1 by name: tensor_active, dram_active ...
+    outcome     of a request: ok, or what went wrong, and why
+    begun_s     of a request: seconds after the first of its stage; ttft_s: from then to its first token
+    gaps_s      between the chunks with tokens of its answer
     start       ISO 8601, UTC
     """
 
@@ -88,6 +91,11 @@ class Sample(Part, msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
     context: float | None = None
     tokens_per_s: float | None = None
     counters: dict[str, float] | None = None
+    outcome: str | None = None
+    why: str | None = None
+    begun_s: float | None = None
+    ttft_s: float | None = None
+    gaps_s: tuple[float, ...] | None = None
     source: Origin = Origin()
     machine: MachineState | None = None
     start: str | None = None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from rooflight.cli.app import HELP_NAMES, Command
-from rooflight.cli.output import Answer, Output, emit, machine_output_options, require_writable
+from rooflight.cli.output import Answer, Output, emit, machine_output_options, require_writable, write_file
 from rooflight.cli.status import INTERRUPTED
 from rooflight.errors import BadInput
 
@@ -76,7 +76,10 @@ def command(
         machine, status = end.found, INTERRUPTED
     if samples is not None:
         _append(samples, machine)
-    emit(output, _answer(machine))
+    answer = _answer(machine)
+    if machine.measured.complete:
+        _keep(answer)
+    emit(output, answer)
     return status
 
 
@@ -108,6 +111,20 @@ def _append(file: str, machine: Machine) -> None:
     from rooflight.ingest.samples import append
 
     append(file, machine.samples)
+
+
+def _keep(answer: Answer) -> None:
+    """What --on this means from now on. Where it cannot be kept the answer is given all the same."""
+    from rooflight.catalog.this import this_file
+
+    try:
+        file = this_file()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_file(Output("toml", str(file), ascii=False), answer)
+    except (OSError, RuntimeError, BadInput) as error:  # no home folder, or none that may be written to
+        click.echo(f"Warning: --on this will not find it: {' '.join(str(error).split())}", err=True)
+        return
+    click.echo(f"kept for --on this: {file}", err=True)
 
 
 def _answer(machine: Machine) -> Answer:

@@ -1,0 +1,220 @@
+"""One request to an endpoint over HTTP, and how it went; every fault has its name."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import ssl
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from rooflight.errors import MissingExtra, printable
+from rooflight.probe.endpoint.stream import Fault, Reader, told
+from rooflight.values.endpoint import Sent, Stage
+
+_LONGEST_BODY = 1 << 16
+# What may still come behind the last event, so that the connection can serve the next request.
+_PATIENCE_S = 1.0
+_STREAM = "text/event-stream"
+
+
+class Place(NamedTuple):
+    """Where requests go, and the headers they carry."""
+
+    url: str
+    headers: Mapping[str, str]
+    timeout_s: float
+
+
+class Asks(NamedTuple):
+    """A request to be sent: which one it is, its body, and when its stage began and it was due, by the loop's clock."""
+
+    stage: Stage
+    number: int
+    body: bytes
+    began_s: float
+    due_s: float | None = None
+
+
+def library() -> Any:
+    """aiohttp. Raises MissingExtra."""
+    try:
+        import aiohttp
+    except ImportError:
+        raise MissingExtra(
+            "driving an endpoint needs aiohttp, which is not installed", where="rooflight measure endpoint",
+            got="an installation without the extra `endpoint`", want="aiohttp",
+            try_this="pip install 'rooflight[endpoint]'",
+        ) from None  # fmt: skip
+    return aiohttp
+
+
+def session() -> Any:
+    """A client that goes only where it is told: no proxies of the environment, no cookies, any number at once."""
+    http = library()
+    watched = http.TraceConfig()
+    watched.on_connection_reuseconn.append(_reused)
+    return http.ClientSession(
+        connector=http.TCPConnector(limit=0), timeout=http.ClientTimeout(total=None), trust_env=False,
+        cookie_jar=http.DummyCookieJar(), raise_for_status=False, trace_configs=[watched],
+    )  # fmt: skip
+
+
+async def _reused(_client: Any, context: Any, _which: Any) -> None:
+    if context.trace_request_ctx is not None:
+        context.trace_request_ctx.reused = True
+
+
+async def ask(client: Any, place: Place, asks: Asks) -> Sent:
+    """Send a request and read its answer to the end. Nothing is raised: what went wrong is its outcome."""
+    clock = asyncio.get_running_loop().time
+    begun, reader, seen = clock(), Reader(), _Seen()
+    outcome, why = "ok", ""
+    try:
+        async with asyncio.timeout(place.timeout_s):
+            await _whole(client, place, asks.body, reader, seen, begun)
+    except Fault as fault:
+        outcome, why = fault.outcome, fault.why
+    except asyncio.CancelledError:
+        outcome, why = "unfinished", "cut off by an interrupt"
+    except Exception as error:
+        outcome, why = _fault(error, reader, seen, place.timeout_s)
+    ended = clock() - begun
+    return Sent(
+        number=asks.number, stage=asks.stage, outcome=outcome, why=why, status=seen.status,  # type: ignore[arg-type]
+        start_s=begun - asks.began_s, late_s=max(0.0, begun - asks.due_s) if asks.due_s is not None else 0.0,
+        isl=reader.prompt_tokens, osl=len(reader.chunks_s) if reader.output_tokens is None else reader.output_tokens,
+        counted=reader.output_tokens is not None, cached=reader.cached_tokens,
+        end_s=ended if outcome != "ok" or reader.end_s is None else reader.end_s, chunks_s=tuple(reader.chunks_s),
+    )  # fmt: skip
+
+
+class _Seen:
+    """The status of an answer, as soon as there is one, and whether it came over a connection that was open already."""
+
+    status: int | None = None
+    reused = False
+
+
+async def _whole(client: Any, place: Place, body: bytes, reader: Reader, seen: _Seen, begun: float) -> None:
+    """An exchange; again where a kept connection turns out to be closed: the server has never seen the request."""
+    http = library()
+    while True:
+        seen.reused = False
+        try:
+            return await _exchange(client, place, body, reader, seen, begun)
+        except (http.ServerDisconnectedError, http.ClientOSError):
+            if seen.status is not None or not seen.reused:
+                raise
+
+
+async def _exchange(client: Any, place: Place, body: bytes, reader: Reader, seen: _Seen, begun: float) -> None:
+    clock = asyncio.get_running_loop().time
+    headers = {"Content-Type": "application/json", "Accept": _STREAM, "Accept-Encoding": "identity", **place.headers}
+    async with client.post(
+        place.url, data=body, headers=headers, allow_redirects=False, trace_request_ctx=seen
+    ) as answer:
+        seen.status = answer.status
+        await _refuse_others(answer)
+        pieces = answer.content.iter_any()
+        async for data in pieces:
+            reader.feed(data, clock() - begun)
+            if reader.done:
+                break
+        if reader.done:
+            with contextlib.suppress(Exception):  # the answer is whole already
+                async with asyncio.timeout(_PATIENCE_S):
+                    async for _ in pieces:
+                        pass
+        reader.close(clock() - begun)
+
+
+async def _refuse_others(answer: Any) -> None:
+    """Raises Fault for what is no stream of events."""
+    if 300 <= answer.status < 400:
+        to = printable(answer.headers.get("Location", "nowhere"))[:200]
+        raise Fault("redirect", f"HTTP {answer.status} to {to}, which is not followed")
+    if answer.status != 200:
+        raise Fault("http", f"HTTP {answer.status}: {told(await _body(answer))}")
+    kind = printable(answer.headers.get("Content-Type", "none"))
+    if kind.partition(";")[0].strip().lower() != _STREAM:
+        raise Fault("content-type", f"an answer of type {kind[:80]}: {told(await _body(answer))}")
+
+
+async def _body(answer: Any) -> bytes:
+    """The start of an answer that is no stream, as far as it comes soon."""
+    pieces: list[bytes] = []
+    with contextlib.suppress(Exception):  # what it says is known without it
+        async with asyncio.timeout(_PATIENCE_S):
+            async for piece in answer.content.iter_any():
+                pieces.append(piece)
+                if sum(map(len, pieces)) > _LONGEST_BODY:
+                    break
+    return b"".join(pieces)
+
+
+def _fault(error: Exception, reader: Reader, seen: _Seen, timeout_s: float) -> tuple[str, str]:
+    """The outcome that an exception of the client is, and what was seen."""
+    http = library()
+    got = len(reader.chunks_s)
+    if isinstance(error, TimeoutError):
+        last = f"{got:,} chunks with tokens" if got else "the first token" if seen.status else "any answer"
+        return "timeout", f"nothing more within {timeout_s:g} s, {'after' if got else 'before'} {last}"
+    if isinstance(error, ssl.SSLError | http.ClientSSLError | ssl.CertificateError):
+        return "tls", _reason(error)
+    inner = getattr(error, "os_error", None)
+    if isinstance(inner, ConnectionAbortedError | ConnectionResetError):  # somebody is there, who does not shake hands
+        return "tls", _reason(error)
+    if isinstance(error, http.ClientConnectorError):
+        return "unreachable", _reason(error)
+    if isinstance(error, http.ClientPayloadError) or (seen.status is not None and isinstance(error, OSError)):
+        return "truncated", f"the connection broke after {got:,} chunks with tokens"
+    if isinstance(error, http.ServerDisconnectedError | OSError):
+        where = "inside the answer" if seen.status is not None else "before any answer"
+        return "truncated", f"the connection was closed {where}"
+    return "broken", f"no HTTP as expected: {_reason(error)}"
+
+
+def _reason(error: Exception) -> str:
+    """What the system, or else the client, says."""
+    inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
+    number = getattr(inner, "errno", None)
+    if isinstance(number, int) and number in errno.errorcode and not isinstance(inner, ssl.SSLError):
+        return os.strerror(number)
+    text = getattr(inner, "strerror", None) or getattr(inner, "message", None) or str(inner) or type(error).__name__
+    return printable(str(text))[:200]
+
+
+async def listed(client: Any, url: str, place: Place) -> tuple[tuple[str, str], ...]:
+    """(name, owner) of the models that a server lists; () where it does not. Raises Fault where nobody is there."""
+    seen = _Seen()
+    try:
+        async with (
+            asyncio.timeout(place.timeout_s),
+            client.get(url, headers=dict(place.headers), allow_redirects=False) as answer,
+        ):
+            seen.status = answer.status
+            body = await _body(answer) if answer.status == 200 else b""
+    except Exception as error:
+        outcome, why = _fault(error, Reader(), seen, place.timeout_s)
+        if outcome in ("unreachable", "tls", "timeout"):
+            raise Fault(outcome, why) from None  # type: ignore[arg-type]
+        return ()
+    try:
+        found = msgspec.json.decode(body, type=_Models).data
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ()
+    return tuple((printable(one.id), one.owned_by or "") for one in found or ())
+
+
+class _Listed(msgspec.Struct):
+    id: str
+    owned_by: str | None = None
+
+
+class _Models(msgspec.Struct):
+    data: list[_Listed] | None = None
