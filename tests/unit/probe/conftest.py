@@ -10,8 +10,10 @@ import pytest
 
 from rooflight.probe import device as devices
 from rooflight.probe import machine, memory, peaks, timing
+from rooflight.values.tables import Grid, Tables
 
 MIB = 2**20
+GRID = Grid(names=("tokens", "inputs", "outputs"), points=((1,), (1,), (1,)), seconds=(1.0,))
 
 
 class Event:
@@ -79,7 +81,7 @@ def placed(monkeypatch, fake):
 @pytest.fixture
 def tiny(monkeypatch):
     """Parts that are over in a blink: two small caches, four megabytes of memory, small products."""
-    plan = machine.Plan(levels_s=0.05, memory_s=0.05, peaks_s=0.2, launch_s=0.01, link_s=0.02, an_octave=1)
+    plan = machine.Plan(levels_s=0.05, memory_s=0.05, peaks_s=0.2, launch_s=0.01, link_s=0.02, tables_s=1, an_octave=1)
     for name in ("FULL", "QUICK"):
         monkeypatch.setattr(machine, name, plan)
     monkeypatch.setattr(memory, "cache_levels", lambda: (("L1", 64 * 1024.0), ("L2", 1.0 * MIB)))
@@ -90,4 +92,5 @@ def tiny(monkeypatch):
     for module in (memory, peaks):
         monkeypatch.setattr(module, "_TURN_S", 0.0, raising=False)
     monkeypatch.setattr(machine, "_TURN_S", 0.0)
+    monkeypatch.setattr(machine, "tables", lambda device, formats, **_: Tables(gemm=dict.fromkeys(formats, GRID)))
     return plan

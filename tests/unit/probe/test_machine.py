@@ -35,11 +35,12 @@ def test_a_processor_part_by_part(tiny):
     pytest.importorskip("torch", reason="needs the extra `measure`")
     parts = []
     found = measured("cpu", threads=1, progress=lambda name, _: parts.append(name))
-    assert list(dict.fromkeys(parts)) == ["caches", "memory", "arithmetic", "cost of a call"]
+    assert list(dict.fromkeys(parts)) == ["caches", "memory", "arithmetic", "cost of a call", "kernels by size"]
     rates = found.measured.rates
     assert {one.what for one in rates} == {"level", "memory", "peak", "launch"}
     assert found.measured.complete
     assert found.undone == ()
+    assert set(found.measured.tables.gemm) == {one.name for one in found.measured.of("peak")}
     assert (found.kind, found.family, found.compute_units) == ("cpu", "CPU", 1)
     assert found.measured.state.threads == 1
     assert all(one.low <= one.median <= one.high for one in rates)
@@ -100,7 +101,7 @@ def test_an_interrupt_keeps_what_is_done(tiny, monkeypatch):
         measured("cpu", threads=1)
     found = end.value.found
     assert {one.what for one in found.measured.rates} == {"level", "memory"}
-    assert found.undone == (("arithmetic", "interrupted"), ("cost of a call", "interrupted"))
+    assert found.undone == tuple((part, "interrupted") for part in ("arithmetic", "cost of a call", "kernels by size"))
     assert not found.measured.complete
 
 

@@ -30,7 +30,9 @@ def small(monkeypatch):
     monkeypatch.setattr(probe, "_SHAPE", (16, 16))
     monkeypatch.setattr(probe, "_SHAPE_ROWS", 4)
     monkeypatch.setattr(probe, "_POINT_S", 1e-5)
-    monkeypatch.setattr(probe, "_TRIED", {"gemm": ((3, 20, 40), (9, 20, 40)), "decode": ((2, 1, 12, 16),), "prefill": ()})
+    monkeypatch.setattr(
+        probe, "_TRIED", {"gemm": ((3, 20, 40), (9, 20, 40)), "decode": ((2, 1, 12, 16),), "prefill": ()}
+    )
 
 
 def measured(**more):

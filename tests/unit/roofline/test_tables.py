@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernel_tables import BYTE_S, PAIR_S, PRODUCT_S, grid, made, tried
 
+from kernel_tables import BYTE_S, PAIR_S, PRODUCT_S, grid, made, tried
 from rooflight.affine import elements, form
 from rooflight.errors import MissingFact
 from rooflight.roofline.tables import aside, operator_s, seconds_at

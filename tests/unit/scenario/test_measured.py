@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from kernel_tables import machine, made, tried
 
 import rooflight
+from kernel_tables import machine, made, tried
 from rooflight.errors import MissingFact
 from rooflight.library.questions import make_scenario
 
