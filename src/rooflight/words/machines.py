@@ -99,8 +99,8 @@ def unsteady(note: Note) -> str:
     named = [f"{what} {name} by {spread:.0%}" for what, name, spread in note.value[:_RATES]]
     more = f" and {len(note.value) - _RATES} more" if len(note.value) > _RATES else ""
     return (
-        f"runs on {note.why} differed by much ({', '.join(named)}{more}): the machine was busy, its medians are low "
-        "and its ceilings high; measure it again while it is idle"
+        f"runs on {note.why} differed by much ({', '.join(named)}{more}): the machine was probably busy, so that "
+        "its medians are low and its ceilings high; measure it again while it is idle"
     )
 
 
