@@ -80,11 +80,7 @@ def measure_model(
     made = model_named(model)
     card = accelerator(on) if isinstance(on, str) else on
     form = _format(made, weights)
-    where = devices.device(device)
-    if threads is not None and where.kind != "cpu":
-        raise BadInput(
-            "threads are a CPU's", where=Named.of("threads"), got=str(where), want=Named("{device}", device="cpu")
-        )
+    where = _device(device, threads)
     steps = _asked(batch, prefill, context)
     count = devices.set_threads(threads) if where.kind == "cpu" else None
     sc = _scenario(made, card, form, context, graphs=where.kind == "cuda")
@@ -93,21 +89,30 @@ def measure_model(
     told("building", 0.0)
     built = _of_transformers(made, form, steps, where) if transformers else _of_plan(made, form, steps, where)
     references = _references(sc, form, where)
-    runs = [*built.runs, *references.values()]
-    found = _timed(runs, where, budget_s, lambda share: told("steps", share))
-    pace = _pace(sc, form, references, found[len(built.runs) :])
+    found = _timed([*built.runs, *references.values()], where, budget_s, lambda share: told("steps", share))
     state = devices.state(where, count)
     source = Origin(command=command, tool="rooflight", version=__version__)
-    by = "transformers" if transformers else "torch"
-    results = _beside(steps, predicted, built, found[: len(built.runs)], _Meta(made.id, where, form, by, state, source))
-    for one in results:
-        if keep is not None:
-            keep(one.sample)
+    meta = _Meta(made.id, where, form, "transformers" if transformers else "torch", state, source)
+    results = _beside(steps, predicted, built, found[: len(built.runs)], meta)
+    for one in results if keep is not None else ():
+        keep(one.sample)
     return WholeModel(
-        model=made.id, device=where.name, on=card, by=by, weights=form,
+        model=made.id, device=where.name, on=card, by=meta.by, weights=form,
         engine=sc.engine.id if sc.fits.tables is not None else "", layers=built.layers, run=built.run, machine=state,
-        steps=tuple(results), pace=pace, notes=sc.assumptions,
+        steps=tuple(results), pace=_pace(sc, form, references, found[len(built.runs) :]), notes=sc.assumptions,
     )  # fmt: skip
+
+
+def _device(name: str | None, threads: int | None) -> Device:
+    """What it runs on. Raises BadInput for one that is not there, or threads of another than a CPU."""
+    from rooflight.probe.device import device
+
+    where = device(name)
+    if threads is not None and where.kind != "cpu":
+        raise BadInput(
+            "threads are a CPU's", where=Named.of("threads"), got=str(where), want=Named("{device}", device="cpu")
+        )
+    return where
 
 
 def _silent(_name: str, _share: float) -> None:
