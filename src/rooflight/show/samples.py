@@ -52,7 +52,7 @@ def _about(file: Stored) -> str:
         if machine is not None:
             parts |= dict.fromkeys(f"{name} {version}" for name, version in machine.versions.items())
             parts |= dict.fromkeys([f"driver {machine.driver}"] if machine.driver else [])
-            parts |= dict.fromkeys([f"{machine.threads} threads"] if machine.threads else [])
+            parts |= dict.fromkeys([f"threads: {machine.threads}"] if machine.threads else [])
         parts |= dict.fromkeys([one.start[:10]] if one.start else [])
     return ", ".join(parts) or "nothing is said of the machine"
 
