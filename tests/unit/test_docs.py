@@ -36,6 +36,7 @@ DOCUMENTS = (
     "rooflight.show.kernels.Document",
     "rooflight.show.measure.Page",
     "rooflight.values.samples.Samples",
+    "rooflight.values.endpoint.EndpointReport",
 )
 
 

@@ -19,7 +19,7 @@ def test_all_are_rooflight_errors(kind):
 
 
 def test_the_tree_in_the_docstring_is_the_tree():
-    drawn = set(re.findall(r"\b([A-Z]\w+(?:Error|Input|Name|Config|Extra|Fact|State|There))\b", errors.__doc__))
+    drawn = set(re.findall(r"\b([A-Z]\w+(?:Error|Input|Name|Config|Extra|Fact|State|There|Answer))\b", errors.__doc__))
     types = {name: value for name, value in vars(errors).items() if isinstance(value, type)}
     defined = {name for name, value in types.items() if issubclass(value, Exception)}
 

@@ -27,10 +27,10 @@ _MOST = 1e30
 # What rates of a kind may be called; of the others any name.
 _NAMES = {"peak": DTYPES, "launch": ("eager", "graph"), "host-link": ("up", "down")}
 _TIMES = ("launch",)
-# Runs that differ by more than this share of their median: something else was running too.
-_UNSTEADY = 0.5
 # Fields of Tables that are grids by number format.
 _KERNELS = tuple(name for name in AXES if name != "elementwise")
+# Runs that differ by more than this share of their median: something else was running too.
+_UNSTEADY = 0.5
 _PLACE = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
 # Fields that an entry of the same device has where the file does not.
 _OF_THE_DEVICE = (

@@ -76,7 +76,7 @@ def _beside(report: EndpointReport) -> Table:
         )
 
     return Table(
-        title="Beside the run that is predicted:", left=("", "verdict"),
+        title="Beside the run that is predicted:", left=("", "verdict"), whole=("verdict",),
         heads=("", "measured", "ceiling", "roofline", "expected", "low", "high", "over\nceiling", "verdict"),
         rows=tuple(
             (

@@ -39,7 +39,9 @@ _TRY = {
 _AUTHORISATION = (401, 403)
 _MS = to_base(1, "ms")
 # What a client's own delays may be before they are worth a word.
-_LATE_S = 2 * _MS
+_LATE_S = 10 * _MS
+# Share of a prompt; a token that begins every prompt is no hit.
+_CACHED = 0.01
 
 
 def told(driven: Driven, found: Figures, judgement: Judgement | None = None) -> EndpointReport:
@@ -193,7 +195,7 @@ def _lengths(driven: Driven, found: Figures) -> Iterator[str]:
         yield f"a token comes in {1 / found.tokens_a_chunk:.2f} chunks in the mean: ITL is between chunks"
     if found.osl is not None and round(found.osl) != load.osl:
         yield f"answers have {found.osl:,.1f} tokens in the mean ({load.osl:,} asked for)"
-    if found.cached:
+    if found.cached and found.cached > _CACHED * load.isl:
         yield f"{found.cached:,.0f} tokens of a prompt in the mean were in the server's prefix cache"
 
 
