@@ -99,7 +99,18 @@ def _problem(one: Sample) -> str | None:
     """What cannot be so about a sample; None: nothing."""
     amounts = {
         name: getattr(one, name)
-        for name in ("flop", "bytes", "link_bytes", "batch", "isl", "osl", "context", "tokens_per_s")
+        for name in (
+            "flop",
+            "bytes",
+            "link_bytes",
+            "batch",
+            "isl",
+            "osl",
+            "context",
+            "tokens_per_s",
+            "begun_s",
+            "ttft_s",
+        )
     }
     amounts |= {f"shape.{name}": value for name, value in (one.shape or {}).items()}
     for name, value in amounts.items():

@@ -52,7 +52,7 @@ def _about(file: Stored) -> str:
         if machine is not None:
             parts |= dict.fromkeys(f"{name} {version}" for name, version in machine.versions.items())
             parts |= dict.fromkeys([f"driver {machine.driver}"] if machine.driver else [])
-            parts |= dict.fromkeys([f"{machine.threads} threads"] if machine.threads else [])
+            parts |= dict.fromkeys([f"threads: {machine.threads}"] if machine.threads else [])
         parts |= dict.fromkeys([one.start[:10]] if one.start else [])
     return ", ".join(parts) or "nothing is said of the machine"
 
@@ -63,6 +63,8 @@ def _loads(kinds: Sequence[Kind]) -> dict[str, list[Kind]]:
     for one in kinds:
         at = one.sample
         said = {"batch": at.batch, "isl": at.isl, "osl": at.osl, "context": at.context}
+        if at.kind == "request":  # each has lengths of its own
+            said = {"in flight": at.batch}
         parts = [PLURALS[at.kind].capitalize(), *([at.model] if at.model else [])]
         parts += [f"{name} {value:,.15g}" for name, value in said.items() if value is not None]
         found.setdefault(f"{', '.join(parts)}:", []).append(one)
@@ -72,7 +74,9 @@ def _loads(kinds: Sequence[Kind]) -> dict[str, list[Kind]]:
 def _name(one: Sample) -> str:
     """As its operator with its sizes, else as its tool calls it."""
     shape = sizes(one.shape)
-    return f"{one.operator} {shape} {one.format or ''}".rstrip() if one.operator and shape else one.name
+    if one.operator and shape:
+        return f"{one.operator} {shape} {one.format or ''}".rstrip()
+    return one.name if one.outcome is None else f"{one.name}: {one.outcome}"
 
 
 def _spread(time_s: Timing | None) -> str:
@@ -90,7 +94,7 @@ def _one(title: str, some: Sequence[Kind]) -> Table:
                 _spread(one.first),
                 _rate(one.sample.flop, one, "FLOP/s"),
                 _rate(one.sample.bytes, one, "B/s"),
-                numbers.plain(one.sample.tokens_per_s),
+                numbers.plain(one.sample.tokens_per_s) if one.samples == 1 else "",
             )
             for one in some
         ),

@@ -52,8 +52,8 @@ def _answer(found: Kernels) -> str:
         return f"{takes}, {_share(one.of_roof)} of {roof}{why}."
     steps = of_steps(kernels)
     parts = [
-        f"{name} {_range(shares)}"
-        for phase, name in (("decode", "a decode step's"), ("prefill", "a prompt's"))
+        f"those of {name} reach {_range(shares)}"
+        for phase, name in (("decode", "a decode step"), ("prefill", "a prompt"))
         if (shares := [share for (of, _), share in steps.items() if of == phase])
     ]
     said = f"{what} in {found.weights} on {where}, by time: {' and '.join(parts)} of {roof}"
@@ -68,9 +68,9 @@ def _answer(found: Kernels) -> str:
 
 
 def _range(shares: Sequence[float]) -> str:
-    """reach 12 to 30 %; one figure where there is one."""
+    """12 to 30 %; one figure where there is one."""
     low, high = _share(min(shares)), _share(max(shares))
-    return f"reach {low}" if low == high else f"reach {low.removesuffix(' %')} to {high}"
+    return low if low == high else f"{low.removesuffix(' %')} to {high}"
 
 
 def _share(value: float) -> str:

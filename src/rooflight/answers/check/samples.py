@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
 
 from rooflight.values.sample import Sample, Timing
 from rooflight.values.samples import Kind, Samples, Stored
@@ -14,19 +16,31 @@ def together(first: Stored, second: Stored | None = None) -> Samples:
     """Everything that was measured, each thing once."""
     met: dict[object, tuple[list[Sample], list[Sample]]] = {}
     for place, file in enumerate((first,) if second is None else (first, second)):
-        for one in file.samples:
+        for one in (part for sample in file.samples for part in _timed(sample)):
             met.setdefault(_thing(one), ([], []))[place].append(one)
     return Samples(
         files=(first,) if second is None else (first, second), kinds=tuple(_kind(a, b) for a, b in met.values())
     )
 
 
+def _timed(one: Sample) -> Iterator[Sample]:
+    """A sample; of a request its first token too, as a time of its own."""
+    yield one
+    if one.kind == "request" and one.ttft_s is not None:
+        first = Timing(median=one.ttft_s, low=one.ttft_s, high=one.ttft_s)
+        yield replace(one, name=f"{one.name}, first token", time_s=first, tokens_per_s=None)
+
+
 def _thing(one: Sample) -> object:
-    """What tells one thing from another, wherever it was measured: a device or a date makes no other kernel."""
+    """What tells one thing from another, wherever it was measured: a device or a date makes no other kernel.
+
+    Requests of one load are one thing, though each has lengths of its own.
+    """
     sizes = tuple(sorted((one.shape or {}).items()))
+    lengths = () if one.kind == "request" else (one.isl, one.osl)
     return (
         one.kind, one.name, one.operator, one.model, one.count, one.runs, one.format, one.compute, sizes, one.batch,
-        one.isl, one.osl, one.context,
+        lengths, one.context, one.outcome,
     )  # fmt: skip
 
 

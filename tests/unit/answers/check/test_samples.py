@@ -59,6 +59,18 @@ def test_single_runs_together_have_percentiles():
     assert found.first == Timing(median=5.0, low=pytest.approx(1.0), high=pytest.approx(9.0), n=11)
 
 
+def test_requests_of_one_load_are_one_thing_with_a_time_to_their_first_token():
+    """Of 4 and 6 s, the first tokens after 1 and 3; their lengths differ, and one that failed is another thing."""
+    request = Sample(kind="request", name="load", outcome="ok", batch=2, isl=8, ttft_s=1.0, time_s=ONE.time_s)
+    both = [lasting(4.0, 4.0, 4.0, n=1), lasting(6.0, 6.0, 6.0, n=1)]
+    ok = [replace(request, time_s=both[0].time_s), replace(request, time_s=both[1].time_s, isl=9, ttft_s=3.0)]
+    found = together(file(*ok, replace(request, outcome="status", ttft_s=None))).kinds
+    assert [(one.sample.name, one.sample.outcome, one.samples) for one in found] == [
+        ("load", "ok", 2), ("load, first token", "ok", 2), ("load", "status", 1),
+    ]  # fmt: skip
+    assert [one.first.median for one in found[:2]] == [5.0, 2.0]
+
+
 def test_sentences():
     request = Sample(kind="request", name="chat")
     one = told(together(file(ONE, ONE, replace(request, start="2026-11-28T10:00:00+00:00"))))
