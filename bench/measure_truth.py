@@ -113,11 +113,11 @@ def stream(library: ctypes.CDLL, processors: tuple[int, ...], rounds: int) -> No
         cells = [*memory.cells_of_loops(workers, (most,)), *memory.torch_cells(memory.Pool(cpu(), most), TURN_S)]
         ours, other = [], []
         for _ in range(rounds):
-            rates = [median([cell.moved_bytes / s for s in cell.run()]) for cell in cells]
-            triad = median([3 * 4 * length * threads / library.run(threads, 2, length, 1) for _ in range(3)])
-            ours.append(max(rates))
-            other.append(triad)
-    line("best kernel, STREAM triad", ours, other, 1e9, "GB/s")
+            ours.append([median([cell.moved_bytes / one for one in cell.run()]) for cell in cells])
+            other.append(median([3 * 4 * length * threads / library.run(threads, 2, length, 1) for _ in range(3)]))
+    best = max(range(len(cells)), key=lambda i: median([turn[i] for turn in ours]))
+    name = f"{cells[best].name}, {cells[best].by}"
+    line(f"{name} / STREAM triad", [turn[best] for turn in ours], other, 1e9, "GB/s")
 
 
 def arithmetic(rounds: int) -> None:
@@ -129,11 +129,13 @@ def arithmetic(rounds: int) -> None:
     best = max(found, key=lambda one: one.median).cell
     shape = (2048, 2048, 2048)
     others = (peaks.numpy_cell(shape), peaks.torch_cell(cpu(), "fp32", shape))
-    ours, better = [], []
+    ours: list[float] = []
+    theirs: list[list[float]] = [[] for _ in others]
     for _ in range(rounds):
         ours.append(best.flop / median(list(best.run())))
-        better.append(max(one.flop / median(list(one.run())) for one in others))
-    line(f"fp32 {best.by}", ours, better, 1e9, "GFLOP/s")
+        for one, found_by in zip(others, theirs, strict=True):
+            found_by.append(one.flop / median(list(one.run())))
+    line(f"fp32 {best.by}", ours, max(theirs, key=median), 1e9, "GFLOP/s")
 
 
 def main() -> None:

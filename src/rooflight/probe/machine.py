@@ -65,15 +65,16 @@ class Measuring:
 
     def parts(self) -> dict[str, Callable[[Tick], None]]:
         """By name, in the order in which they are done."""
+        sizes = {"kernels by size": self._tables} if self.torch and self.plan.tables_s else {}
         if self.device.kind == "cpu":
             return {
                 "caches": self._loops, "memory": self._memory, "arithmetic": self._peaks,
-                "cost of a call": self._launch, "kernels by size": self._tables,
+                "cost of a call": self._launch, **sizes,
             }  # fmt: skip
         return {
             "cost of a call": self._launch, "caches": self._card_caches, "memory": self._memory,
             "arithmetic": self._peaks, "host link": self._host_link, "all-reduce": self._all_reduce,
-            "kernels by size": self._tables,
+            **sizes,
         }  # fmt: skip
 
     def run(self) -> None:
@@ -154,8 +155,6 @@ class Measuring:
         self._keep("collective", found)
 
     def _tables(self, tick: Tick) -> None:
-        if not self.torch or not self.plan.tables_s:
-            return
         formats = tuple(rate.name for rate in self.rates if rate.what == "peak")
         cache = memory.cache_bytes(self.device) or memory.memory_set_bytes(self.device)[0] / memory.PAST_CACHE
         self.tables = tables(
