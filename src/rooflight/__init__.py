@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     )
     from rooflight.library.samples import samples
     from rooflight.library.served import measure_endpoint
+    from rooflight.library.whole import measure_model
     from rooflight.show.answers import document, records
     from rooflight.show.catalog import AcceleratorCatalog, ModelCatalog
     from rooflight.show.charts.chart import Chart
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from rooflight.values.sample import Sample
     from rooflight.values.samples import Samples
     from rooflight.values.sweep import Goal, Landmarks, RunBlock, SweepBlock
+    from rooflight.values.whole import StepTimed, WholeModel
     from rooflight.values.workload import Workload
     from rooflight.words.sweep import Sweep
 
@@ -92,6 +94,7 @@ _HOME = {
     "measure": "rooflight.library.measured",
     "measure_endpoint": "rooflight.library.served",
     "measure_kernels": "rooflight.library.kernels",
+    "measure_model": "rooflight.library.whole",
     "model": "rooflight.library.questions",
     "models": "rooflight.library.questions",
     "moves": "rooflight.library.questions",
@@ -138,11 +141,13 @@ _HOME = {
     "Samples": "rooflight.values.samples",
     "ServedBlock": "rooflight.values.analysis",
     "Span": "rooflight.span",
+    "StepTimed": "rooflight.values.whole",
     "Sweep": "rooflight.words.sweep",
     "SweepBlock": "rooflight.values.sweep",
     "Tally": "rooflight.values.measurement",
     "UnknownName": "rooflight.errors",
     "Verdict": "rooflight.values.measurement",
+    "WholeModel": "rooflight.values.whole",
     "Workload": "rooflight.values.workload",
 }
 
@@ -187,11 +192,13 @@ __all__ = [
     "Samples",
     "ServedBlock",
     "Span",
+    "StepTimed",
     "Sweep",
     "SweepBlock",
     "Tally",
     "UnknownName",
     "Verdict",
+    "WholeModel",
     "Workload",
     "accelerator",
     "accelerators",
@@ -207,6 +214,7 @@ __all__ = [
     "measure",
     "measure_endpoint",
     "measure_kernels",
+    "measure_model",
     "model",
     "models",
     "moves",

@@ -379,3 +379,61 @@ def test_nothing_is_loaded_from_elsewhere(server, browser):
     assert all(url.startswith((server.url, "data:", "blob:")) for url in asked), asked
     assert Path(server.url).name != ""
     context.close()
+
+
+MACHINE = Path(__file__).parents[1] / "measured_h100.toml"
+KERNEL = {
+    "schema": "rooflight.sample/1", "kind": "kernel", "name": "gemm", "operator": "qkv", "compute": "bf16",
+    "flop": 2.0e9, "bytes": 1.0e8, "time_s": {"median": 1e-4, "low": 0.9e-4, "high": 1.2e-4, "n": 9},
+}  # fmt: skip
+
+
+def test_a_measured_machine_is_chosen_by_keyboard_and_stays_on_the_page(studio_page, tmp_path):
+    """Its roofs are full lines, its datasheet's dashed, its kernels squares; the address has none of it."""
+    page = studio_page.open()
+    page.focus("#measured > summary")
+    page.keyboard.press("Enter")
+    assert page.get_by_label("Its file, as rooflight measure").is_visible()
+    page.set_input_files("#machine", MACHINE)
+    studio_page.settled()
+    own = rooflight.analyze(LLAMA, str(MACHINE))
+    assert page.inner_text("#answer") == own.answer
+    assert "fastest seen here" in page.inner_text("#answer")
+    assert "physics" not in page.inner_text("#figures caption")
+    assert "By the datasheet of h100-sxm" in page.inner_text("#roofline-words")
+    lines = {(row["kind"], row["line"]) for row in studio_page.rows("roofs")}
+    assert {("measured", "solid"), ("datasheet", "dashed")} <= lines
+
+    kernels = tmp_path / "kernels.jsonl"
+    kernels.write_text(json.dumps(KERNEL) + "\n")
+    page.set_input_files("#samples", kernels)
+    studio_page.settled()
+    (dot,) = studio_page.rows("samples")
+    assert (dot["x"], dot["y"]) == (2.0e9 / 1.0e8, 2.0e9 / 1e-4)
+    studio_page.set("batch", 16)
+    assert page.inner_text("#answer") == rooflight.analyze(LLAMA, str(MACHINE), batch=16).answer
+    assert "measured" not in page.url
+    assert "machine" not in page.url
+
+    page.click("#forget-machine")
+    studio_page.settled()
+    assert page.inner_text("#answer") == rooflight.analyze(LLAMA, "h100-sxm", batch=16).answer
+    assert studio_page.rows("samples") == []
+    assert page.evaluate("document.activeElement.id") == "machine"
+
+
+def test_a_dropped_file_is_told_by_its_name_and_a_broken_one_is_said(studio_page):
+    page = studio_page.open()
+    drop = """([name, text]) => {
+        const data = new DataTransfer();
+        data.items.add(new File([text], name));
+        document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+    }"""
+    page.evaluate(drop, ["this.toml", MACHINE.read_text(encoding="utf-8")])
+    page.wait_for_function("() => document.querySelector('#answer').textContent.includes('our-h100')")
+    assert page.get_attribute("#measured", "open") is not None
+
+    page.evaluate(drop, ["this.toml", "[measured]"])
+    page.wait_for_function("() => document.querySelector('#machine-error').textContent !== ''")
+    assert page.get_attribute("#machine", "aria-invalid") == "true"
+    studio_page.troubles[:] = [one for one in studio_page.troubles if "422" not in one]

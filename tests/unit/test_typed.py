@@ -56,6 +56,14 @@ def swept(sweep: rooflight.Sweep) -> list[float]:
     return [float(one) for one in sweep.columns()["time_s.expected"]]
 
 
+def timed(plan: rooflight.Model) -> list[rooflight.KernelTime]:
+    found: rooflight.Kernels = rooflight.measure_kernels(plan, "this.toml", batch=[1, 8], keep=print)
+    kept: rooflight.Samples = rooflight.samples("a.jsonl", "b.jsonl")
+    sample: rooflight.Sample = kept.files[0].samples[0]
+    print(sample.time_s, kept.kinds[0].ratio, found.records(), found.samples())
+    return list(found.kernels)
+
+
 cards: rooflight.AcceleratorCatalog = rooflight.accelerators("h100", vendor="nvidia")
 plans: rooflight.ModelCatalog = rooflight.models("llama")
 card: rooflight.Accelerator = cards[0]

@@ -60,6 +60,14 @@ def catalogued(name: str) -> Accelerator:
     return _by_other_name(name, dashed)
 
 
+def sent(text: str, name: str) -> Accelerator:
+    """The accelerator of a TOML text that somebody sent; no file is opened. name: what a message calls the text.
+
+    Raises BadConfig, which says where.
+    """
+    return _of(_parsed(text.encode(), name), name)
+
+
 def with_memory(one: Accelerator, memory_bytes: float) -> Accelerator:
     """The accelerator with so much memory, as its driver would report it."""
     return totals.sized(one, memory_bytes, _assumptions()["memory"])

@@ -19,7 +19,7 @@ from rooflight.catalog.refusal import near, refuse
 from rooflight.values.accelerator import Accelerator, Assumed, Fact, Link
 from rooflight.values.measured import Measured, Rate
 from rooflight.values.note import Note
-from rooflight.values.tables import Grid, Tables
+from rooflight.values.tables import AXES, Grid, Tables, Tried
 
 # In base units: what no machine has, and what would overflow.
 _LEAST = 1e-12
@@ -27,8 +27,8 @@ _MOST = 1e30
 # What rates of a kind may be called; of the others any name.
 _NAMES = {"peak": DTYPES, "launch": ("eager", "graph"), "host-link": ("up", "down")}
 _TIMES = ("launch",)
-# Axes of a grid of each kernel (values/tables).
-_KERNELS = tuple(Tables.__struct_fields__)
+# Fields of Tables that are grids by number format.
+_KERNELS = tuple(name for name in AXES if name != "elementwise")
 _PLACE = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
 # Fields that an entry of the same device has where the file does not.
 _OF_THE_DEVICE = (
@@ -192,9 +192,21 @@ def _refuse_unknown(raw: dict[str, Any], where: str) -> None:
         _known(rate, Rate, f"{where}, rates[{number}]")
     tables = raw.get("tables")
     _known(tables, Tables, f"{where}, tables")
-    for kernel, grids in tables.items() if isinstance(tables, dict) else ():
-        for form, grid in grids.items() if isinstance(grids, dict) else ():
-            _known(grid, Grid, f"{where}, tables.{kernel}.{form}")
+    for path, grid in _grids(tables):
+        _known(grid, Grid, f"{where}, tables.{path}")
+    tried = tables.get("tried") if isinstance(tables, dict) else None
+    for number, one in enumerate(tried if isinstance(tried, list) else []):
+        _known(one, Tried, f"{where}, tables.tried[{number}]")
+
+
+def _grids(tables: Any) -> Iterator[tuple[str, Any]]:
+    """Everything in the place of a grid, with its path."""
+    for kernel, by_format in tables.items() if isinstance(tables, dict) else ():
+        for form, found in by_format.items() if isinstance(by_format, dict) else ():
+            if kernel in _KERNELS:
+                yield f"{kernel}.{form}", found
+            elif kernel == "elementwise" and isinstance(found, dict):
+                yield from ((f"{kernel}.{form}.{name}", grid) for name, grid in found.items())
 
 
 def _known(raw: Any, kind: type[msgspec.Struct], where: str) -> None:
@@ -230,10 +242,32 @@ def _check_rate(rate: Rate, where: str) -> None:
 def _check_tables(tables: Tables, where: str) -> None:
     for kernel in _KERNELS:
         for form, grid in getattr(tables, kernel).items():
-            _check_grid(grid, f"{where}.{kernel}.{form}")
+            _check_grid(grid, f"{where}.{kernel}.{form}", AXES[kernel])
+    for form, plain in tables.elementwise.items():
+        for name, grid in plain.items():
+            _check_grid(grid, f"{where}.elementwise.{form}.{name}", AXES["elementwise"])
+    several = {"layer_s": tables.layer_s, "expert_s": tables.expert_s}
+    single = {"step_s": tables.step_s, "sequence_s": tables.sequence_s, "spread": tables.spread}
+    for name, by_format in (*several.items(), ("tables", single)):
+        for form, value in by_format.items():
+            if not 0 <= value <= _MOST:
+                refuse("the value is none that a machine has", f"{where}.{name}.{form}", value, f"0 to {_MOST:g}")
+    for number, one in enumerate(tables.tried):
+        _check_tried(one, tables, f"{where}.tried[{number}]")
 
 
-def _check_grid(grid: Grid, where: str) -> None:
+def _check_tried(one: Tried, tables: Tables, where: str) -> None:
+    if one.kernel not in _KERNELS or one.format not in getattr(tables, one.kernel):
+        refuse("a kernel without a table", where, f"{one.kernel} in {one.format}", ", ".join(_KERNELS))
+    if len(one.sizes) != len(AXES[one.kernel]):
+        refuse("sizes and axes are not as many", where, one.sizes, ", ".join(AXES[one.kernel]))
+    for value in (*one.sizes, one.seconds):
+        _check_amount(value, where)
+
+
+def _check_grid(grid: Grid, where: str, axes: tuple[str, ...]) -> None:
+    if grid.names != axes:
+        refuse("the axes are not those of the kernel", f"{where}.names", grid.names, ", ".join(axes))
     if len(grid.names) != len(grid.points) or not grid.names:
         got = f"{len(grid.names)} names, {len(grid.points)} axes"
         refuse("names and points are not as many", where, got, "a name for each axis")

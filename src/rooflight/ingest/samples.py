@@ -36,15 +36,31 @@ def read_samples(path: str | Path) -> Stored:
     lost: list[Lost] = []
     try:
         with unpacked(opened(path, WANT)) as file:
-            for line, one in _each(lines(file, notes, longest=_LONGEST_LINE)):
-                if isinstance(one, Sample):
-                    found.append(one)
-                else:
-                    lost.append(Lost(line, one))
+            _sort(_each(lines(file, notes, longest=_LONGEST_LINE)), found, lost)
     except DAMAGED as error:
         if not found:
             raise BadConfig(f"{name} cannot be read", where=name, got=str(error)[:200], want=WANT) from None
         notes.append(f"{name} cannot be read to its end: {str(error)[:200]}")
+    return _stored(name, found, lost, notes)
+
+
+def samples_in(text: str, name: str) -> Stored:
+    """The samples of a text that somebody sent; name: what a message calls it. Raises BadConfig for one without any."""
+    found: list[Sample] = []
+    lost: list[Lost] = []
+    _sort(_each((number, line, None) for number, line in enumerate(text.split("\n"), 1)), found, lost)
+    return _stored(name, found, lost, [])
+
+
+def _sort(each: Iterable[tuple[int, Sample | str]], found: list[Sample], lost: list[Lost]) -> None:
+    for line, one in each:
+        if isinstance(one, Sample):
+            found.append(one)
+        else:
+            lost.append(Lost(line, one))
+
+
+def _stored(name: str, found: list[Sample], lost: list[Lost], notes: list[str]) -> Stored:
     if not found:
         got = f"line {lost[0].line:,}: {lost[0].why}" if lost else "nothing"
         raise BadConfig(f"{name} holds no sample", where=name, got=got, want=WANT)

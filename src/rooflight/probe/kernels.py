@@ -22,6 +22,8 @@ _BLOCK = 1 << 20  # elements that are drawn; the rest repeats them
 _ALIGNED = 256  # elements between which copies begin
 # Storage formats whose products torch has, by the format it multiplies in.
 _RUN_IN = {"fp32": "fp32", "bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "fp8-channel": "fp8", "w8a8-int8": "int8"}
+# Means of sums over positions differ from the plain product by their rounding alone.
+_SAME = 1e-6
 _NORMS = ("norm", "final_norm")
 _ACTIVATIONS = ("act", "shared_act", "expert_act")
 # What torch and the libraries below it raise for a product they have no kernel for, or no memory.
@@ -183,7 +185,7 @@ def _attention(op: Operator, shape: Scores, device: Device, pool: Pool, wide: st
     sequences, new, heads, kv_heads, width = sizes
     plain = 4 * shape.sequences * shape.new * shape.keys * shape.heads * shape.head_dim
     causal = not shape.decoding and math.isclose(shape.keys, (new + 1) / 2)
-    if heads % kv_heads or not math.isclose(plain, op.work.flop, rel_tol=1e-6) or not (shape.decoding or causal):
+    if heads % kv_heads or not math.isclose(plain, op.work.flop, rel_tol=_SAME) or not (shape.decoding or causal):
         return "attention other than to all positions before it has no kernel of torch's own"
     keys = new if causal else round(float(shape.keys))
     cache = pool.copies(wide, (2, sequences, kv_heads, keys, width))

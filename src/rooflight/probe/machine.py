@@ -13,10 +13,12 @@ from rooflight.probe import calls, host, loops, memory, peaks
 from rooflight.probe import device as devices
 from rooflight.probe.device import Device
 from rooflight.probe.rounds import Timed, in_turns, sample
+from rooflight.probe.tables import tables
 from rooflight.probe.workers import Workers
 from rooflight.values.machine import Machine
 from rooflight.values.measured import Measured, Rate
 from rooflight.values.sample import Kind, Origin
+from rooflight.values.tables import Tables
 
 # Called with the part that is under way and the share of it that is done.
 Progress = Callable[[str, float], None]
@@ -33,11 +35,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     peaks_s: float
     launch_s: float
     link_s: float
+    tables_s: float
     an_octave: int
 
 
-FULL = Plan(levels_s=20, memory_s=15, peaks_s=40, launch_s=1, link_s=6, an_octave=2)
-QUICK = Plan(levels_s=2.5, memory_s=2, peaks_s=4, launch_s=0.3, link_s=1.5, an_octave=1)
+FULL = Plan(levels_s=20, memory_s=15, peaks_s=40, launch_s=1, link_s=6, tables_s=65, an_octave=2)
+QUICK = Plan(levels_s=2.5, memory_s=2, peaks_s=4, launch_s=0.3, link_s=1.5, tables_s=0, an_octave=1)
 
 
 class Interrupted(KeyboardInterrupt):
@@ -58,17 +61,19 @@ class Measuring:
         self.timed: list[tuple[Kind, Timed]] = []
         self.detours: dict[str, float] = {}
         self.undone: list[tuple[str, str]] = []
+        self.tables: Tables | None = None
 
     def parts(self) -> dict[str, Callable[[Tick], None]]:
         """By name, in the order in which they are done."""
         if self.device.kind == "cpu":
             return {
                 "caches": self._loops, "memory": self._memory, "arithmetic": self._peaks,
-                "cost of a call": self._launch,
+                "cost of a call": self._launch, "kernels by size": self._tables,
             }  # fmt: skip
         return {
             "cost of a call": self._launch, "caches": self._card_caches, "memory": self._memory,
             "arithmetic": self._peaks, "host link": self._host_link, "all-reduce": self._all_reduce,
+            "kernels by size": self._tables,
         }  # fmt: skip
 
     def run(self) -> None:
@@ -148,6 +153,16 @@ class Measuring:
         self.rates += calls.link_rates("link", found)
         self._keep("collective", found)
 
+    def _tables(self, tick: Tick) -> None:
+        if not self.torch or not self.plan.tables_s:
+            return
+        formats = tuple(rate.name for rate in self.rates if rate.what == "peak")
+        cache = memory.cache_bytes(self.device) or memory.memory_set_bytes(self.device)[0] / memory.PAST_CACHE
+        self.tables = tables(
+            self.device, formats, cache_bytes=cache, free_bytes=memory.free_bytes(self.device),
+            budget_s=self.plan.tables_s, tick=tick,
+        )  # fmt: skip
+
     def _keep(self, kind: Kind, found: Sequence[Timed]) -> None:
         self.timed += [(kind, one) for one in found]
 
@@ -209,7 +224,7 @@ def _machine(one: Measuring, begin: _Begin, *, complete: bool) -> Machine:
     )
     measured = Measured(
         device=device.name, command=begin.source.command or "", date=begin.date, complete=complete, state=state,
-        rates=tuple(one.rates),
+        rates=tuple(one.rates), tables=one.tables,
     )  # fmt: skip
     others, stolen = begin.busy.meanwhile()
     return Machine(

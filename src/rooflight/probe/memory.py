@@ -59,7 +59,7 @@ def memory_set_bytes(device: Device) -> tuple[float, bool]:
     cache = cache_bytes(device)
     told = device.kind == "cpu" and any(name == "L3" for name, _ in cache_levels())
     wanted = max(_LEAST_BYTES if told else _LARGE_BYTES, PAST_CACHE * (cache or 0.0))
-    given = min(wanted, _SHARE_OF_FREE * _free_bytes(device))
+    given = min(wanted, _SHARE_OF_FREE * free_bytes(device))
     return given, given >= PAST_CACHE * (cache or _LEAST_BYTES)
 
 
@@ -78,7 +78,8 @@ def past_caches(processors: tuple[int, ...], most: float, past: bool) -> tuple[f
     return most, past
 
 
-def _free_bytes(device: Device) -> float:
+def free_bytes(device: Device) -> float:
+    """Of the device's memory, what no program holds."""
     if device.kind in ("cpu", "mps"):
         return host.free_bytes() or _LARGE_BYTES
     return float(getattr(devices.torch_here(), device.kind).mem_get_info(device.index)[0])

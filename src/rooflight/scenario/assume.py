@@ -10,6 +10,7 @@ from rooflight.catalog.engines import Limits
 from rooflight.numeric import is_plain
 from rooflight.roofline.links import PCIE, Links, between
 from rooflight.roofline.rates import hardware_format, unrated
+from rooflight.roofline.tables import aside
 from rooflight.scenario.share import Share
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.calibration import Calibration, Engine
@@ -171,6 +172,9 @@ def expected_notes(
     model: Model, accelerator: Accelerator, deployment: Deployment, engine: Engine, fits: Calibration
 ) -> Iterator[Note]:
     """Whose fits the expected times take, and which of the engine's coefficients no measurement set."""
+    if fits.tables is not None and accelerator.measured is not None:
+        yield Note(key="own_tables", value=(accelerator.measured.date, aside(fits.tables)), why=accelerator.id)
+        return
     mean = deployment.engine is None or not calibrated(deployment.engine)
     if deployment.engine is not None and mean:
         yield Note(key="uncalibrated_engine", value=deployment.engine[:40])

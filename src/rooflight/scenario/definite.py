@@ -15,6 +15,7 @@ from rooflight.numeric import Number, is_plain, maximum, tidy
 from rooflight.roofline.links import Links, links_of
 from rooflight.roofline.rates import Rates, rates, unrated
 from rooflight.scenario import assume, caches
+from rooflight.scenario.measured import is_torch, torch_engine, torch_fits
 from rooflight.scenario.share import Share, habits_of, share_of
 from rooflight.scenario.steps import Plans, Steps
 from rooflight.values.accelerator import Accelerator
@@ -123,7 +124,8 @@ def scenario(
     machine = rates(accelerator, layout, graphs=deployment.graphs, network=deployment.network)
     missing = unrated(accelerator, assume.multiplied(named, numbers))
     engine = engine_of(deployment, accelerator)
-    fits = calibration(accelerator.family)
+    torch = is_torch(deployment.engine)
+    fits = torch_fits(accelerator, named, numbers) if torch else calibration(accelerator.family)
     plans = Plans() if plans is None else plans
     habits = habits_of(deployment)
     own = limits(habits.engine if habits is not None else engine_id(deployment.engine or ""), accelerator)
@@ -204,10 +206,13 @@ def _without_tokens(model: Model, workload: Workload) -> Workload:
 def engine_of(deployment: Deployment, accelerator: Accelerator) -> Engine:
     """Whose expected times: the engine's, of its version's era (unknown: the newest), then of the card's family.
 
-    The mean of the serving engines for one of which memory alone is known. Raises UnknownName for any other that is not
+    The mean of the serving engines for one of which memory alone is known; torch by the machine's own tables. Raises
+    MissingFact for a machine without them, UnknownName for any other that is not
     calibrated, BadInput for a version that is none, or of no engine.
     """
     name, version = deployment.engine, deployment.engine_version
+    if is_torch(name):
+        return torch_engine(accelerator)
     if version is not None and not any(map(str.isdigit, version)):
         raise BadInput(
             "a version without a number", where=Named.of("engine_version"), got=version,

@@ -28,6 +28,7 @@ _SHOWN_BY = {
     "Kernels": "kernels",
     "Samples": "samples",
     "Machine": "measure",
+    "WholeModel": "whole",
 }
 
 

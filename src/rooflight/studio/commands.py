@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from rooflight.studio.question import PASTED, Question
+from rooflight.studio.question import MACHINE, PASTED, Question
 from rooflight.values.deployment import DEPLOYMENT
 from rooflight.values.field import Field
 from rooflight.values.question import FIELDS
@@ -21,7 +21,8 @@ _VLLM = ("tp", "pp", "dp", "gpu_memory_utilization", "graphs")
 def rooflight(question: Question, model: str) -> str:
     """The command line that gives the same answer for the card in focus, or compares them over the batch."""
     pasted = question.config is not None
-    words = ["rooflight", "analyze", "config.json" if pasted else model, "--on", question.cards[question.shown]]
+    on = question.cards[question.shown]
+    words = ["rooflight", "analyze", "config.json" if pasted else model, "--on", "this.toml" if on == MACHINE else on]
     given = question.given()
     for field in sorted((*DEPLOYMENT.values(), *WORKLOAD.values()), key=lambda one: one.kind == "flag"):
         words += _flag(field, field.option, given)

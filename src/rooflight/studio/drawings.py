@@ -12,6 +12,7 @@ from rooflight.library.questions import analyze, sweep
 from rooflight.show.charts import memory, traffic
 from rooflight.show.charts.batch import batch, panel
 from rooflight.show.charts.chart import Chart
+from rooflight.show.charts.kernel_dots import Samples
 from rooflight.show.charts.place import Datasets
 from rooflight.show.charts.roofline import roofline, rows
 from rooflight.show.charts.series import Line, Lines
@@ -110,15 +111,19 @@ class _Point(msgspec.Struct, frozen=True):
 
 
 def drawn(
-    answers: Sequence[Card], focus: Analysis, before: Analysis | None, marks: Landmarks | None, place: Place
-) -> dict[str, Datasets]:
-    """The rows of every chart; `focus` is the analysis of the card that the single ones are of."""
+    answers: Sequence[Card], focus: Analysis, before: Analysis | None, marks: Landmarks | None, place: Place,
+    samples: Samples,
+) -> dict[str, Datasets]:  # fmt: skip
+    """The rows of every chart; `focus` is the analysis of the card that the single ones are of.
+
+    samples     kernels that were timed, under the roofs
+    """
     analyses = [one.analysis for one in answers if one.analysis is not None]
     if before is None:
         known = [marks] if marks is not None and len(analyses) == 1 else []
-        found = {"roofline": rows(*analyses, landmarks=known, look=place.roofline)}
+        found = {"roofline": rows(*analyses, landmarks=known, samples=samples, look=place.roofline)}
     else:
-        found = {"roofline": rows(before, after=focus, look=place.roofline)}
+        found = {"roofline": rows(before, after=focus, samples=samples, look=place.roofline)}
     found["traffic"] = traffic.rows(focus, place.small)
     found["memory"] = memory.rows(focus, place.small)
     return found
@@ -170,11 +175,12 @@ def _unknown(analysis: Analysis) -> Landmarks:
 
 
 def exported(
-    analyses: Sequence[Analysis], before: Analysis | None, marks: Landmarks | None, dark: bool, form: str
-) -> bytes:
+    analyses: Sequence[Analysis], before: Analysis | None, marks: Landmarks | None, dark: bool, form: str,
+    samples: Samples,
+) -> bytes:  # fmt: skip
     """The whole picture with its words, as a file: what `rooflight analyze -o FILE` writes."""
     look = Look(EXPORT_WIDTH, dark)
     if before is not None:
-        return roofline(before, after=analyses[0], look=look).encoded(f".{form}")
+        return roofline(before, after=analyses[0], samples=samples, look=look).encoded(f".{form}")
     known = [marks] if marks is not None and len(analyses) == 1 else []
-    return roofline(*analyses, landmarks=known, look=look).encoded(f".{form}")
+    return roofline(*analyses, landmarks=known, samples=samples, look=look).encoded(f".{form}")

@@ -14,7 +14,7 @@ from rooflight.studio import commands, problems
 from rooflight.studio.curve import Curve, curve
 from rooflight.studio.drawings import Card, Place, along_batch, drawn, exported
 from rooflight.studio.kept import Kept, digest
-from rooflight.studio.question import Question, cards_of, model_of, scenario_of
+from rooflight.studio.question import MACHINE, Question, cards_of, model_of, samples_of, scenario_of
 from rooflight.studio.state import query_of
 from rooflight.values.analysis import Analysis
 from rooflight.values.sweep import Landmarks
@@ -56,6 +56,7 @@ def picture(question: Question, place: Place) -> Picture:
     before = _before(question)
     marks = _landmarks.get(key_without_batch(question, question.shown))
     key = _along_key(question, cards, marks, place)
+    dots = samples_of(question)
     along = _panels.get_or_make(key, lambda: along_batch(answers, marks, place.small))
     return Picture(
         answer=shown.answer,
@@ -64,7 +65,7 @@ def picture(question: Question, place: Place) -> Picture:
         cards=cards,
         before=before,
         landmarks=marks,
-        datasets=drawn(answers, shown, before, marks, place) | _marked(along, question.asked()[0].batch),
+        datasets=drawn(answers, shown, before, marks, place, dots) | _marked(along, question.asked()[0].batch),
         along=key,
         commands={
             "rooflight": commands.rooflight(question, shown.model.id),
@@ -89,9 +90,10 @@ def export(question: Question, dark: bool, form: str) -> bytes:
     shown = analyzed(focused(question), serving=False)
     before = _before(question)
     if before is not None or len(question.cards) == 1:
-        return exported([shown], before, None if before else landmarks_of(question), dark, form)
+        marks = None if before else landmarks_of(question)
+        return exported([shown], before, marks, dark, form, samples_of(question))
     answered = [analyzed(sc, serving=False) for sc in scenarios_of(question) if not isinstance(sc, RooflightError)]
-    return exported(answered, None, None, dark, form)
+    return exported(answered, None, None, dark, form, samples_of(question))
 
 
 def scenarios_of(question: Question) -> list[Scenario | RooflightError]:
@@ -147,7 +149,10 @@ def _before(question: Question) -> Analysis | None:
 
 def key_without_batch(question: Question, place: int) -> str:
     """What everything but the batch says about cards[place]: a digest, so that a pasted config costs no memory."""
-    left_out = {"batch", "before", "cards", "focus", "bandwidth_times", "peak_times", "config"}
-    parts = [question.config_key, question.model_dump(exclude=left_out)]
+    left_out = {
+        "batch", "before", "cards", "focus", "bandwidth_times", "peak_times", "config", "machine", "samples",
+    }  # fmt: skip
+    machine = question.machine_key if question.cards[place] == MACHINE else None
+    parts = [question.config_key, machine, question.model_dump(exclude=left_out)]
     rates = (question.bandwidth_times, question.peak_times) if place == question.shown else (1.0, 1.0)
     return digest([question.cards[place], rates, parts])

@@ -8,10 +8,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from rooflight.errors import Named, RooflightError, printable
-from rooflight.studio.question import PASTED, Question
+from rooflight.studio.question import MACHINE_FILE, PASTED, SAMPLES_FILE, Question
 
 # What an error names -> the field of a question, where that has another name.
 _FIELD_OF = {"on": "cards"}
+# What messages call the texts that a question may hold -> its field.
+_SENT = {PASTED: "config", MACHINE_FILE: "machine", SAMPLES_FILE: "samples"}
 
 
 class Problems(BaseModel):
@@ -22,8 +24,8 @@ class Problems(BaseModel):
 
 def of_error(error: RooflightError, field: str | None = None) -> dict[str, str | None]:
     """A problem from an error of the library; `field` where the caller knows better than the error's own place."""
-    if field is None and error.where is not None and error.where.startswith(PASTED):
-        field = "config"
+    if error.where is not None:
+        field = next((name for text, name in _SENT.items() if error.where.startswith(text)), field)
     if field is None and isinstance(error.where, Named):
         named = (_FIELD_OF.get(name, name) for name in error.where.fields)
         field = next((name for name in named if name in Question.model_fields), None)

@@ -1,6 +1,7 @@
 """What a request may ask, with bounds so that no one request takes long. Names are looked up in the catalog only.
 
-A model is a catalog entry or a pasted config.json that is parsed in memory: no text of a request becomes a path.
+A model is a catalog entry or a pasted config.json, a card a catalog entry or the text of a machine's file: both are
+parsed in memory, and no text of a request becomes a path.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
 from rooflight.catalog import accelerators, models
+from rooflight.catalog.changed import under_own_name
 from rooflight.catalog.config import model_from_dict
 from rooflight.catalog.config.fields import refuse_deep
 from rooflight.catalog.config.heads import as_named
 from rooflight.errors import BadConfig, BadInput, Named
+from rooflight.ingest.samples import samples_in
 from rooflight.scenario.definite import Scenario, scenario
 from rooflight.studio.kept import Kept, digest
 from rooflight.values.accelerator import Accelerator
@@ -25,6 +28,7 @@ from rooflight.values.field import Field as TableField
 from rooflight.values.model import Model
 from rooflight.values.note import Note
 from rooflight.values.question import FIELDS, asked
+from rooflight.values.sample import Sample
 from rooflight.values.workload import Workload
 
 MOST_CARDS = 4
@@ -33,6 +37,14 @@ MOST = {"sequences": 1 << 16, "tokens": 1 << 22, "devices": 1024, "workers": 102
 # Where the studio's default is not the library's: a card is asked about without a count, and its tp shows on the page.
 _DEFAULTS = {"tp": 1}
 PASTED = "your config.json"
+# The name, among cards, of the machine whose file came with the question; and what messages call that file and its
+# samples. None of them is a name of the catalog.
+MACHINE = "your machine"
+MACHINE_FILE = "your machine's file"
+SAMPLES_FILE = "your samples"
+MOST_MACHINE = 1 << 20  # characters
+MOST_SAMPLES = 2 << 20
+MOST_DOTS = 2000
 # In the place of a null where a null says that nothing was different.
 AUTO = "auto"
 AUTO_COUNT = -1
@@ -100,6 +112,8 @@ class Question(_Fields):
 
     config      a model's config.json, in place of `model`
     cards       accelerators to compare; the picture's operators are those of cards[focus]
+    machine     the text of an accelerator's TOML file, such as `rooflight measure` writes: the card "your machine"
+    samples     JSON lines of kernels that were timed: dots under the roofs
     bandwidth_times, peak_times     what if cards[focus] had so many times its memory bandwidth and peaks
     before      what was different before: the card in focus as it was then is drawn beside; left out, a single card
                 with other rates is drawn beside itself as built
@@ -109,6 +123,8 @@ class Question(_Fields):
 
     model: Name = "meta-llama/Meta-Llama-3.1-8B"
     config: dict[str, Any] | None = None
+    machine: Annotated[str, Field(max_length=MOST_MACHINE)] | None = None
+    samples: Annotated[str, Field(max_length=MOST_SAMPLES)] | None = None
     cards: list[Name] = Field(default=["h100-sxm"], min_length=1, max_length=MOST_CARDS)
     focus: Annotated[int, Field(ge=0, lt=MOST_CARDS)] = 0
     bandwidth_times: Times = 1.0
@@ -133,6 +149,15 @@ class Question(_Fields):
     @functools.cached_property
     def _config_key(self) -> str:
         return digest(self.config)
+
+    @property
+    def machine_key(self) -> str | None:
+        """A short name for the machine's file, made once; None where there is none."""
+        return None if self.machine is None else self._machine_key
+
+    @functools.cached_property
+    def _machine_key(self) -> str:
+        return digest(self.machine)
 
     def given(self) -> dict[str, Any]:
         """The fields by name; a name "auto" is a null, and a rate of requests stands for their number."""
@@ -206,6 +231,31 @@ def card_named(name: str) -> Accelerator:
         raise
 
 
+_machines: Kept[Accelerator] = Kept(32)
+_samples: Kept[tuple[Sample, ...]] = Kept(16)
+
+
+def machine_of(question: Question) -> Accelerator:
+    """The machine whose file came with the question. Raises BadInput where none did, BadConfig for one that is none."""
+    text = question.machine
+    if text is None:
+        raise BadInput(
+            "no machine's file is on this page", where=Named.of("cards"), got=MACHINE,
+            want="a TOML file that `rooflight measure` wrote, dropped here again: an address does not carry it",
+        )  # fmt: skip
+    return _machines.get_or_make(
+        question.machine_key or "", lambda: under_own_name(accelerators.sent(text, MACHINE_FILE))
+    )
+
+
+def samples_of(question: Question) -> tuple[Sample, ...]:
+    """The kernels that came with the question, at most MOST_DOTS. Raises BadConfig for a text without any sample."""
+    text = question.samples
+    if text is None:
+        return ()
+    return _samples.get_or_make(digest(text), lambda: samples_in(text, SAMPLES_FILE).samples[:MOST_DOTS])
+
+
 def what_if(card: Accelerator, bandwidth_times: float, peak_times: float) -> Accelerator:
     """The card with other rates; the answer says so among its assumptions."""
     if bandwidth_times == peak_times == 1:
@@ -234,7 +284,7 @@ def cards_of(question: Question) -> list[Accelerator | BadInput]:
     found: list[Accelerator | BadInput] = []
     for place, name in enumerate(question.cards):
         try:
-            card = card_named(name)
+            card = machine_of(question) if name == MACHINE else card_named(name)
         except BadInput as error:
             found.append(error)
             continue

@@ -1,7 +1,7 @@
 """A question as a query string: only what differs from the default, and the version that the defaults are of.
 
 `v=1.2.3&c=h100-sxm,h200-sxm&b=64` is 64 sequences on two cards. Pasted configs are not in it: the page keeps them in
-the part of its address behind the #, which never reaches a server.
+the part of its address behind the #, which never reaches a server. A machine's file is in none: the page alone has it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlencode
 from pydantic import ValidationError
 
 from rooflight import __version__
-from rooflight.studio.question import Change, Question
+from rooflight.studio.question import MACHINE, Change, Question
 from rooflight.values.question import FIELDS
 
 LONGEST = 4000
@@ -34,13 +34,21 @@ def query_of(question: Question) -> str:
     """The short form, without a leading "?"."""
     pairs = [("v", __version__)]
     for field, key in KEYS.items():
-        value = getattr(question, field)
+        value = _addressed(question, field)
         if value != Question.model_fields[field].default:
             pairs.append((key, _written(value)))
     if question.before is not None:
         changed = question.before.model_dump(exclude_none=True)
         pairs += [(_BEFORE + key, _written(changed[field])) for field, key in KEYS.items() if field in changed]
     return urlencode(pairs, safe="/,:")
+
+
+def _addressed(question: Question, field: str) -> Any:
+    """A field as an address can have it: without the machine that is on the page alone."""
+    if MACHINE in question.cards and field in ("cards", "focus"):
+        known = [name for name in question.cards if name != MACHINE]
+        return 0 if field == "focus" else known or Question.model_fields["cards"].default
+    return getattr(question, field)
 
 
 def _written(value: Any) -> str:

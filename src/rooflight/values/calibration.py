@@ -11,6 +11,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from rooflight.values.tables import Tables
+
 # A kernel inside a captured graph: hundreds of nanoseconds on a fast GPU to a hundred microseconds on a slow driver.
 Floor = Annotated[float, Meta(ge=2e-7, le=1.2e-4)]
 # A part of a floor: it may vanish.
@@ -255,6 +257,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     gemm         by storage format of the weights; decode by format of the cache; prefill by format of the products
     links        by "kind of link/collective", of an engine: the best of its own kernels and a library
     collectives  of libraries, on links and networks of any family; None in a calibration made by hand
+    tables       of kernels measured on the very machine, which take the place of the fits; None: the fits count
     """
 
     family: str
@@ -270,6 +273,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     elementwise: ElementwiseFit
     links: dict[str, LinkFit]
     collectives: Collectives | None = None
+    tables: Tables | None = None
 
 
 class Engine(Provenance, frozen=True, kw_only=True):

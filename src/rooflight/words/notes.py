@@ -56,6 +56,14 @@ def _engine(note: Note) -> str:
     return f"expected times of {name} were fitted to {runs}, on {named}{seen}"
 
 
+def _own_tables(note: Note) -> str:
+    date, aside = note.value
+    told = f"expected times are those of torch's kernels as timed on {note.why} ({date[:10]})"
+    if not aside.n:
+        return told
+    return f"{told}; between the timed sizes they are off by {aside.median:.1%} in the median of {aside.n} tries"
+
+
 def _kernel_fits(note: Note) -> str:
     parent, widened = note.value
     return (
@@ -229,6 +237,8 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "network": machines.network,
     # value: (engine, era, cards it was fitted on), None for the mean of all; why: the accelerator's id
     "engine": _engine,
+    # value: (date, how far the tables are off); why: the accelerator's id
+    "own_tables": _own_tables,
     # value: tokens, sequences; why: the source
     "max_num_batched_tokens": lambda note: (
         f"a step holds at most {note.value:,} tokens: {note.why or 'assumed, the engine says nothing of its own'}"

@@ -161,17 +161,19 @@ def test_a_rate_that_cannot_be_is_refused_and_placed(name: str) -> None:
 
 
 def _grid(**changes: Any) -> dict[str, Any]:
-    return {"names": ["tokens"], "points": [[1.0, 2.0]], "seconds": [1e-3, 2e-3], **changes}
+    whole = {"names": ["tokens", "inputs", "outputs"], "points": [[1.0, 2.0], [64.0], [64.0]], "seconds": [1e-3, 2e-3]}
+    return whole | changes
 
 
 _TABLES: dict[str, tuple[dict[str, Any], str]] = {
     "too short": (_grid(seconds=[1e-3]), "tables.gemm.fp32.seconds"),
-    "not growing": (_grid(points=[[2.0, 1.0]]), "tables.gemm.fp32.points"),
-    "an empty axis": (_grid(points=[[]], seconds=[]), "tables.gemm.fp32.points"),
-    "names and points": (_grid(names=["tokens", "inputs"]), "tables.gemm.fp32"),
+    "not growing": (_grid(points=[[2.0, 1.0], [64.0], [64.0]]), "tables.gemm.fp32.points"),
+    "an empty axis": (_grid(points=[[], [64.0], [64.0]], seconds=[]), "tables.gemm.fp32.points"),
+    "names and points": (_grid(points=[[1.0, 2.0]]), "tables.gemm.fp32"),
     "negative": (_grid(seconds=[-1e-3, 1e-3]), "tables.gemm.fp32.seconds"),
-    "nan": (_grid(points=[[1.0, float("nan")]]), "tables.gemm.fp32.points"),
+    "nan": (_grid(points=[[1.0, float("nan")], [64.0], [64.0]]), "tables.gemm.fp32.points"),
     "unknown key": (_grid(unit="s"), "tables.gemm.fp32"),
+    "other axes": (_grid(names=["inputs", "tokens", "outputs"]), "tables.gemm.fp32.names"),
     "no axis": (_grid(names=[], points=[], seconds=[1.0]), "tables.gemm.fp32"),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -42,7 +43,7 @@ def test_copies_lie_apart_and_are_together_larger_than_the_cache():
     found = pool(cold_bytes=64_000).copies("fp32", (10, 100))
     assert len(found) == 16
     assert all(one.shape == (10, 100) for one in found)
-    assert {b.data_ptr() - a.data_ptr() for a, b in zip(found, found[1:], strict=False)} == {1024 * 4}
+    assert {b.data_ptr() - a.data_ptr() for a, b in itertools.pairwise(found)} == {1024 * 4}
     assert all(torch.isfinite(one).all() for one in found)
 
 

@@ -63,6 +63,14 @@ def roofs_of(analyses: Sequence[Analysis], measured: Accelerator | None) -> list
     return [*found.values(), *([beside] if beside is not None else [])]
 
 
+def levels_of(analyses: Sequence[Analysis]) -> tuple[Level, ...]:
+    """The caches of a single measured machine, all devices."""
+    card = analyses[0].accelerator
+    if card.measured is None or len({one.accelerator.id for one in analyses}) > 1:
+        return ()
+    return tuple(Level(one.name, one.bytes_per_s * card.count) for one in card.measured.levels)
+
+
 def roofs_of_card(card: Accelerator, forms: Sequence[str], datasheet: Accelerator | None) -> list[Roof]:
     """The roofs of one device without any question, and beside them its datasheet's."""
     kind = "datasheet" if card.measured is None else "measured"

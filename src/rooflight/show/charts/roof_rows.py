@@ -11,7 +11,7 @@ from rooflight.show.analysis import split_operators
 from rooflight.show.charts import roof_labels
 from rooflight.show.charts.kernel_dots import Samples, sample_rows
 from rooflight.show.charts.place import Datasets, Plane, Rows
-from rooflight.show.charts.roof_lines import Level, Roof, formats, roof_lines, roofs_of
+from rooflight.show.charts.roof_lines import Level, Roof, formats, levels_of, roof_lines, roofs_of
 from rooflight.show.charts.theme import STANDARD, Look, text_width
 from rooflight.show.charts.wording import MARKS, variant, where
 from rooflight.values.accelerator import Accelerator
@@ -35,10 +35,12 @@ def rows(
 ) -> Datasets:
     """Every dataset of the chart, by name. The figures are the analyses' own, summed over devices as theirs are.
 
+    levels      left out: the caches of a single measured machine
     plane       corners to keep, for a page on which dots move while axes stay; see plane_of
     """
     shown = [*analyses, *([after] if after is not None else [])]
     several = len(shown) > 1
+    levels = levels or levels_of(shown)
     roofs = roofs_of(shown, measured)
     dots = _phase_dots(shown)
     kernels = sample_rows(samples)
@@ -61,7 +63,7 @@ def rows(
 
 def plane_of(*analyses: Analysis, look: Look = STANDARD) -> Plane:
     """Corners that hold the phases of all these analyses."""
-    return plane_around(roofs_of(analyses, None), (), _phase_dots(analyses), look)
+    return plane_around(roofs_of(analyses, None), levels_of(analyses), _phase_dots(analyses), look)
 
 
 def gains(before: Analysis, after: Analysis) -> dict[str, float]:

@@ -65,7 +65,6 @@ def roofline(
 
     Of a measured machine the roofs are medians and its datasheet's stand beside, dashed; its caches are levels.
     """
-    levels = levels or _seen(analyses)
     data = rows(
         *analyses, landmarks=landmarks, measured=measured, levels=levels, after=after, samples=samples, look=look
     )
@@ -89,14 +88,6 @@ def roofline(
         ),
         beside=beside,
     )
-
-
-def _seen(analyses: Sequence[Analysis]) -> tuple[Level, ...]:
-    """The caches of a single measured machine, all devices."""
-    card = analyses[0].accelerator
-    if card.measured is None or len({one.accelerator.id for one in analyses}) > 1:
-        return ()
-    return tuple(Level(one.name, one.bytes_per_s * card.count) for one in card.measured.levels)
 
 
 def roof_layers(look: Look) -> list[Any]:

@@ -2,6 +2,7 @@
 
 import { byId, element, fill } from "./dom.js";
 import { count, significant } from "./format.js";
+import { showMachine } from "./machine.js";
 import { factors, logSlider, octaves } from "./sliders.js";
 
 const MOST_CARDS = 4;
@@ -114,6 +115,7 @@ function showQuestion(question, show, cards) {
   byId("reset-roof").hidden = question.bandwidth_times === 1 && question.peak_times === 1;
   byId("what-if-card").textContent = question.cards[question.focus] ?? "the card";
   cards(question);
+  showMachine(question);
 }
 
 function setSelect(select, value) {

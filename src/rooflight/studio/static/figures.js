@@ -67,9 +67,19 @@ export function showFigures(picture, question) {
   const now = picture.cards[picture.shown].analysis;
   if (picture.before) lines.push(row(question.before ? `before${difference(picture.before, now)}` : "as built", picture.before, 0, false), gains(picture.before, now));
   fill(byId("figures"),
-    element("caption", {}, "At the ceiling: the shortest times physics allows. Below: what a well-run engine gets."),
+    element("caption", {}, captionOf(picture.cards)),
     element("thead", {}, element("tr", {}, ...HEAD.map((text) => element("th", { scope: "col" }, text)))),
     element("tbody", {}, ...lines.filter(Boolean)));
+}
+
+// Of a measured machine a ceiling is no physics; beside other cards both are said.
+function captionOf(cards) {
+  const seen = cards.map((card) => card.analysis?.accelerator).filter((card) => card?.measured);
+  const printed = cards.length > seen.length;
+  const parts = [printed && "At the ceiling: the shortest times physics allows.",
+    seen.length && `${printed ? `Of ${seen[0].id}, as measured, t` : "T"}he times of the fastest seen here, ${seen[0].measured.date.slice(0, 10)}.`,
+    "Below: what a well-run engine gets."];
+  return parts.filter(Boolean).join(" ");
 }
 
 const deployed = (analysis) => (analysis.accelerator.count === 1 ? analysis.accelerator.id : `${analysis.accelerator.count} × ${analysis.accelerator.id}`);

@@ -3,6 +3,7 @@
 
 import { ask, get, Refused, Unreachable } from "./api.js";
 import { draw, isDark, onNewLook, widthOf } from "./charts.js";
+import { bindMachine } from "./machine.js";
 import { bindPaste } from "./paste.js";
 import { clearProblems, makeControls, showProblems } from "./controls.js";
 import { byId, element, fill } from "./dom.js";
@@ -138,7 +139,7 @@ async function readAddress(search, hash) {
   const view = new URLSearchParams(search);
   operators.phase = view.get("ph") === "prefill" ? "prefill" : "decode";
   operators.open = view.get("op");
-  question = { ...found, config: await configIn(hash) };
+  question = { ...found, config: await configIn(hash), machine: question?.machine ?? null, samples: question?.samples ?? null };
   held.take(question);
   if (said.length) showProblems([{ field: null, what: said.join("; ") }]);
   return said;
@@ -173,7 +174,7 @@ async function start() {
   preset = number !== null && presets[Number(number)] ? Number(number) : null;
   showForm(question);
   showLook();
-  bindPaste(change);
+  bindPaste(change, bindMachine(() => question, change));
   bindSharing(() => question);
   bindTips(byId("chart-roofline"));
   for (const link of document.querySelectorAll("[data-preset]")) {

@@ -2,6 +2,7 @@
 
 import { byId } from "./dom.js";
 import { showProblems } from "./controls.js";
+import { fieldOf } from "./machine.js";
 
 const MOST_BYTES = 4 << 20;
 
@@ -19,7 +20,8 @@ function read(text, change) {
 
 const refuse = (what) => showProblems([{ field: "config", what }]);
 
-export function bindPaste(change) {
+// `takeOther(field, file)` gets a dropped file that is no config.
+export function bindPaste(change, takeOther) {
   const area = byId("config");
   const take = async (file) => {
     if (!file) return;
@@ -35,7 +37,13 @@ export function bindPaste(change) {
   zone.addEventListener("drop", (event) => {
     event.preventDefault();
     zone.classList.remove("dropping");
-    byId("paste").open = true;
-    take(event.dataTransfer.files[0]);
+    for (const file of event.dataTransfer.files) {
+      const field = fieldOf(file.name);
+      if (field) takeOther(field, file);
+      else {
+        byId("paste").open = true;
+        take(file);
+      }
+    }
   });
 }

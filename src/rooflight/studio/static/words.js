@@ -1,6 +1,6 @@
 // A sentence or two above each chart: what to see in it.
 
-import { amount, count, percent, plain } from "./format.js";
+import { amount, count, percent, plain, seconds } from "./format.js";
 
 export function chartWords(picture, analysis) {
   const marks = picture.landmarks;
@@ -26,7 +26,9 @@ function rooflineWords(analysis, marks) {
   const side = decode.intensity_flop_per_byte < decode.ridge_flop_per_byte ? "left of" : "right of";
   const start = `Decode does ${plain(decode.intensity_flop_per_byte)} FLOP for each byte it moves, ${side} the ridge point at ${plain(decode.ridge_flop_per_byte)}.`;
   const split = Object.entries(decode.split).sort((a, b) => b[1] - a[1]).filter(([, share]) => share >= 0.005);
-  const spent = ` Its time is bound by ${split.map(([name, share]) => `${name} ${percent(share)}`).join(", ")}.`;
+  const sheet = analysis.accelerator.measured?.datasheet;
+  const printed = sheet?.ceilings_s.decode == null ? "" : ` By the datasheet of ${sheet.id}${sheet.whole ? "" : ", of which a part is here"}, a step would take ${seconds(sheet.ceilings_s.decode)} at best.`;
+  const spent = `${printed} Its time is bound by ${split.map(([name, share]) => `${name} ${percent(share)}`).join(", ")}.`;
   if (!marks) return start + spent;
   if (marks.ridge_batch === null) return `${start} At ${count(marks.context)} tokens of context no batch reaches it, since every sequence brings its own cache.${spent}`;
   const beyond = marks.kv_limit !== null && marks.ridge_batch > marks.kv_limit ? `, though only ${count(marks.kv_limit)} fit` : "";

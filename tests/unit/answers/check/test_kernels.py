@@ -38,7 +38,7 @@ def timed(
 
 
 def test_times_of_a_kernel():
-    """2.4 GB at 24 GB/s are 0.1 s; less 260 MiB of cache, at 25.5 x (1 + 2 / 24) GB/s, is its ceiling; 0.2 s is half."""
+    """2.4 GB at 24 GB/s are 0.1 s, half of 0.2; less 260 MiB of cache, at 25.5 x (1 + 2 / 24) GB/s, is its ceiling."""
     one = timed(0.2, flop=1.65 * GB, moved=2.4 * GB)
     assert one.memory_s == pytest.approx(0.1)
     assert one.compute_s == pytest.approx(1.65 / 165)

@@ -65,5 +65,6 @@ def test_sentences():
     assert one.answer == "a.jsonl holds 2 kernels, 1 request on a, 2026-11-28."
     two = told(together(file(ONE), file(lasting(1.0, 2.0, 2.5), source="b.jsonl")))
     assert two.answer == (
-        "Of 1 things that both files time, 1 differ by more than their runs do: b.jsonl is 2 times as fast in the median (2 to 2)."
+        "Of 1 things that both files time, 1 differ by more than their runs do: "
+        "b.jsonl is 2 times as fast in the median (2 to 2)."
     )

@@ -1,0 +1,128 @@
+"""Steps of a whole model, timed in turns: through a network of its plan, or through transformers' own module."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from rooflight.errors import BadInput, MissingExtra
+from rooflight.probe.device import Device, synchronize, torch_device, torch_here, torch_type
+from rooflight.probe.network import Network
+from rooflight.probe.rounds import Cell, Timed, in_turns
+from rooflight.probe.timing import timed
+
+_LEAST_TURNS = 3
+# A short step is run several times a turn.
+_TURN_S = 0.5
+
+Run = Callable[[int], object]
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A step to time: so many sequences, each with `new` tokens after `context` cached ones.
+
+    layers  that are run: all (None), or none, for what is outside of them
+    """
+
+    sequences: int
+    new: int
+    context: int = 0
+    layers: int | None = None
+
+
+def timed_steps(
+    runs: Sequence[tuple[Asked, Run]], device: Device, budget_s: float, tick: Callable[[float], None]
+) -> tuple[Timed, ...]:
+    """Every step once to warm up, then each a turn until the budget is spent. Raises KeyboardInterrupt."""
+    with torch_here().inference_mode():
+        for _, run in runs:
+            run(0)
+        synchronize(device)
+        return in_turns([_cell(one, run, device) for one, run in runs], budget_s, tick, least=_LEAST_TURNS)
+
+
+def _cell(asked: Asked, run: Run, device: Device) -> Cell:
+    shape = {"sequences": float(asked.sequences), "new": float(asked.new), "context": float(asked.context)}
+    turn = functools.partial(timed, run, device, least=1, budget_s=_TURN_S / 2, warmup=1)
+    return Cell(name="decode" if asked.new == 1 else "prefill", by="step", run=turn, shape=shape)
+
+
+def network_runs(network: Network, several: Sequence[Asked], device: Device) -> list[tuple[Asked, Run]]:
+    """Runs of a network; of a decode step from a captured graph, where the device has them and it can be captured."""
+    return [(one, _network_run(network, one, device)) for one in several]
+
+
+def _network_run(network: Network, asked: Asked, device: Device) -> Run:
+    tokens = _tokens(network.vocab, asked, device)
+    step = functools.partial(network.step, tokens, asked.context, layers=asked.layers)
+    if device.kind == "cuda" and asked.new == 1 and not network.routes:
+        return _captured(step)
+    return lambda _: step()
+
+
+def _tokens(vocab: int, asked: Asked, device: Device) -> Any:
+    return torch_here().randint(0, vocab, (asked.sequences, asked.new), device=torch_device(device))
+
+
+def _captured(step: Callable[[], object]) -> Run:
+    torch = torch_here()
+    side = torch.cuda.Stream()
+    with torch.inference_mode():
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                step()
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            step()
+    return lambda _: graph.replay()
+
+
+def transformers_runs(
+    config: dict[str, Any], format: str, several: Sequence[Asked], device: Device
+) -> list[tuple[Asked, Run]]:
+    """Runs of transformers' own module of a config, with random weights and its static cache.
+
+    Raises MissingExtra without transformers, BadInput for a config that it makes no causal language model of.
+    """
+    try:
+        import transformers
+    except ImportError:
+        raise MissingExtra(
+            "transformers is not installed", got="no module named transformers", try_this="pip install transformers"
+        ) from None
+    torch = torch_here()
+    try:
+        made = transformers.AutoConfig.for_model(**config)
+        with torch.device(torch_device(device)):
+            model = transformers.AutoModelForCausalLM.from_config(made, dtype=torch_type(format)).eval()
+    except (ValueError, KeyError, TypeError, RuntimeError, ImportError, AttributeError) as error:
+        raise BadInput(
+            "transformers makes no model of this config", where="model", got=str(error).splitlines()[0][:200],
+            want="the config.json of a causal language model that it knows",
+        ) from None  # fmt: skip
+    positions = max(one.context + one.new for one in several)
+    return [(one, _module_run(model, made, one, positions, device)) for one in several]
+
+
+def _module_run(model: Any, config: Any, asked: Asked, positions: int, device: Device) -> Run:
+    """One forward pass at a place of a static cache, the head on the last position, and the choice of a token."""
+    import transformers
+
+    torch = torch_here()
+    cache = transformers.StaticCache(config=config, max_cache_len=positions)
+    tokens = _tokens(config.get_text_config().vocab_size, asked, device)
+    places = torch.arange(asked.context, asked.context + asked.new, device=tokens.device)
+
+    def run(_: int) -> object:
+        out = model(
+            input_ids=tokens, past_key_values=cache, cache_position=places, position_ids=places[None], use_cache=True,
+            logits_to_keep=1,
+        )  # fmt: skip
+        return out.logits[:, -1].argmax(-1)
+
+    return run

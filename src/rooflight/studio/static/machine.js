@@ -1,0 +1,41 @@
+// A machine as it was measured: its file and its samples, chosen or dropped. They are read here as text, go to the
+// server with each question, and are kept by this page alone: no address carries them.
+
+import { byId } from "./dom.js";
+import { showProblems } from "./controls.js";
+
+export const MACHINE = "your machine";
+// Field: the ending of its file, and the most bytes of it that the server takes.
+const FILES = { machine: [".toml", 1 << 20], samples: [".jsonl", 2 << 20] };
+
+// The field that a file belongs to, by its name; null for none of these.
+export const fieldOf = (name) => Object.keys(FILES).find((field) => name.toLowerCase().endsWith(FILES[field][0])) ?? null;
+
+export function bindMachine(current, change) {
+  const take = async (field, file) => {
+    if (!file) return;
+    byId("measured").open = true;
+    const [ending, most] = FILES[field];
+    if (file.size > most) {
+      showProblems([{ field, what: `That file is more than ${most >> 20} MiB, too much for a ${ending} file.` }]);
+      return;
+    }
+    const text = await file.text();
+    if (field === "samples") change({ samples: text });
+    else change({ machine: text, cards: [MACHINE, ...current().cards.slice(1).filter((name) => name !== MACHINE)], focus: 0 });
+  };
+  for (const field of Object.keys(FILES)) {
+    byId(field).addEventListener("change", (event) => take(field, event.target.files[0]));
+  }
+  byId("forget-machine").addEventListener("click", () => {
+    for (const field of Object.keys(FILES)) byId(field).value = "";
+    const cards = current().cards.filter((name) => name !== MACHINE);
+    change({ machine: null, samples: null, cards: cards.length ? cards : ["h100-sxm"], focus: 0 });
+    byId("machine").focus();
+  });
+  return take;
+}
+
+export function showMachine(question) {
+  byId("forget-machine").hidden = !question.machine && !question.samples;
+}

@@ -1,0 +1,61 @@
+"""A whole model's steps in words."""
+
+from __future__ import annotations
+
+from rooflight.units import round_significant
+from rooflight.values.whole import StepTimed, WholeModel
+from rooflight.words.notes import worded
+from rooflight.words.seen import at_best
+
+
+def answer(found: WholeModel) -> str:
+    """The sentence that a colleague could repeat."""
+    decodes = [one for one in found.steps if one.phase == "decode"]
+    told = max(decodes or found.steps, key=lambda one: -one.sequences)
+    rate = round_significant(told.tokens_per_s)
+    what = f"at batch {told.sequences}" if decodes else f"in a prefill of {told.new} tokens"
+    expected = round_significant(told.predicted_tokens_per_s.expected)
+    said = f"{found.model} in {found.weights} makes {rate} tok/s {what} on {found.device}: {expected} were expected"
+    off = max((abs(one.over_expected - 1) for one in found.steps), default=0.0)
+    if len(found.steps) > 1:
+        said += f", and no step is more than {off:.0%} from what was".replace("%", " %")
+    faster = [one for one in found.steps if one.faster]
+    if faster:
+        return f"{said}; {_step(faster[0])} is faster than {_limit(found)}."
+    return f"{said}; nothing is faster than {_limit(found)}."
+
+
+def _limit(found: WholeModel) -> str:
+    return "the fastest seen here allows" if found.on.measured is not None else "physics allows"
+
+
+def _step(one: StepTimed) -> str:
+    return f"batch {one.sequences}" if one.phase == "decode" else f"a prefill of {one.new}"
+
+
+def ceiling(found: WholeModel) -> str:
+    """The head of the ceiling's column."""
+    return at_best(found.on)
+
+
+def notes(found: WholeModel) -> tuple[str, ...]:
+    """What a reader should know of how it was run, then what the prediction takes for granted."""
+    made = (
+        "a decoder made of the model's plan, its kernels called one by one" if found.by == "torch"
+        else "transformers' own module of the config"
+    )  # fmt: skip
+    told = [f"random weights, {made}; the prediction was made before anything ran"]
+    if found.run < found.layers:
+        share = max(one.extrapolated for one in found.steps)
+        told.append(
+            f"{found.run} of {found.layers} layers fitted and were timed: up to {share:.0%} of a time is theirs in "
+            "proportion".replace("%", " %")
+        )
+    if not found.engine:
+        told.append(
+            f"{found.on.id} has no tables of kernels, so the mean of the serving engines is expected, not torch: "
+            "`rooflight measure` makes them"
+        )
+    if found.by == "transformers" and found.engine:
+        told.append("the tables are of our own decoder's kernels: what transformers adds is not in them")
+    return (*told, *worded(found.notes))

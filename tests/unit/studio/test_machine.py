@@ -1,0 +1,112 @@
+"""A measured machine in the studio: its file and samples come as text, are read in memory, and are in no address."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import rooflight
+from rooflight.studio import question as questions
+from rooflight.studio.commands import rooflight as command
+from rooflight.studio.question import MACHINE, MOST_MACHINE, MOST_SAMPLES, Question
+from rooflight.studio.state import query_of, read_query
+
+FILE = Path(__file__).parents[2] / "measured_h100.toml"
+TEXT = FILE.read_text(encoding="utf-8")
+MODEL = "meta-llama/Meta-Llama-3.1-8B"
+KERNEL = {
+    "schema": "rooflight.sample/1", "kind": "kernel", "name": "gemm", "operator": "qkv", "compute": "bf16",
+    "flop": 2.0e9, "bytes": 1.0e8, "time_s": {"median": 1e-4, "low": 0.9e-4, "high": 1.2e-4, "n": 9},
+}  # fmt: skip
+SAMPLES = json.dumps(KERNEL) + "\n"
+
+
+def test_the_card_is_that_machine_and_its_dots_lie_under_both_roofs(studio):
+    answer = studio.post("/api/picture", {"cards": [MACHINE], "machine": TEXT, "samples": SAMPLES})
+    assert answer.status_code == 200
+    picture = answer.json()
+    own = rooflight.analyze(MODEL, on=str(FILE))
+
+    assert picture["answer"] == own.answer
+    assert picture["cards"][0]["analysis"]["accelerator"] == json.loads(json.dumps(own.to_dict()["accelerator"]))
+    roofs = {(row["kind"], row["line"]) for row in picture["datasets"]["roofline"]["roofs"]}
+    assert roofs == {("measured", "solid"), ("datasheet", "dashed"), ("level", "dotted")}
+    (dot,) = picture["datasets"]["roofline"]["samples"]
+    assert (dot["x"], dot["y"], dot["operator"]) == (2.0e9 / 1.0e8, 2.0e9 / 1e-4, "qkv")
+
+
+def test_it_stands_beside_cards_of_the_catalog(studio):
+    asked = {"cards": ["h100-sxm", MACHINE], "machine": TEXT}
+    picture = studio.post("/api/picture", asked).json()
+    assert [card["analysis"]["accelerator"]["id"] for card in picture["cards"]] == ["h100-sxm", "our-h100"]
+    assert studio.post("/api/export?form=svg", {**asked, "samples": SAMPLES}).status_code == 200
+    assert studio.post("/api/landmarks", {**asked, "focus": 1}).json()["accelerator"] == "our-h100"
+
+
+def test_another_file_is_another_machine(studio):
+    """What is kept of a machine hangs on its text, not on its name."""
+    slower = TEXT.replace("median = 3.0e12", "median = 1.5e12").replace("low = 2.95e12", "low = 1.0e12")
+    times = []
+    for text in (TEXT, slower):
+        picture = studio.post("/api/picture", {"cards": [MACHINE], "machine": text}).json()
+        times.append(picture["cards"][0]["curve"]["roofline_s"][0])
+    assert times[1] > 1.9 * times[0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "field", "said"),
+    [
+        ({"cards": [MACHINE]}, "cards", "no machine's file"),
+        ({"cards": [MACHINE], "machine": "id ="}, "machine", "is not TOML"),
+        ({"cards": [MACHINE], "machine": 'id = "x"\n[measured]\n'}, "machine", "another kind"),
+        (
+            {"cards": [MACHINE], "machine": TEXT.replace("best = 3.03e12", "best = -1")},
+            "machine",
+            "none that a machine",
+        ),
+        ({"cards": [MACHINE], "machine": TEXT + "x" * MOST_MACHINE}, "machine", "at most"),
+        ({"samples": "{}"}, "samples", "holds no sample"),
+        ({"samples": "\x00"}, "samples", "holds no sample"),
+        ({"samples": " " * (MOST_SAMPLES + 1)}, "samples", "at most"),
+        ({"machine": 7}, "machine", "string"),
+    ],
+)
+def test_a_refusal_names_its_field(studio, asked, field, said):
+    answer = studio.post("/api/picture", asked)
+    assert answer.status_code == 422
+    (problem,) = answer.json()["problems"]
+    assert problem["field"] == field
+    assert said in problem["what"]
+
+
+@pytest.mark.parametrize("name", ["this", "8xthis", "THIS", str(FILE), "tests/measured_h100.toml"])
+def test_strangers_reach_neither_files_nor_the_hosts_own_measurement(studio, name, tmp_path, monkeypatch):
+    monkeypatch.setenv("ROOFLIGHT_DATA_HOME", str(tmp_path))
+    (tmp_path / "rooflight").mkdir()
+    (tmp_path / "rooflight" / "this.toml").write_text(TEXT)
+    answer = studio.post("/api/analyze", {"cards": [name]})
+    assert answer.status_code == 422
+    assert "our-h100" not in answer.text
+
+
+def test_no_address_carries_it():
+    asked = Question(cards=[MACHINE, "h200-sxm"], focus=1, machine=TEXT, samples=SAMPLES, batch=4)
+    written = query_of(asked)
+    found, said = read_query(written)
+
+    assert "machine" not in written
+    assert (found.cards, found.focus, found.batch, found.machine) == (["h200-sxm"], 0, 4, None)
+    assert said == []
+    assert read_query(query_of(Question(cards=[MACHINE], machine=TEXT)))[0] == Question()
+
+
+def test_the_command_line_names_its_file():
+    assert "--on this.toml" in command(Question(cards=[MACHINE], machine=TEXT), MODEL)
+
+
+def test_what_is_kept_is_bounded(studio):
+    for number in range(40):
+        studio.post("/api/analyze", {"cards": [MACHINE], "machine": f"{TEXT}\n# {number}"})
+    assert len(questions._machines) <= 32
