@@ -50,7 +50,9 @@ def _configs() -> tuple[dict[str, Any], ...]:
 
 @functools.cache
 def _cards() -> tuple[str, ...]:
-    return tuple(file.read_text() for file in sorted((_CATALOG / "accelerators").glob("*.toml")))
+    printed = sorted((_CATALOG / "accelerators").glob("*.toml"))
+    measured = sorted(_TESTS.glob("measured*.toml")) * (len(printed) // 4)  # of more kinds of values than the others
+    return tuple(file.read_text() for file in (*printed, *measured))
 
 
 def _given(rng: Random, name: str, raw: bytes) -> tuple[str, dict[str, bytes], bytes]:

@@ -33,9 +33,10 @@ DOCUMENTS = (
     "rooflight.show.models.Page",
     "rooflight.show.accelerators.Listing",
     "rooflight.show.accelerators.Page",
-    "rooflight.values.endpoint.EndpointReport",
     "rooflight.show.kernels.Document",
+    "rooflight.show.measure.Page",
     "rooflight.values.samples.Samples",
+    "rooflight.values.endpoint.EndpointReport",
 )
 
 

@@ -29,6 +29,8 @@ _NAMES = {"peak": DTYPES, "launch": ("eager", "graph"), "host-link": ("up", "dow
 _TIMES = ("launch",)
 # Fields of Tables that are grids by number format.
 _KERNELS = tuple(name for name in AXES if name != "elementwise")
+# Runs that differ by more than this share of their median: something else was running too.
+_UNSTEADY = 0.5
 _PLACE = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
 # Fields that an entry of the same device has where the file does not.
 _OF_THE_DEVICE = (
@@ -176,6 +178,9 @@ def _notes(card: Accelerator, datasheet: Accelerator | None, taken: tuple[str, .
     if found is None:
         return
     yield Note(key="measured", value=(found.device, found.date, found.command, found.complete), why=card.id)
+    unsteady = tuple((rate.what, rate.name, rate.spread) for rate in found.rates if rate.spread > _UNSTEADY)
+    if unsteady:
+        yield Note(key="unsteady", value=unsteady, why=card.id)
     if datasheet is not None and taken:
         measured = {rate.name for rate in found.of("peak")}
         forms = tuple(form for form in card.peak_flop_per_s if form not in measured)

@@ -18,13 +18,14 @@ def models(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> lis
 
 
 def accelerators(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Accelerator ids after a count and after commas: 8xh1 -> 8xh100-sxm."""
+    """Accelerator ids, and `this`, after a count and after commas: 8xh1 -> 8xh100-sxm."""
     from rooflight.catalog.accelerators import ids
+    from rooflight.catalog.this import THIS
 
     before, comma, last = incomplete.rpartition(",")
     count, times, _ = last.partition("x")
     front = f"{count}x" if times and count.isdigit() else ""
-    return _starting(ids(), last.removeprefix(front), f"{before}{comma}{front}")
+    return _starting((*ids(), THIS), last.removeprefix(front), f"{before}{comma}{front}")
 
 
 def formats(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -131,7 +131,6 @@ def _refuse_counts(name: str, counts: Sequence[int]) -> None:
 
 def _of_product(gemm: tuple[int, int, int], card: Accelerator, weights: str | None) -> _Plan:
     """One product of given sizes."""
-    from rooflight.catalog.calibration import calibration
     from rooflight.roofline.rates import rates
     from rooflight.values.formats import format_named
     from rooflight.work.formulas import gemm as gemm_work
@@ -156,7 +155,7 @@ def _of_product(gemm: tuple[int, int, int], card: Accelerator, weights: str | No
         shape=Gemm(tokens=rows, inputs=inputs, outputs=outputs, stored=form.id),
     )  # fmt: skip
     job = Job(phase="product", operator=op, tokens=rows)
-    return _Plan((job,), rates(card, Layout(), graphs=False), calibration(card.family), None, form.id, wide)
+    return _Plan((job,), rates(card, Layout(), graphs=False), _fits(card, wide), None, form.id, wide)
 
 
 def _of_model(
@@ -193,7 +192,22 @@ def _of_model(
                 context=context if phase == "decode" else None,
             )  # fmt: skip
             found.setdefault(_same(op), job)
-    return _Plan(tuple(found.values()), alone, sc.fits, sc.checkpoint.id, sc.weights, wide)
+    return _Plan(tuple(found.values()), alone, _fits(card, wide), sc.checkpoint.id, sc.weights, wide)
+
+
+def _fits(card: Accelerator, wide: str) -> Calibration | None:
+    """What is expected of kernels: by a measured machine's own tables, else by fits of its family; None: by nothing.
+
+    Where a machine was measured, fits of other devices say nothing of it. What a layer takes beyond its kernels, and a
+    routed expert, is no part of a kernel alone.
+    """
+    from rooflight.catalog.calibration import calibration, families
+
+    tables = None if card.measured is None else card.measured.tables
+    if tables is not None:
+        alone = msgspec.structs.replace(tables, layer_s={}, expert_s={})
+        return msgspec.structs.replace(calibration(card.family), tables=alone.among(wide))
+    return calibration(card.family) if card.measured is None or card.family in families() else None
 
 
 def _same(op: Operator) -> object:

@@ -17,6 +17,8 @@ _AROUND = re.compile(r"\((?:r|tm)\)|\b\d+-core processor|\bprocessor\b|\bcpu\b.*
                      r"platinum|gold|silver", re.IGNORECASE)  # fmt: skip
 # How far a driver's total may be from the label of the same card.
 _SAME_MEMORY = 0.1
+# The catalog's kind of a processor and its GPU on one memory.
+_WITH_ITS_HOST = "apu"
 
 
 def measure(
@@ -56,7 +58,7 @@ def _beside(machine: Machine) -> Machine:
     if card is None:
         return machine
     return msgspec.structs.replace(
-        machine, datasheet=card, vendor=card.vendor, family=card.family,
+        machine, datasheet=card, vendor=card.vendor, family=card.family, kind=card.kind,
         measured=msgspec.structs.replace(machine.measured, datasheet=card.id),
     )  # fmt: skip
 
@@ -70,7 +72,7 @@ def datasheet(machine: Machine) -> Accelerator | None:
             card = catalogued(name)
         except UnknownName:
             continue
-        return card if card.kind == machine.kind and _is_whole(machine, card) else None
+        return card if _is_whole(machine, card) else None
     return None
 
 
@@ -86,6 +88,8 @@ def _spellings(name: str) -> Iterator[str]:
 def _is_whole(machine: Machine, card: Accelerator) -> bool:
     """A virtual machine's share of a socket, or of a card, has no datasheet."""
     if machine.kind == "cpu":
-        return machine.compute_units is not None and machine.compute_units == card.compute_units
+        return card.kind == "cpu" and machine.compute_units is not None and machine.compute_units == card.compute_units
+    if card.kind == _WITH_ITS_HOST:
+        return True  # sold with memory of several sizes
     own, label = machine.memory_bytes, card.memory_bytes
-    return own is None or label is None or abs(own / label - 1) <= _SAME_MEMORY
+    return card.kind == "gpu" and (own is None or label is None or abs(own / label - 1) <= _SAME_MEMORY)

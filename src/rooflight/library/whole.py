@@ -36,9 +36,10 @@ Progress = Callable[[str, float], None]
 
 
 class _Built(NamedTuple):
-    """What is run: steps with their runs, how many layers of how many, and their bytes (of those run, of all)."""
+    """What is run: the steps (then, where layers are left out, what is outside of them), how many layers of how many,
+    and their bytes (of those run, of all)."""
 
-    runs: list[tuple[Asked, Run]]
+    runs: list[Run]
     run: int
     layers: int
     layer_bytes: tuple[float, float]
@@ -91,18 +92,21 @@ def measure_model(
     told = progress or _silent
     told("building", 0.0)
     built = _of_transformers(made, form, steps, where) if transformers else _of_plan(made, form, steps, where)
-    found = _timed(built, where, budget_s, lambda share: told("steps", share))
+    references = _references(sc, form, where)
+    runs = [*built.runs, *references.values()]
+    found = _timed(runs, where, budget_s, lambda share: told("steps", share))
+    pace = _pace(sc, form, references, found[len(built.runs) :])
     state = devices.state(where, count)
     source = Origin(command=command, tool="rooflight", version=__version__)
     by = "transformers" if transformers else "torch"
-    results = _beside(steps, predicted, built, found, _Meta(made.id, where, form, by, state, source))
+    results = _beside(steps, predicted, built, found[: len(built.runs)], _Meta(made.id, where, form, by, state, source))
     for one in results:
         if keep is not None:
             keep(one.sample)
     return WholeModel(
         model=made.id, device=where.name, on=card, by=by, weights=form,
         engine=sc.engine.id if sc.fits.tables is not None else "", layers=built.layers, run=built.run, machine=state,
-        steps=tuple(results), notes=sc.assumptions,
+        steps=tuple(results), pace=pace, notes=sc.assumptions,
     )  # fmt: skip
 
 
@@ -226,12 +230,34 @@ def _config(model: Model) -> dict[str, Any]:
     )  # fmt: skip
 
 
-def _timed(built: _Built, where: Device, budget_s: float, tick: Callable[[float], None]) -> tuple[Timed, ...]:
+def _references(sc: Scenario, form: str, where: Device) -> dict[str, Run]:
+    """Kernels of the machine's tables, run beside the steps; none where it has no tables."""
+    from rooflight.probe.tables import pace_runs
+
+    return {} if sc.fits.tables is None else pace_runs(form, where, sc.rates.cache_bytes)
+
+
+def _pace(sc: Scenario, form: str, references: dict[str, Run], found: Sequence[Timed]) -> dict[str, float]:
+    """What they take over what the tables say."""
+    from rooflight.probe.tables import PACE
+    from rooflight.probe.timing import timing
+    from rooflight.roofline.tables import seconds_at
+
+    if sc.fits.tables is None:
+        return {}
+    grid = sc.fits.tables.gemm[form]
+    return {
+        name: timing(one.seconds).median / float(seconds_at(grid, *PACE[name]))
+        for name, one in zip(references, found, strict=True)
+    }
+
+
+def _timed(runs: list[Run], where: Device, budget_s: float, tick: Callable[[float], None]) -> tuple[Timed, ...]:
     """Seconds of every run. Raises BadInput where the device has too little memory for it."""
     from rooflight.probe.steps import timed_steps
 
     try:
-        return timed_steps(built.runs, where, budget_s, tick)
+        return timed_steps(runs, where, budget_s, tick)
     except RuntimeError as error:  # torch's own for want of memory
         raise BadInput(
             "a step could not be run", where=where.name, got=str(error).splitlines()[0][:200],

@@ -182,12 +182,9 @@ def _multiplies(format: str, one: Device) -> bool:
 
 def memory_bytes(one: Device) -> float | None:
     """What the driver (of a CPU: the operating system) reports; None: it says nothing."""
-    if one.kind == "cpu":
+    if one.kind in ("cpu", "mps"):
         return host.memory_bytes()
-    torch = torch_here()
-    if one.kind == "mps":
-        return float(torch.mps.recommended_max_memory())
-    return float(getattr(torch, one.kind).get_device_properties(one.index).total_memory)
+    return float(getattr(torch_here(), one.kind).get_device_properties(one.index).total_memory)
 
 
 def set_threads(count: int | None = None) -> int:

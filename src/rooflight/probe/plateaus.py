@@ -26,7 +26,8 @@ def plateaus(rates: Sequence[float]) -> tuple[Plateau, ...]:
     """The steps of a curve that goes down with the working set, from the smallest set on.
 
     Absolute distances of logarithms from a step's median, the least sum of them for 1, 2 ... steps; a further step must
-    take away _WORTH. Steps closer than _APART are joined. One point between two others is a slope, no plateau.
+    take away _WORTH. Steps closer than _APART are joined. Ends of a step that are further than that from it, and one
+    point between two others, are slopes, no plateaus.
     """
     if not rates:
         return ()
@@ -39,8 +40,17 @@ def plateaus(rates: Sequence[float]) -> tuple[Plateau, ...]:
             joined[-1] = _plateau(rates, joined[-1].first, one.last)
         else:
             joined.append(one)
-    ends = (joined[0], joined[-1])
-    return tuple(one for one in joined if one.last > one.first or one in ends)
+    found = [_trimmed(rates, one) for one in joined]
+    ends = (0, len(rates) - 1)
+    return tuple(one for one in found if one.last > one.first or one.first in ends)
+
+
+def _trimmed(rates: Sequence[float], one: Plateau) -> Plateau:
+    """Without the points at its ends that do not have its rate."""
+    on_it = [
+        i for i in range(one.first, one.last + 1) if one.rate / _APART <= rates[i] <= one.rate * _APART
+    ] or [one.first]  # fmt: skip
+    return _plateau(rates, on_it[0], on_it[-1])
 
 
 def _plateau(rates: Sequence[float], first: int, last: int) -> Plateau:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from rooflight.probe.timing import timed
 
 _LEAST_TURNS = 3
 # A short step is run several times a turn.
-_TURN_S = 0.5
+_TURN_S = 0.25
 
 Run = Callable[[int], object]
 
@@ -34,25 +35,21 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def timed_steps(
-    runs: Sequence[tuple[Asked, Run]], device: Device, budget_s: float, tick: Callable[[float], None]
+    runs: Sequence[Run], device: Device, budget_s: float, tick: Callable[[float], None]
 ) -> tuple[Timed, ...]:
-    """Every step once to warm up, then each a turn until the budget is spent. Raises KeyboardInterrupt."""
+    """Each once to warm up, then each a turn until the budget is spent. Raises KeyboardInterrupt."""
     with torch_here().inference_mode():
-        for _, run in runs:
+        for run in runs:
             run(0)
         synchronize(device)
-        return in_turns([_cell(one, run, device) for one, run in runs], budget_s, tick, least=_LEAST_TURNS)
+        turns = (functools.partial(timed, run, device, least=1, budget_s=_TURN_S, warmup=1) for run in runs)
+        cells = [Cell(name="step", by="", run=turn) for turn in turns]
+        return in_turns(cells, budget_s, tick, least=_LEAST_TURNS)
 
 
-def _cell(asked: Asked, run: Run, device: Device) -> Cell:
-    shape = {"sequences": float(asked.sequences), "new": float(asked.new), "context": float(asked.context)}
-    turn = functools.partial(timed, run, device, least=1, budget_s=_TURN_S / 2, warmup=1)
-    return Cell(name="decode" if asked.new == 1 else "prefill", by="step", run=turn, shape=shape)
-
-
-def network_runs(network: Network, several: Sequence[Asked], device: Device) -> list[tuple[Asked, Run]]:
+def network_runs(network: Network, several: Sequence[Asked], device: Device) -> list[Run]:
     """Runs of a network; of a decode step from a captured graph, where the device has them and it can be captured."""
-    return [(one, _network_run(network, one, device)) for one in several]
+    return [_network_run(network, one, device) for one in several]
 
 
 def _network_run(network: Network, asked: Asked, device: Device) -> Run:
@@ -82,10 +79,8 @@ def _captured(step: Callable[[], object]) -> Run:
     return lambda _: graph.replay()
 
 
-def transformers_runs(
-    config: dict[str, Any], format: str, several: Sequence[Asked], device: Device
-) -> list[tuple[Asked, Run]]:
-    """Runs of transformers' own module of a config, with random weights and its static cache.
+def transformers_runs(config: dict[str, Any], format: str, several: Sequence[Asked], device: Device) -> list[Run]:
+    """Runs of transformers' own module of a config, with random weights.
 
     Raises MissingExtra without transformers, BadInput for a config that it makes no causal language model of.
     """
@@ -105,24 +100,30 @@ def transformers_runs(
             "transformers makes no model of this config", where="model", got=str(error).splitlines()[0][:200],
             want="the config.json of a causal language model that it knows",
         ) from None  # fmt: skip
-    positions = max(one.context + one.new for one in several)
-    return [(one, _module_run(model, made, one, positions, device)) for one in several]
+    return [_module_run(model, made, one, device) for one in several]
 
 
-def _module_run(model: Any, config: Any, asked: Asked, positions: int, device: Device) -> Run:
-    """One forward pass at a place of a static cache, the head on the last position, and the choice of a token."""
+def _module_run(model: Any, config: Any, asked: Asked, device: Device) -> Run:
+    """One forward pass behind a cache as generate() keeps it, the head on the last position, the choice of a token."""
     import transformers
 
-    torch = torch_here()
-    cache = transformers.StaticCache(config=config, max_cache_len=positions)
-    tokens = _tokens(config.get_text_config().vocab_size, asked, device)
-    places = torch.arange(asked.context, asked.context + asked.new, device=tokens.device)
+    vocab = config.get_text_config().vocab_size
+    tokens = _tokens(vocab, asked, device)
+    kept = transformers.DynamicCache(config=config)
+    # transformers 5 calls it another name
+    name = "cache" if "cache" in inspect.signature(model.forward).parameters else "past_key_values"
+
+    def passed(tokens: Any, cache: Any) -> Any:
+        return model(input_ids=tokens, **{name: cache}, use_cache=True, logits_to_keep=1).logits[:, -1].argmax(-1)
+
+    if not asked.context:
+        return lambda _: passed(tokens, transformers.DynamicCache(config=config))
+    with torch_here().inference_mode():
+        passed(_tokens(vocab, msgspec.structs.replace(asked, new=asked.context), device), kept)
 
     def run(_: int) -> object:
-        out = model(
-            input_ids=tokens, past_key_values=cache, cache_position=places, position_ids=places[None], use_cache=True,
-            logits_to_keep=1,
-        )  # fmt: skip
-        return out.logits[:, -1].argmax(-1)
+        token = passed(tokens, kept)
+        kept.crop(-asked.new)
+        return token
 
     return run

@@ -141,6 +141,16 @@ def tables(
     return msgspec.structs.replace(functools.reduce(_joined, each, Tables()), spread=spread)
 
 
+# Points of every grid by which a machine's pace is told later: one that streams weights, one that multiplies.
+PACE = {"memory": (1, 2048, 8192), "arithmetic": (128, 2048, 2048)}
+
+
+def pace_runs(form: str, device: Device, cache_bytes: float) -> dict[str, Run]:
+    """The linear layers of PACE, to be timed beside something else."""
+    pool = _Pool(form, device, cache_bytes, _LEAST_WEIGHTS)
+    return {name: _linear(pool, *sizes) for name, sizes in PACE.items()}
+
+
 def _middle(seconds: Sequence[float]) -> float:
     """The mean of the middle half: of a machine with two speeds it lies between, as often as it has each."""
     ranked = sorted(seconds)

@@ -49,6 +49,9 @@ class WholeModel(Displayed, msgspec.Struct, frozen=True, kw_only=True):
 
     engine      whose expected times: torch by the machine's own tables, else "" for the mean of the serving engines
     layers      of the model; run: those that fitted
+    pace        seconds of a kernel of the machine's tables that streams weights ("memory"), and of one that multiplies
+                ("arithmetic"), run in turns with the steps, over what the tables say: above 1 the machine was slower
+                meanwhile than when it was measured; empty where it has no tables
     notes       what the prediction takes for granted
     """
 
@@ -64,4 +67,5 @@ class WholeModel(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     run: int
     machine: MachineState
     steps: tuple[StepTimed, ...]
+    pace: dict[str, float] = {}
     notes: tuple[Note, ...] = ()

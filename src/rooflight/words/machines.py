@@ -94,6 +94,19 @@ def measured(note: Note) -> str:
     )
 
 
+def unsteady(note: Note) -> str:
+    """Rates whose runs differed so much that what is made of them says little."""
+    named = [f"{what} {name} by {spread:.0%}" for what, name, spread in note.value[:_RATES]]
+    more = f" and {len(note.value) - _RATES} more" if len(note.value) > _RATES else ""
+    return (
+        f"runs on {note.why} differed by much ({', '.join(named)}{more}): the machine was busy, its medians are low "
+        "and its ceilings high; measure it again while it is idle"
+    )
+
+
+# Rates that are named of several.
+_RATES = 3
+
 # Fields of an accelerator, in a reader's words.
 _FIELDS = {
     "link": "its link", "unrated_link": "its link's name", "pcie_bytes_per_s": "PCIe",

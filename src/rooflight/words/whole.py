@@ -45,6 +45,13 @@ def notes(found: WholeModel) -> tuple[str, ...]:
         else "transformers' own module of the config"
     )  # fmt: skip
     told = [f"random weights, {made}; the prediction was made before anything ran"]
+    if found.pace:
+        told.append(
+            "in turns with the steps, kernels of the machine's tables took "
+            f"{round_significant(found.pace['memory'])} times what the tables say where they stream weights, and "
+            f"{round_significant(found.pace['arithmetic'])} times where they multiply: so much slower (above 1) was "
+            "the machine itself meanwhile, and the prediction does not know of it"
+        )
     if found.run < found.layers:
         share = max(one.extrapolated for one in found.steps)
         told.append(

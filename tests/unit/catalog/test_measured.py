@@ -116,6 +116,15 @@ def test_it_says_when_and_how_it_was_measured() -> None:
         assert part in said
 
 
+def test_runs_that_differ_by_much_are_said() -> None:
+    """A spread of half the median, (16 - 10) / 11 = 55 %, is a machine that did something else."""
+    rates = [rate("memory", "read", 11e9, low=10e9, high=16e9, best=16e9), rate("peak", "fp32", 1e12)]
+    said = " ".join(worded(made(machine(rates=rates)).assumptions))
+
+    assert "differed by much (memory read by 55%)" in said
+    assert "differed by much" not in " ".join(worded(made(machine()).assumptions))
+
+
 def test_a_date_of_toml_is_read_as_one() -> None:
     raw = tomllib.loads("date = 2026-11-28")
     one = made(machine(date=raw["date"]))

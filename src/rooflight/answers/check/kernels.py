@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from rooflight.errors import MissingFact
 from rooflight.roofline.expected_step import Setting, operator_s
 from rooflight.roofline.rates import Rates, hardware_format
 from rooflight.roofline.step import evaluated, kernel_ceiling_s
@@ -36,7 +37,7 @@ def beside(job: Job, op: Operator, sample: Sample, rates: Rates, fits: Calibrati
     _, roofline_s, terms = seen.timed[0]
     median = sample.time_s.median if sample.time_s else 0.0
     named = {"compute": terms.compute, "memory": terms.memory, "launch": terms.launch}
-    expected = None if fits is None else float(operator_s(once, Setting(rates=rates, calibration=fits)))
+    expected = None if fits is None else _expected_s(once, Setting(rates=rates, calibration=fits))
     work = op.work
     return KernelTime(
         phase=job.phase, operator=job.operator.name, per_step=job.per_step, sample=sample,
@@ -47,6 +48,14 @@ def beside(job: Job, op: Operator, sample: Sample, rates: Rates, fits: Calibrati
         of_roof=float(max(terms.compute, terms.memory)) / median,
         flop_per_s=float(work.flop) / median, bytes_per_s=float(work.moved_bytes) / median,
     )  # fmt: skip
+
+
+def _expected_s(op: Operator, at: Setting) -> float | None:
+    """By the fits; None where a machine's tables have nothing of its format."""
+    try:
+        return float(operator_s(op, at))
+    except MissingFact:
+        return None
 
 
 def of_steps(found: Iterable[KernelTime]) -> dict[tuple[str, float], float]:

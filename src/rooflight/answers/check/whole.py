@@ -45,6 +45,7 @@ def scaled(timed: Timing, outside_s: float, times: float) -> Timing:
     """
 
     def whole(seconds: float) -> float:
-        return outside_s + max(seconds - outside_s, 0.0) * times
+        outside = min(outside_s, seconds)
+        return outside + (seconds - outside) * times
 
     return Timing(median=whole(timed.median), low=whole(timed.low), high=whole(timed.high), n=timed.n)
