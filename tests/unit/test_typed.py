@@ -64,6 +64,12 @@ def timed(plan: rooflight.Model) -> list[rooflight.KernelTime]:
     return list(found.kernels)
 
 
+def served(url: str) -> float | None:
+    report: rooflight.EndpointReport = rooflight.measure_endpoint(url, model="llama-3.1-8b", on="h100", batch=8)
+    print(report.to_dict(), report.records(), [one.verdict for one in report.beside], report.requests[0].chunks_s)
+    return None if report.figures.ttft_s is None else report.figures.ttft_s.p99
+
+
 cards: rooflight.AcceleratorCatalog = rooflight.accelerators("h100", vendor="nvidia")
 plans: rooflight.ModelCatalog = rooflight.models("llama")
 card: rooflight.Accelerator = cards[0]
@@ -96,6 +102,7 @@ rooflight.landmarks("llama-3.1-8b", on="h100", kv_cach="fp8")
 rooflight.accelerators(vender="amd")
 rooflight.models(kind="llama")
 rooflight.changed("h100", bandwidth=3e12)
+rooflight.measure_endpoint("http://localhost", concurency=3)
 rooflight.analyze("llama-3.1-8b", on="h100").phases["decode"].tokens
 """
 
@@ -154,7 +161,7 @@ def test_every_public_name_is_in_the_typed_script():
     """What is exported for annotations, and each function."""
     import rooflight
 
-    errors = {"BadConfig", "MissingExtra", "NoSteadyState", "NotThere", "RooflightError"}
+    errors = {"BadConfig", "MissingExtra", "NoAnswer", "NoSteadyState", "NotThere", "RooflightError"}
     parts = {"AcceleratorBlock", "Combined", "Compared", "ModelBlock", "Outcome", "Request", "RunBlock", "ServedBlock"}
     named = set(re.findall(r"rooflight\.(\w+)", USED))
 

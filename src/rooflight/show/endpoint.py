@@ -37,7 +37,8 @@ def blocks(report: EndpointReport) -> list[Block]:
         shown += [_spreads(report.figures), _rates(report.figures)]
     if report.beside:
         shown.append(_beside(report))
-        shown.append(Bullets("Why:", tuple(f"{_NAMES[one.figure]}: {one.reason}" for one in report.beside)))
+        verdicts = tuple(f"{_NAMES[one.figure]} {one.verdict}: {one.reason}" for one in report.beside)
+        shown.append(Bullets("Verdicts:", verdicts))
     shown.append(Bullets("To know:", report.notes))
     if report.assumptions:
         shown.append(Bullets("Assumed:", report.assumptions))
@@ -76,12 +77,12 @@ def _beside(report: EndpointReport) -> Table:
         )
 
     return Table(
-        title="Beside the run that is predicted:", left=("", "verdict"), whole=("verdict",),
-        heads=("", "measured", "ceiling", "roofline", "expected", "low", "high", "over\nceiling", "verdict"),
+        title="Beside the run that is predicted:", left=("",),
+        heads=("", "measured", "ceiling", "roofline", "expected", "low", "high", "over\nceiling"),
         rows=tuple(
             (
                 _NAMES[one.figure], *cells(one),
-                "" if one.over_ceiling is None else round_significant(one.over_ceiling), one.verdict,
+                "" if one.over_ceiling is None else round_significant(one.over_ceiling),
             )
             for one in report.beside
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import json
 import os
@@ -99,6 +100,13 @@ def test_the_run_is_that_of_analyze(server):
     same = rooflight.analyze("llama-3.1-8b", "h100-sxm", batch=2, isl=20, osl=4, engine="vllm", schedule="served")
 
     assert done.run == same.runs["served"]
+
+
+def test_a_notebooks_loop_does_not_matter(server):
+    async def cell():
+        return rooflight.measure_endpoint(server.url, isl=20, osl=4, num_prompts=2)
+
+    assert asyncio.run(cell()).figures.answered == 2
 
 
 def test_the_csv_is_what_check_reads(server, tmp_path):

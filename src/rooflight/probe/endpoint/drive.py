@@ -117,8 +117,21 @@ def _run(main: Callable[[], Coroutine[Any, Any, Driven]]) -> Driven:
         return asyncio.run(main())
     from concurrent.futures import ThreadPoolExecutor
 
+    ends: list[Callable[[], object]] = []
+
+    async def stoppable() -> Driven:
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        ends.append(lambda: loop.call_soon_threadsafe(task.cancel) if task is not None else None)
+        return await main()
+
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(lambda: asyncio.run(main())).result()
+        job = pool.submit(lambda: asyncio.run(stoppable()))
+        try:
+            return job.result()
+        except KeyboardInterrupt:  # it comes to the main thread alone
+            for end in ends:
+                end()
+            return job.result()
 
 
 class _Job:

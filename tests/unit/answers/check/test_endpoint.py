@@ -115,8 +115,8 @@ def test_the_sentence_has_what_was_seen_and_what_was_expected():
     said = told(done, found, judge(scenario(), GIVEN, found, load())).answer
 
     assert said.startswith(
-        "h:1 answered 4 of 4 requests, 2 in flight: 100 ms to the first token, 10 ms a token after it, 110 output tok/s. "
-        "Expected of meta-llama/Meta-Llama-3.1-8B on h100-sxm: "
+        "h:1 answered 4 of 4 requests, 2 in flight: 100 ms to the first token, 10 ms a token after it, "
+        "110 output tok/s. Expected of meta-llama/Meta-Llama-3.1-8B on h100-sxm: "
     )
 
 
@@ -129,7 +129,8 @@ def test_notes_say_what_was_settled():
     notes = told(done, found, judge(scenario(), GIVEN, found, load())).notes
 
     for part in (
-        "an interrupt ended it", "2 requests that count in no figure, 1 of them", "refuses ignore_eos", "66 random words",
+        "an interrupt ended it", "2 requests that count in no figure, 1 of them", "refuses ignore_eos",
+        "66 random words",
         "98.0 tokens in the mean", "98 tokens in and 11 out", "does not say which model",
     ):  # fmt: skip
         assert any(part in note for note in notes), part
