@@ -107,11 +107,11 @@ def keep_to(count: int | None = None) -> int:
     share = quota()
     most = len(singles) if share is None else max(1, min(len(singles), round(share)))
     wanted = most if count is None else count
-    if not 1 <= wanted <= len(there):
+    if not isinstance(wanted, int) or not 1 <= wanted <= len(there):
         raise BadInput(
             "there are not so many processors" if wanted > 0 else "threads are counted from 1",
             where=Named.of("threads"),
-            got=wanted, want=f"1 to {len(there)}",
+            got=wanted, want=f"a whole number from 1 to {len(there)}",
         )  # fmt: skip
     place([*singles, *(number for number in there if number not in singles)][:wanted])
     return wanted

@@ -113,7 +113,9 @@ def test_an_interrupt_before_anything_was_done_gives_nothing(asked, tmp_path, ca
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize("words", [("--threads", "0"), ("--threads", "two"), ("--quick", "kernel"), ("nonsense",)])
+@pytest.mark.parametrize(
+    "words", [("--threads", "0"), ("--threads", "two"), ("--threads", "1.5"), ("--quick", "kernel"), ("nonsense",)]
+)
 def test_wrong_use(asked, words, capsys):
     assert rooflight(*words) == 2
     assert "device" not in asked
@@ -135,3 +137,8 @@ def test_a_device_that_is_not_there_is_said_by_its_option(monkeypatch, capsys):
     pytest.importorskip("torch", reason="needs the extra `measure`")
     assert rooflight("--device", "tpu") == 2
     assert "--device" in capsys.readouterr().err
+
+
+def test_threads_that_no_processor_runs_are_said_by_their_option(capsys):
+    assert rooflight("--threads", "1000000") == 2
+    assert "--threads" in capsys.readouterr().err

@@ -60,9 +60,8 @@ def test_xeons_go_by_their_number(name):
     assert datasheet(machine(device=name, compute_units=128.0)).id == "xeon-6980p"
 
 
-def test_a_socket_whose_cores_nobody_counted_has_none():
-    assert rooflight.accelerator("xeon-8480plus").compute_units is None
-    assert datasheet(machine(device="Intel(R) Xeon(R) Platinum 8480+", compute_units=56.0)) is None
+def test_a_number_with_a_sign_behind_it_is_another_socket():
+    assert datasheet(machine(device="Intel(R) Xeon(R) Platinum 8480+", compute_units=56.0)).id == "xeon-8480plus"
 
 
 def test_what_was_measured_comes_with_its_datasheet(monkeypatch):

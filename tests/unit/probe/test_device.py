@@ -83,11 +83,11 @@ def test_threads_and_processors_are_as_before_afterwards():
     assert os.sched_getaffinity(0) == before
 
 
-@pytest.mark.parametrize("count", [0, -1, 10**6])
+@pytest.mark.parametrize("count", [0, -1, 10**6, 1.5])
 def test_threads_that_no_processor_runs_are_refused(count):
     with pytest.raises(BadInput) as refused:
         devices.set_threads(count)
-    assert refused.value.want == f"1 to {len(host.allowed())}"
+    assert refused.value.want == f"a whole number from 1 to {len(host.allowed())}"
 
 
 def test_the_state_says_what_did_the_work():

@@ -11,7 +11,6 @@ import click
 from rooflight.cli.app import HELP_NAMES, Command
 from rooflight.cli.output import Answer, Output, emit, machine_output_options, require_writable, write_file
 from rooflight.cli.status import INTERRUPTED
-from rooflight.cli.values import Whole
 from rooflight.errors import BadInput
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ class Parts(Command, click.Group):
 @click.command("measure", cls=Parts, context_settings=HELP_NAMES, invoke_without_command=True)
 @click.option("--quick", is_flag=True, help="Under 20 seconds: fewer runs and sizes. `--on this` does not find it.")
 @click.option("--device", metavar="NAME", help="cpu, cuda, cuda:1, xpu or mps, as torch names it. [the fastest kind]")
-@click.option("--threads", type=Whole(), metavar="N", help="Threads on a CPU. [one a core]")
+@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads on a CPU. [one a core]")
 @click.option(
     "--samples", type=click.Path(), metavar="FILE.jsonl", help="Append every sample to FILE.jsonl, one a line."
 )
