@@ -94,8 +94,9 @@ def measure_model(
     source = Origin(command=command, tool="rooflight", version=__version__)
     meta = _Meta(made.id, where, form, "transformers" if transformers else "torch", state, source)
     results = _beside(steps, predicted, built, found[: len(built.runs)], meta)
-    for one in results if keep is not None else ():
-        keep(one.sample)
+    if keep is not None:
+        for one in results:
+            keep(one.sample)
     return WholeModel(
         model=made.id, device=where.name, on=card, by=meta.by, weights=form,
         engine=sc.engine.id if sc.fits.tables is not None else "", layers=built.layers, run=built.run, machine=state,
