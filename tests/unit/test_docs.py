@@ -34,6 +34,7 @@ DOCUMENTS = (
     "rooflight.show.accelerators.Listing",
     "rooflight.show.accelerators.Page",
     "rooflight.show.kernels.Document",
+    "rooflight.show.whole.Document",
     "rooflight.show.measure.Page",
     "rooflight.values.samples.Samples",
     "rooflight.values.endpoint.EndpointReport",

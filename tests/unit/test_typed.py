@@ -64,6 +64,19 @@ def timed(plan: rooflight.Model) -> list[rooflight.KernelTime]:
     return list(found.kernels)
 
 
+def roofs() -> dict[str, float]:
+    machine: rooflight.Machine = rooflight.measure("cpu", threads=2, quick=True, progress=print)
+    print(machine.memory, machine.to_dict(), machine.records())
+    return {name: rate.median for name, rate in machine.peaks.items()}
+
+
+def whole(plan: rooflight.Model) -> float:
+    found: rooflight.WholeModel = rooflight.measure_model(plan, "this.toml", weights="bf16", batch=[1], prefill=[128])
+    step: rooflight.StepTimed = found.steps[0]
+    print(found.records(), step.to_dict(), step.predicted.expected)
+    return step.tokens_per_s
+
+
 def served(url: str) -> float | None:
     report: rooflight.EndpointReport = rooflight.measure_endpoint(url, model="llama-3.1-8b", on="h100", batch=8)
     print(report.to_dict(), report.records(), [one.verdict for one in report.beside], report.requests[0].chunks_s)
@@ -103,6 +116,8 @@ rooflight.accelerators(vender="amd")
 rooflight.models(kind="llama")
 rooflight.changed("h100", bandwidth=3e12)
 rooflight.measure_endpoint("http://localhost", concurency=3)
+rooflight.measure(quik=True)
+rooflight.measure_model("llama-3.1-8b", wieghts="bf16")
 rooflight.analyze("llama-3.1-8b", on="h100").phases["decode"].tokens
 """
 
