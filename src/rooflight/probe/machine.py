@@ -25,6 +25,8 @@ Progress = Callable[[str, float], None]
 Tick = Callable[[float], None]
 _TURN_S = 0.02
 _NO_TORCH = "torch is not installed: pip install 'rooflight[measure]'"
+# The format that models are published in.
+_CHECKPOINTS = "bf16"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,7 +157,9 @@ class Measuring:
         self._keep("collective", found)
 
     def _tables(self, tick: Tick) -> None:
-        formats = tuple(rate.name for rate in self.rates if rate.what == "peak")
+        peaks = [rate.name for rate in self.rates if rate.what == "peak"]
+        # what checkpoints come in is run in it, by a detour too
+        formats = [*peaks, *(name for name in self.detours if name == _CHECKPOINTS)]
         cache = memory.cache_bytes(self.device) or memory.memory_set_bytes(self.device)[0] / memory.PAST_CACHE
         self.tables = tables(
             self.device, formats, cache_bytes=cache, free_bytes=memory.free_bytes(self.device),

@@ -65,9 +65,10 @@ def in_turns(
             seconds.extend(cell.run())
         turns += 1
         spent = time.perf_counter() - begin
-        tick(min(1.0, max(spent / budget_s, turns / least) if turns < least else spent / budget_s))
+        tick(min(1.0, spent / budget_s, turns / least))
         if turns >= least and spent + spent / turns > budget_s:
             break
+    tick(1.0)
     return tuple(Timed(cell=cell, seconds=tuple(seconds)) for cell, seconds in zip(cells, found, strict=True))
 
 

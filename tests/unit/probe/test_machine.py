@@ -40,7 +40,7 @@ def test_a_processor_part_by_part(tiny):
     assert {one.what for one in rates} == {"level", "memory", "peak", "launch"}
     assert found.measured.complete
     assert found.undone == ()
-    assert set(found.measured.tables.gemm) == {one.name for one in found.measured.of("peak")}
+    assert set(found.measured.tables.gemm) == {"bf16", *(one.name for one in found.measured.of("peak"))}
     assert (found.kind, found.family, found.compute_units) == ("cpu", "CPU", 1)
     assert found.measured.state.threads == 1
     assert all(one.low <= one.median <= one.high for one in rates)

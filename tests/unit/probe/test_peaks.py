@@ -28,6 +28,12 @@ def test_a_format_slower_than_fp32_takes_a_detour():
     assert peaks.detours(found, rates) == {"fp16": pytest.approx(2)}
 
 
+def test_a_bad_moment_hides_no_format():
+    busy = Timed(cell=product("bf16", 1).cell, seconds=(100 / 90, 100 / 40, 100 / 30, 100 / 20, 100 / 20))
+    rates = peaks.peak_rates([product("fp32", 100), busy])
+    assert {one.name: one.median for one in rates} == {"fp32": pytest.approx(100), "bf16": pytest.approx(30)}
+
+
 def test_flop_are_two_a_multiply_and_add():
     cell = peaks.numpy_cell((8, 16, 32))
     assert cell.flop == 2 * 8 * 16 * 32
