@@ -1,5 +1,6 @@
 /* STREAM's copy and triad and a read-only sum, over a private piece of memory a thread, many passes a call.
-   gcc -O3 -march=native -ffast-math -fopenmp -shared -fPIC stream.c -o libstream.so
+   measure_truth.py compiles it, with sums in any order but not with -ffast-math, which lets a library that is loaded
+   turn subnormal numbers off for the whole process.
    The figures that `rooflight measure` is held against; see measure_truth.py. */
 #include <omp.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@ from random import Random
 import click
 import pytest
 
-import rooflight.library
+import rooflight.library.questions
 from fuzz.cases import KINDS, Case
 from fuzz.judge import broken_laws, ended
 
@@ -40,7 +40,7 @@ def test_an_exception_and_a_status(monkeypatch, tmp_path, error, kind):
     def analyze(*_, **__):
         raise error
 
-    monkeypatch.setattr(rooflight.library, "analyze", analyze)
+    monkeypatch.setattr(rooflight.library.questions, "analyze", analyze)
     assert kind in kinds(ended(ASKED, tmp_path).faults)
 
 
