@@ -17,7 +17,7 @@ import msgspec
 from rooflight.catalog.figures import DTYPES
 from rooflight.catalog.refusal import near, refuse
 from rooflight.values.accelerator import Accelerator, Assumed, Fact, Link
-from rooflight.values.measured import Measured, Rate
+from rooflight.values.measured import UNSTEADY, Measured, Rate
 from rooflight.values.note import Note
 from rooflight.values.tables import AXES, Grid, Tables, Tried
 
@@ -27,8 +27,6 @@ _MOST = 1e30
 # What rates of a kind may be called; of the others any name.
 _NAMES = {"peak": DTYPES, "launch": ("eager", "graph"), "host-link": ("up", "down")}
 _TIMES = ("launch",)
-# Runs of a roof that differ by more than this share of their median: something else was running too.
-_UNSTEADY = 0.5
 # Fields of Tables that are grids by number format.
 _KERNELS = tuple(name for name in AXES if name != "elementwise")
 _PLACE = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
@@ -179,7 +177,7 @@ def _notes(card: Accelerator, datasheet: Accelerator | None, taken: tuple[str, .
         return
     yield Note(key="measured", value=(found.device, found.date, found.command, found.complete), why=card.id)
     roofs = (*found.of("memory"), *found.of("peak"))
-    unsteady = tuple((rate.what, rate.name, rate.spread) for rate in roofs if rate.spread > _UNSTEADY)
+    unsteady = tuple((rate.what, rate.name, rate.spread) for rate in roofs if rate.spread > UNSTEADY)
     if unsteady:
         yield Note(key="unsteady", value=unsteady, why=card.id)
     if datasheet is not None and taken:

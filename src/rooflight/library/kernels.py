@@ -139,9 +139,11 @@ def _of_product(gemm: tuple[int, int, int], card: Accelerator, weights: str | No
     from rooflight.work.step import input_bytes
     from rooflight.work.storage import linear_bytes
 
+    if not isinstance(gemm, tuple | list) or len(gemm) != 3 or not all(type(size) is int and size > 0 for size in gemm):
+        raise BadInput(
+            "a product has three sizes from 1", where=Named.of("gemm"), got=gemm, want="(rows, outputs, inputs)"
+        )
     rows, outputs, inputs = gemm
-    if min(gemm) < 1:
-        raise BadInput("a product has sizes from 1", where=Named.of("gemm"), got=gemm, want="rows, outputs, inputs")
     form = format_named(weights or "bf16")
     wide = form.id if form.id in _WIDE else "bf16"
     numbers = Numbers(activations=wide if wide != "bf16" else None, act_bytes=4.0 if wide == "fp32" else 2.0)

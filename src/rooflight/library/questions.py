@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
+import msgspec
+
 from rooflight.errors import BadInput, Named
 from rooflight.scenario.definite import Scenario, scenario
 from rooflight.values.accelerator import Accelerator
@@ -361,7 +363,14 @@ def _several(on: str | Accelerator | Sequence[str | Accelerator]) -> list[tuple[
     found = [_devices(on)] if isinstance(on, str | Accelerator) else [_devices(name) for name in on]
     if not found:
         raise BadInput("no accelerator was named", where=Named.of("on"), got=on, want="a name or several")
-    return found
+    return [(_told_apart(card, [other for other, _ in found]), count) for card, count in found]
+
+
+def _told_apart(card: Accelerator, all_of_them: Sequence[Accelerator]) -> Accelerator:
+    """With the name of its file, where another one of them has its id: one machine, measured twice."""
+    if not card.origin or not any(other.id == card.id and other != card for other in all_of_them):
+        return card
+    return msgspec.structs.replace(card, id=f"{card.id} ({Path(card.origin).stem})")
 
 
 def _devices(on: str | Accelerator) -> tuple[Accelerator, int | None]:

@@ -32,8 +32,16 @@ def remedy(sc: Scenario) -> Remedy:
     except MissingFact:
         unjoined = True
     narrower = _NARROWER if sc.deployment.weights is None else ()
-    weights = next((form for form in narrower if _held(sc, weights=form)), None)
+    weights = next((form for form in narrower if _fits(sc, form)), None)
     return Remedy(layout=layout, unjoined=unjoined, weights=weights)
+
+
+def _fits(sc: Scenario, weights: str) -> bool:
+    """Whether it fits in a narrower format, and its times could be told."""
+    try:
+        return _held(sc, weights=weights) is not None
+    except MissingFact:  # an engine that was timed in other formats alone
+        return False
 
 
 def _layout_that_holds(sc: Scenario) -> Layout | None:

@@ -38,10 +38,10 @@ _RUN_WORDS = (
 
 _SEEN_WORDS = (
     "Fastest seen here: every resource used fully and at once, each at the best rate of any kernel when this machine "
-    "was measured, and as much again as runs differed; more may be possible. Roofline: each operator at its own limit "
-    "(medians), one after the other. Expected: what a well-run engine gets, eight times of ten within the interval "
-    "below it. Bound: the resource whose time is longest. Well above the ridge that is arithmetic, well below it "
-    "memory, unless links or launches take longer."
+    "was measured, and as much again as fast runs lay above the median; more may be possible. Roofline: each operator "
+    "at its own limit (medians), one after the other. Expected: what a well-run engine gets, eight times of ten within "
+    "the interval below it. Bound: the resource whose time is longest. Well above the ridge that is arithmetic, well "
+    "below it memory, unless links or launches take longer."
 )
 
 

@@ -12,6 +12,9 @@ from rooflight.values.tables import Tables
 # What a rate is of. The name says which: a format of peak, a kernel of memory, a level of cache, eager or graph.
 What = Literal["memory", "peak", "level", "launch", "host-link", "link"]
 
+# Runs of a roof that differ by more than this share of their median: something else was running too.
+UNSTEADY = 0.5
+
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
     """One rate (or, of `launch`, seconds), base units, n runs: the median, what eight of ten lie between, the best.
@@ -38,8 +41,11 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def fastest(self) -> float:
-        """What a ceiling takes: the best run and as much again as runs differ by."""
-        return self.best * (1 + self.spread)
+        """What a ceiling takes of a rate: the best run, and as much again as fast runs lie above the median.
+
+        How far slow runs lie below it says that something else was running, not how fast the machine can be.
+        """
+        return self.best * (1 + (self.high - self.median) / self.high)
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):

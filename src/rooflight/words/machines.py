@@ -90,7 +90,8 @@ def measured(note: Note) -> str:
     short = "" if complete else "; not every part of a measurement was done"
     return (
         f"{note.why} is a measured machine: {device}, on {date}, by `{command}`{short}. Rates are medians; what is "
-        "called a ceiling is the fastest seen here: the best run of any kernel, and as much again as runs differed"
+        "called a ceiling is the fastest seen here: the best run of any kernel, and as much again as "
+        "fast runs lay above the median"
     )
 
 

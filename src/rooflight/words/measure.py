@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from rooflight.units import round_significant, scaled
 from rooflight.values.machine import Machine
+from rooflight.values.measured import UNSTEADY
 
 # Of the processors in use: less is the system's own, and is not worth a word.
 _WORTH_SAYING = 0.03
+# Processors' worth of time from which on others disturb what is measured.
+_DISTURBED = 0.5
 # The format a sentence speaks of: the first that was measured.
 _TELLING = ("bf16", "fp16", "fp32")
 
@@ -23,10 +26,24 @@ def answer(machine: Machine) -> str:
     if not parts:
         return f"{machine.name}: nothing was measured to its end."
     form = next((form for form in _TELLING if form in machine.ridges), None)
+    doubted = _doubted(machine)
     ridge = "" if form is None else (
         f"; below {round_significant(machine.ridges[form])} FLOP/byte, {form} work waits for memory"
     )  # fmt: skip
-    return f"{machine.name}: {', '.join(parts)}{ridge}."
+    return f"{machine.name}: {', '.join(parts)}{ridge}.{doubted}"
+
+
+def _doubted(machine: Machine) -> str:
+    """Said of a measurement that should not be relied on: others took the machine, or its roofs' runs lie far apart."""
+    why = []
+    taken = (machine.others or 0.0) + (machine.stolen or 0.0)
+    if taken >= _DISTURBED:
+        why.append(f"others used {round_significant(taken, 2)} of a processor")
+    roofs = [*machine.peaks.items(), *([("memory", machine.memory)] if machine.memory is not None else [])]
+    unsteady = [f"{name} by {round(100 * one.spread)} %" for name, one in roofs if one.spread > UNSTEADY]
+    if unsteady:
+        why.append(f"runs differed ({', '.join(unsteady)})")
+    return f" Do not rely on it: {' and '.join(why)}; measure again while the machine is idle." if why else ""
 
 
 def notes(machine: Machine) -> tuple[str, ...]:

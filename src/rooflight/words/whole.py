@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from rooflight.units import round_significant
 from rooflight.values.whole import StepTimed, WholeModel
 from rooflight.words.notes import worded
@@ -16,13 +18,25 @@ def answer(found: WholeModel) -> str:
     what = f"at batch {told.sequences}" if decodes else f"in a prefill of {told.new} tokens"
     expected = round_significant(told.predicted_tokens_per_s.expected)
     said = f"{found.model} in {found.weights} makes {rate} tok/s {what} on {found.device}: {expected} were expected"
-    off = max((abs(one.over_expected - 1) for one in found.steps), default=0.0)
-    if len(found.steps) > 1:
+    outside = [one for one in found.steps if _outside(one)]
+    if outside:
+        which = "all" if len(outside) == len(found.steps) else f"{len(outside)} of {len(found.steps)}"
+        said += f"; {which} steps lie outside the interval of what was expected, "
+        furthest = max(outside, key=lambda one: abs(math.log(one.over_expected)))
+        said += f"{_step(furthest)} makes {round_significant(furthest.over_expected, 2)} times as much"
+    elif len(found.steps) > 1:
+        off = max(abs(one.over_expected - 1) for one in found.steps)
         said += f", and no step is more than {off:.0%} from what was".replace("%", " %")
     faster = [one for one in found.steps if one.faster]
     if faster:
         return f"{said}; {_step(faster[0])} is faster than {_limit(found)}."
     return f"{said}; nothing is faster than {_limit(found)}."
+
+
+def _outside(one: StepTimed) -> bool:
+    """Whether its time lies outside the interval of what was expected, where there is one."""
+    low, high = one.predicted.low, one.predicted.high
+    return low is not None and high is not None and not low <= one.time_s.median <= high
 
 
 def _limit(found: WholeModel) -> str:
