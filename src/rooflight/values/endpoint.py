@@ -110,6 +110,8 @@ class Driven(msgspec.Struct, frozen=True, kw_only=True):
     model       the name that requests asked for; listed: the server lists it; engine: what it says it is, None: nothing
     refused     options of a request that the server does not take, left out
     words       of a prompt, so that it has isl tokens
+    astray      pairs (words, tokens) of prompts that were tried, where the server's count does not follow the prompt;
+                then words are as many as tokens were asked for, and no request has an isl
     sent        in the order of sending, stage by stage
     span_s      from the first request of the load to the end of the last
     start       ISO 8601, UTC
@@ -123,6 +125,7 @@ class Driven(msgspec.Struct, frozen=True, kw_only=True):
     load: Load
     refused: tuple[str, ...] = ()
     words: int
+    astray: tuple[tuple[int, int], ...] = ()
     sent: tuple[Sent, ...]
     span_s: float
     interrupted: bool = False

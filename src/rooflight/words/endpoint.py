@@ -177,7 +177,13 @@ def _settled(driven: Driven, found: Figures) -> Iterator[str]:
     for name in driven.refused:
         yield f"the server refuses {name}, {_REFUSED[name]}: asked without"
     yield f"prompts are {driven.words:,} random words (seed {driven.load.seed}), no two with a common prefix"
-    if found.isl is None:
+    if driven.astray:
+        seen = " and ".join(f"{tokens:,} for {words:,} words" for words, tokens in driven.astray)
+        yield (
+            f"the server's count of prompt tokens does not follow the prompt ({seen}), as where it cuts prompts or "
+            f"counts only what is not cached: {driven.words:,} words are taken as {driven.load.isl:,} tokens"
+        )
+    elif found.isl is None:
         yield f"the server does not count prompt tokens: {driven.words:,} words are taken as {driven.load.isl:,} tokens"
 
 

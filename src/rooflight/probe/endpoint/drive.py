@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from rooflight.errors import BadInput, Named, printable
 from rooflight.probe.endpoint import arrivals, client
-from rooflight.probe.endpoint.bodies import OPTIONAL, Form, near, words_for
+from rooflight.probe.endpoint.bodies import OPTIONAL, Form, follows, near, words_for
 from rooflight.probe.endpoint.stream import Fault
 from rooflight.values.endpoint import Api, Driven, Load, Sent, Stage
 
@@ -142,6 +142,7 @@ class _Job:
         self.sent: list[Sent] = []
         self.form = Form(api=api, model="", seed=load.seed)
         self.words = load.isl
+        self.astray: tuple[tuple[int, int], ...] = ()
         self.cut = False
         self.span_s = 0.0
         self.start = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -163,7 +164,7 @@ class _Job:
         return Driven(
             url=urlsplit(self.place.url)._replace(query="").geturl(), api=self.api, model=self.form.model,
             listed=on_list, engine=engine, load=self.load, refused=tuple(self.form.left_out), words=self.words,
-            sent=tuple(self.sent), span_s=self.span_s, interrupted=self.cut, start=self.start,
+            astray=self.astray, sent=tuple(self.sent), span_s=self.span_s, interrupted=self.cut, start=self.start,
         )  # fmt: skip
 
     def _models_url(self) -> str:
@@ -179,14 +180,22 @@ class _Job:
                 break
         if tried.outcome in _HOPELESS or (tried.status or 0) in _HOPELESS_STATUS:
             return False
+        await self._measured(http, tried)
+        return not self.cut
+
+    async def _measured(self, http: Any, tried: Sent) -> None:
+        """Set the words of a prompt, so that the server counts the asked tokens; as asked where its count is none."""
         pairs: list[tuple[int, int]] = []
-        while tried.isl is not None and not near(self.load.isl, tried.isl):
+        while tried.isl is not None:
             pairs.append((self.words, tried.isl))
-            if len(pairs) >= _CALIBRATIONS:
-                break
+            if not follows(pairs):
+                self.words, self.astray = self.load.isl, tuple(pairs)
+            if self.astray or near(self.load.isl, tried.isl) or len(pairs) >= _CALIBRATIONS:
+                return
             self.words = words_for(self.load.isl, pairs)
             tried = await self._one(http, "calibration", len(self.sent) + 1, tokens=1)
-        return not self.cut
+        if pairs:  # a longer prompt than was ever answered might never be
+            self.words = min(self.words, max(words for words, _ in pairs))
 
     async def _warm(self, http: Any) -> bool:
         """Requests before those that count; False where an interrupt ended them."""
@@ -199,11 +208,15 @@ class _Job:
     async def _one(self, http: Any, stage: Stage, number: int, tokens: int | None = None) -> Sent:
         body = self.form.body(stage, number, words=self.words, tokens=tokens or self.load.osl)
         began_s = asyncio.get_running_loop().time()
-        one = await client.ask(http, self.place, client.Asks(stage, number, body, began_s))
+        one = self._counted(await client.ask(http, self.place, client.Asks(stage, number, body, began_s)))
         self.sent.append(one)
         self._told(one)
         self.cut = self.cut or one.outcome == "unfinished"
         return one
+
+    def _counted(self, one: Sent) -> Sent:
+        """A request without a count of its prompt that follows no prompt."""
+        return replace(one, isl=None) if self.astray else one
 
     def _told(self, one: Sent) -> None:
         if self.watch is not None:
@@ -217,12 +230,16 @@ class _Job:
 
         first = body(1)
         few = min(self.load.num_prompts, _READY_BYTES // len(first))
-        ready = {number: body(number) for number in range(1, few + 1)}
+        ready = {1: first} if few else {}
+        for number in range(2, few + 1):
+            ready[number] = body(number)
+            await asyncio.sleep(0)  # so that an interrupt is heard between long bodies
         began_s = asyncio.get_running_loop().time()
 
         async def send(number: int, due_s: float | None) -> Sent:
             content = ready.pop(number, None) or body(number)
-            one = await client.ask(http, self.place, client.Asks("load", number, content, began_s, due_s))
+            asks = client.Asks("load", number, content, began_s, due_s)
+            one = self._counted(await client.ask(http, self.place, asks))
             self._told(one)
             return one
 

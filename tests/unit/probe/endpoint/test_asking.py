@@ -7,11 +7,12 @@ import json
 import pytest
 
 from rooflight.errors import BadInput
-from rooflight.probe.endpoint.bodies import Form, words_for
+from rooflight.probe.endpoint.bodies import Form, follows, words_for
 from rooflight.probe.endpoint.drive import address, driven, header_lines, headers_of
 from rooflight.probe.endpoint.figures import figures, sample, spread
 from rooflight.values.endpoint import Driven, Load
 from rooflight.values.sample import Origin
+from rooflight.words.endpoint import told
 from streaming import Answer, Server, steady, virtual
 
 pytest.importorskip("aiohttp", reason="the extra `endpoint` is not installed")
@@ -116,6 +117,52 @@ def test_words_of_a_prompt():
     assert words_for(100, [(100, 150), (67, 110)]) == round((100 - (110 - 67 * slope)) / slope)
     assert words_for(100, [(100, 150), (67, 150)]) == round(100 / (150 / 67))
     assert words_for(2, [(2, 500)]) == 1
+    assert words_for(1000, [(1000, 1)]) == 4 * 1000
+    assert words_for(1000, [(1000, 1), (4000, 2)]) == 4 * 1000
+
+
+@pytest.mark.parametrize(
+    ("tried", "told"),
+    [
+        ([(1000, 1)], True),
+        ([(1000, 1), (4000, 1)], False),
+        ([(1000, 512), (1953, 512)], False),
+        ([(1000, 10**6), (1, 1000)], False),
+        ([(100, 150), (67, 110)], True),
+        ([(1000, 1020), (980, 1021)], True),  # too alike to tell
+        ([(10, 510), (1, 501)], True),
+    ],
+)
+def test_whether_a_count_is_of_the_prompt(tried, told):
+    assert follows(tried) is told
+
+
+@pytest.mark.parametrize("counts", [1, 512, 10**9])
+def test_a_count_that_does_not_follow_the_prompt_is_none(counts):
+    server = Server(steady(0.1, 0.01), tokens_a_word=0, template=counts)
+    done = drive(server, isl=1000)
+    found = figures(done)
+
+    assert len({tokens for _, tokens in done.astray}) == 1
+    assert max(len(one["prompt"].split()) for one in server.asked) <= 4 * 1000
+    assert len(server.asked[-1]["prompt"].split()) == done.words == 1000
+    assert found.answered == 3
+    assert found.isl is found.total_tokens_per_s is None
+    assert f"{counts:,} for 1,000 words" in " ".join(told(done, found).notes)
+
+
+def test_a_prompt_too_long_for_the_server_is_not_kept():
+    """It counts 1 token, and refuses the longer prompt that this leads to."""
+    refusal = Answer(status=400, kind="text/plain", body="too long")
+    good = steady(0.1, 0.01)
+    server = Server(
+        lambda number, asks: refusal if len(asks["prompt"].split()) > 100 else good(number, asks),
+        tokens_a_word=0, template=1,
+    )  # fmt: skip
+    done = drive(server)
+
+    assert done.words == 100
+    assert figures(done).answered == 3
 
 
 @pytest.mark.parametrize(
