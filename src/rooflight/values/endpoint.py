@@ -60,6 +60,7 @@ class Sent(Part, msgspec.Struct, frozen=True, kw_only=True):
     outcome     one of Outcome; why: what was seen of a fault; status: of the HTTP answer
     start_s     after the first of its stage was sent; late_s: sent later than it should have been
     isl, osl    tokens as the server counts them; osl without such a count: chunks that hold some, `counted` false
+    disbelieved the server's count of output tokens where it cannot be one: of none, or of more than was asked for
     cached      prompt tokens that the server found in its prefix cache, None where it does not say
     end_s       the end of its answer, or of waiting for one; chunks_s: when each chunk with tokens came
     """
@@ -76,6 +77,7 @@ class Sent(Part, msgspec.Struct, frozen=True, kw_only=True):
     isl: int | None = None
     osl: int | None = None
     counted: bool = False
+    disbelieved: int | None = None
     cached: int | None = None
     end_s: float
     chunks_s: tuple[float, ...] = ()
@@ -92,8 +94,11 @@ class Sent(Part, msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tpot_s(self) -> float | None:
-        """Seconds per token after the first, (end - first) / (osl - 1); None of one token, or of a fault."""
-        if not self.ok or self.ttft_s is None or self.osl is None or self.osl < 2:
+        """Seconds per token after the first, (end - first) / (osl - 1).
+
+        None of one token, of tokens that came in one chunk, or of a fault.
+        """
+        if not self.ok or self.ttft_s is None or self.osl is None or self.osl < 2 or len(self.chunks_s) < 2:
             return None
         return (self.end_s - self.ttft_s) / (self.osl - 1)
 
@@ -157,7 +162,8 @@ class Figures(Part, msgspec.Struct, frozen=True, kw_only=True):
     isl, osl, cached        tokens of an answered request in the mean
     in_flight               requests in flight in the mean, over span_s
     ttft_s, tpot_s, request_s   of a request; itl_s: between chunks with tokens, of all requests together
-    goodput_per_s           requests a second that keep both goals; good: how many did
+    goodput_per_s           requests a second that are known to keep both goals, None where that is known of none; good:
+                            how many did; untold: how many have a TPOT that cannot be told, and keep what can be
     tokens_a_chunk          output tokens in a chunk, in the mean
     late_s                  how much later than planned requests were sent, at most
     """
@@ -181,6 +187,7 @@ class Figures(Part, msgspec.Struct, frozen=True, kw_only=True):
     total_tokens_per_s: float | None = None
     goodput_per_s: float | None = None
     good: int | None = None
+    untold: int = 0
     tokens_a_chunk: float | None = None
     late_s: float = 0.0
 

@@ -161,12 +161,19 @@ def _notes(driven: Driven, found: Figures, judgement: Judgement | None) -> Itera
         yield f"requests were sent up to {scaled(found.late_s, 's')} later than they were due: this machine was busy"
     if load.duration_s is not None and len(driven.loaded) < load.num_prompts and not driven.interrupted:
         yield f"no more were sent after {load.duration_s:g} s; those in flight ended by themselves"
-    if found.goodput_per_s is not None:
-        goals = {"TTFT": load.ttft_slo_s, "TPOT": load.tpot_slo_s}
-        kept = " and ".join(f"{name} within {scaled(most, 's')}" for name, most in goals.items() if most is not None)
-        yield f"goodput counts requests with {kept}: {found.good:,} of {found.requests:,}"
+    yield from _goodput(found, load)
     if judgement is not None:
         yield from _predicted(driven, judgement)
+
+
+def _goodput(found: Figures, load: Load) -> Iterator[str]:
+    goals = {"TTFT": load.ttft_slo_s, "TPOT": load.tpot_slo_s}
+    kept = " and ".join(f"{name} within {scaled(most, 's')}" for name, most in goals.items() if most is not None)
+    if found.good is not None:
+        yield f"goodput counts requests with {kept}: {found.good:,} of {found.requests:,}"
+    if found.untold:
+        left = "goodput cannot be told" if found.good is None else "goodput leaves them out"
+        yield f"{found.untold:,} answers do not show the time between their tokens, as in one chunk: {left}"
 
 
 def _settled(driven: Driven, found: Figures) -> Iterator[str]:
@@ -191,14 +198,22 @@ def _lengths(driven: Driven, found: Figures) -> Iterator[str]:
     load = driven.load
     if found.isl is not None:
         yield f"prompts have {found.isl:,.1f} tokens in the mean, as the server counts them ({load.isl:,} asked for)"
-    if found.tokens_a_chunk is None:
+    wrong = Counter(one.disbelieved for one in driven.loaded if one.ok and one.disbelieved is not None)
+    if wrong:
+        (said, _), count = wrong.most_common(1)[0], wrong.total()
+        yield (
+            f"the server's count of output tokens cannot be one in {count:,} answers (most often {said:,}, where "
+            f"{load.osl:,} were asked for and chunks held some): each of their chunks is taken as one"
+        )
+    elif found.tokens_a_chunk is None:
         yield "the server does not count output tokens: each chunk is taken as one"
     elif found.tokens_a_chunk > 1.02:
         yield (
             f"a chunk holds {found.tokens_a_chunk:.2f} tokens in the mean: ITL is between chunks, TPOT between tokens"
         )
     elif found.tokens_a_chunk < 0.98:
-        yield f"a token comes in {1 / found.tokens_a_chunk:.2f} chunks in the mean: ITL is between chunks"
+        chunks = 1 / found.tokens_a_chunk
+        yield f"a token comes in {chunks:.2f} chunks in the mean, by the server's count: ITL is between chunks"
     if found.osl is not None and round(found.osl) != load.osl:
         yield f"answers have {found.osl:,.1f} tokens in the mean ({load.osl:,} asked for)"
     if found.cached and found.cached > _CACHED * load.isl:

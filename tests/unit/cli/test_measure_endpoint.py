@@ -63,6 +63,18 @@ def test_goals_add_goodput(server):
     assert "TTFT within 100 s and TPOT within 100 s: 6 of 6" in " ".join(said.split())
 
 
+def test_what_nobody_saw_is_not_available():
+    """All tokens in one chunk: neither TPOT nor ITL, and no goodput of it."""
+    with serving(Server(lambda *_: Answer(tokens=4))) as one:
+        out = measured(one.url, "--tpot-slo-ms", "1").output
+    lines = {line.split()[0]: line.split() for line in out.splitlines() if line.strip()}
+
+    assert lines["TPOT"] == ["TPOT", *["n/a"] * 5, "0"]
+    assert lines["ITL"] == ["ITL", *["n/a"] * 5, "0"]
+    assert "goodput cannot be told" in " ".join(out.split())
+    assert "goodput, requests/s" not in out
+
+
 def test_json_is_the_document(server):
     done = json.loads(CliRunner().invoke(app, ["measure", "endpoint", server.url, *LOAD, "--json"]).stdout)
 

@@ -31,11 +31,14 @@ class Place(NamedTuple):
 
 
 class Asks(NamedTuple):
-    """A request to be sent: which one it is, its body, and when its stage began and it was due, by the loop's clock."""
+    """A request to be sent: which one it is, its body, the tokens that this asks for, and when its stage began and it
+    was due, by the loop's clock.
+    """
 
     stage: Stage
     number: int
     body: bytes
+    tokens: int
     began_s: float
     due_s: float | None = None
 
@@ -83,14 +86,29 @@ async def ask(client: Any, place: Place, asks: Asks) -> Sent:
         outcome, why = "unfinished", "cut off by an interrupt"
     except Exception as error:
         outcome, why = _fault(error, reader, seen, place.timeout_s)
-    ended = clock() - begun
+    ended, osl = clock() - begun, counted(reader, asks.tokens)
     return Sent(
         number=asks.number, stage=asks.stage, outcome=outcome, why=why, status=seen.status,  # type: ignore[arg-type]
         start_s=begun - asks.began_s, late_s=max(0.0, begun - asks.due_s) if asks.due_s is not None else 0.0,
-        isl=reader.prompt_tokens, osl=len(reader.chunks_s) if reader.output_tokens is None else reader.output_tokens,
-        counted=reader.output_tokens is not None, cached=reader.cached_tokens,
+        isl=reader.prompt_tokens if (reader.prompt_tokens or 0) > 0 else None,
+        osl=len(reader.chunks_s) if osl is None else osl, counted=osl is not None,
+        disbelieved=reader.output_tokens if osl is None else None,
+        cached=reader.cached_tokens if (reader.cached_tokens or 0) >= 0 else None,
         end_s=ended if outcome != "ok" or reader.end_s is None else reader.end_s, chunks_s=tuple(reader.chunks_s),
     )  # fmt: skip
+
+
+def counted(reader: Reader, asked: int) -> int | None:
+    """The server's count of an answer's tokens; None where there is none that can be.
+
+    Chunks with tokens hold one at least, together. A server counts no more than was asked for, with one that ends the
+    answer; where it has sent more chunks than that, as one that takes no limit, no more than those.
+    Check: 8 chunks, 8 asked for -> of the counts 0, -1, 8, 9, 10 only 8 and 9.
+    """
+    said, chunks = reader.output_tokens, len(reader.chunks_s)
+    if said is None or not min(1, chunks) <= said <= max(asked + 1, chunks):
+        return None
+    return said
 
 
 class _Seen:

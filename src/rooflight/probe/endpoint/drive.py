@@ -206,9 +206,10 @@ class _Job:
         return True
 
     async def _one(self, http: Any, stage: Stage, number: int, tokens: int | None = None) -> Sent:
-        body = self.form.body(stage, number, words=self.words, tokens=tokens or self.load.osl)
+        tokens = tokens or self.load.osl
+        body = self.form.body(stage, number, words=self.words, tokens=tokens)
         began_s = asyncio.get_running_loop().time()
-        one = self._counted(await client.ask(http, self.place, client.Asks(stage, number, body, began_s)))
+        one = self._counted(await client.ask(http, self.place, client.Asks(stage, number, body, tokens, began_s)))
         self.sent.append(one)
         self._told(one)
         self.cut = self.cut or one.outcome == "unfinished"
@@ -238,7 +239,7 @@ class _Job:
 
         async def send(number: int, due_s: float | None) -> Sent:
             content = ready.pop(number, None) or body(number)
-            asks = client.Asks("load", number, content, began_s, due_s)
+            asks = client.Asks("load", number, content, self.load.osl, began_s, due_s)
             one = self._counted(await client.ask(http, self.place, asks))
             self._told(one)
             return one

@@ -194,6 +194,46 @@ def test_a_server_that_does_not_count_has_its_chunks_counted():
     assert found.isl is found.total_tokens_per_s is found.tokens_a_chunk is None
 
 
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize("counts", [0, -3, 6, 10**9])
+def test_a_count_of_output_tokens_that_cannot_be_is_none(counts, early):
+    """4 asked for and 4 chunks: 0 and less are no tokens, 5 could hold one that ends the answer, 6 are too many."""
+    done = drive(Server(lambda *_: Answer(gaps_s=[0.01] * 3, counts=counts, early=early)))
+    found = figures(done)
+
+    assert found.osl == 4
+    assert found.tokens_a_chunk is None
+    assert found.tpot_s.mean == pytest.approx(0.01, abs=1e-3)
+    assert [one.disbelieved for one in done.loaded] == [counts] * 3
+    assert f"cannot be one in 3 answers (most often {counts:,}," in " ".join(told(done, found).notes)
+
+
+@pytest.mark.parametrize(("counts", "osl"), [(1, 1), (5, 5)])
+def test_a_count_that_can_be_is_kept(counts, osl):
+    """One token in 4 chunks may be its parts."""
+    done = drive(Server(lambda *_: Answer(gaps_s=[0.01] * 3, counts=counts)))
+    found = figures(done)
+
+    assert found.osl == osl
+    assert found.tokens_a_chunk == osl / 4
+    assert ("a token comes in 4.00 chunks" in " ".join(told(done, found).notes)) == (counts == 1)
+
+
+def test_a_server_without_a_limit_counts_no_more_than_its_chunks():
+    """12 chunks where 4 tokens were asked for: 12 can be, 13 cannot."""
+    for counts, counted in ((12, True), (13, False)):
+        done = drive(Server(lambda *_, said=counts: Answer(gaps_s=[0.01] * 11, counts=said)))
+        assert {(one.osl, one.counted) for one in done.loaded} == {(12, counted)}
+
+
+def test_no_prompt_tokens_are_no_count():
+    server = Server(steady(0.1, 0.01), tokens_a_word=0)
+    found = figures(done := drive(server))
+
+    assert found.isl is None
+    assert done.words == 100
+
+
 def test_cached_tokens_are_read():
     found = figures(drive(Server(lambda *_: Answer(gaps_s=[0.01] * 3, cached=16))))
 

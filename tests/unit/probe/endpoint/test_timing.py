@@ -9,6 +9,7 @@ import pytest
 from rooflight.probe.endpoint.drive import driven
 from rooflight.probe.endpoint.figures import figures
 from rooflight.values.endpoint import Driven, Load
+from rooflight.words.endpoint import told
 from streaming import Answer, Server, steady, virtual
 
 pytest.importorskip("aiohttp", reason="the extra `endpoint` is not installed")
@@ -86,6 +87,29 @@ def test_one_token_has_no_time_per_token():
     assert found.tpot_s is None
     assert found.itl_s is None
     assert found.request_s.mean == pytest.approx(0.1, abs=MS)
+
+
+@pytest.mark.parametrize("usage", [True, False])
+def test_an_answer_in_one_chunk_shows_no_time_per_token(usage):
+    """5 tokens at once: whether 1 ms a token was kept nobody saw; a TTFT that was missed was seen."""
+    server = Server(lambda *_: Answer(first_s=0.1, tokens=5, usage=usage))
+    done = drive(server, tpot_slo_s=0.001)
+    found = figures(done)
+    late = figures(drive(server, tpot_slo_s=0.001, ttft_slo_s=0.05))
+
+    assert found.tpot_s is None
+    assert found.good is found.goodput_per_s is None
+    assert found.untold == 6
+    assert "6 answers do not show the time between their tokens" in " ".join(told(done, found).notes)
+    assert (late.good, late.untold) == (0, 0)
+
+
+def test_goodput_leaves_out_what_cannot_be_told():
+    server = Server(lambda number, _: Answer(tokens=5) if number % 2 else Answer(gaps_s=[0.02] * 4))
+    found = figures(drive(server, concurrency=1, tpot_slo_s=0.025))
+
+    assert (found.good, found.untold, found.answered) == (3, 3, 6)
+    assert found.goodput_per_s == pytest.approx(3 / (3 * 0.08), rel=1e-2)
 
 
 def test_goodput_counts_requests_that_keep_both_goals():
