@@ -60,6 +60,7 @@ class Answer:
     fault       what goes wrong, and after how many chunks; "": nothing
     counts      output tokens as it counts them, in place of what it sent; early: with the first chunk, not the last
     usage       whether it counts tokens; done: whether it says that nothing follows
+    behind      what it does behind that: "open" keeps the connection, "more" keeps sending, "": it ends
     """
 
     first_s: float = 0.0
@@ -71,6 +72,7 @@ class Answer:
     counts: int | None = None
     early: bool = False
     done: bool = True
+    behind: str = ""
     status: int = 200
     kind: str = "text/event-stream"
     body: str = ""
@@ -200,6 +202,11 @@ class Server:
             self._event(writer, self._usage(one, asks, len(waits)))
         if one.done:
             self._event(writer, "[DONE]")
+        while one.behind:
+            if one.behind == "more":
+                self._event(writer, self._chunk(asks, 1, last=False))
+            await writer.drain()
+            await asyncio.sleep(0.005 if one.behind == "more" else 10_000)
         writer.write(b"0\r\n\r\n")
         await writer.drain()
         return True

@@ -17,17 +17,26 @@ from rooflight.probe.endpoint.stream import Fault, Reader, told
 from rooflight.values.endpoint import Sent, Stage
 
 _LONGEST_BODY = 1 << 16
-# What may still come behind the last event, so that the connection can serve the next request.
+# What an answer that is no stream may take to say what it is.
 _PATIENCE_S = 1.0
+# In which the end of a connection's answer follows [DONE], so that the connection can serve the next request.
+_END_S = 0.02
 _STREAM = "text/event-stream"
 
 
+class Habits:
+    """What was learned of a server: whether it keeps an answer open behind [DONE]."""
+
+    lingers = False
+
+
 class Place(NamedTuple):
-    """Where requests go, and the headers they carry."""
+    """Where requests go, the headers they carry, and what was learned there."""
 
     url: str
     headers: Mapping[str, str]
     timeout_s: float
+    habits: Habits
 
 
 class Asks(NamedTuple):
@@ -143,12 +152,27 @@ async def _exchange(client: Any, place: Place, body: bytes, reader: Reader, seen
             reader.feed(data, clock() - begun)
             if reader.done:
                 break
-        if reader.done:
-            with contextlib.suppress(Exception):  # the answer is whole already
-                async with asyncio.timeout(_PATIENCE_S):
-                    async for _ in pieces:
-                        pass
         reader.close(clock() - begun)
+        if reader.done:
+            await _ended(pieces, place.habits)
+
+
+async def _ended(pieces: Any, habits: Habits) -> None:
+    """Read what follows [DONE], so that the connection is free; where it is not at once, it is left to be closed.
+
+    That is waited for once on a server, before the load as a rule: waiting is time in which the next request is not
+    sent.
+    """
+    if habits.lingers:
+        return
+    try:
+        async with asyncio.timeout(_END_S):
+            async for _ in pieces:
+                pass
+    except TimeoutError:
+        habits.lingers = True
+    except Exception:  # a connection that breaks behind a whole answer
+        return
 
 
 async def _refuse_others(answer: Any) -> None:

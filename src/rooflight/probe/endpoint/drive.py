@@ -103,7 +103,7 @@ async def driven(
     models and none is named; MissingExtra.
     """
     whole, chosen = address(url, api)
-    place = client.Place(whole, dict(headers or {}), load.timeout_s)
+    place = client.Place(whole, dict(headers or {}), load.timeout_s, client.Habits())
     job = _Job(place, chosen, load, watch)
     client.library()
     return await job.whole(served_model, fallback_model)

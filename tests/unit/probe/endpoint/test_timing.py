@@ -133,6 +133,37 @@ def test_so_many_are_in_flight():
     assert found.span_s == pytest.approx(3 * 0.14, abs=MS)
 
 
+@pytest.mark.parametrize("behind", ["open", "more"])
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_an_answer_ends_with_its_last_word(behind, concurrency):
+    """What the server does behind [DONE] delays nobody: the next is sent at once, over another connection."""
+    server = Server(lambda *_: Answer(first_s=0.1, gaps_s=[0.01] * 4, behind=behind))
+    found = figures(done := drive(server, concurrency=concurrency))
+    rounds = 6 // concurrency
+
+    assert found.answered == 6
+    assert found.osl == 5
+    assert found.span_s == pytest.approx(rounds * 0.14, abs=MS)
+    assert found.in_flight == pytest.approx(concurrency, rel=1e-2)
+    assert [one.start_s for one in done.loaded[::concurrency]] == pytest.approx(
+        [0.14 * number for number in range(rounds)], abs=MS
+    )
+
+
+def test_a_connection_that_is_free_serves_the_next():
+    class Counting(Server):
+        connections = 0
+
+        async def _connected(self, *given):
+            self.connections += 1
+            await super()._connected(*given)
+
+    server = Counting(steady(0.1, 0.01))
+    drive(server, concurrency=1)
+
+    assert server.connections == 1
+
+
 def test_a_burst_is_sent_at_once():
     server = Server(steady(0.1, 0.01))
     done = drive(server, concurrency=None, burst=True, num_prompts=7)
