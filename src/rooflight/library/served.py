@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from msgspec.structs import replace
+
 from rooflight import __version__
 from rooflight.errors import BadInput, Named
 from rooflight.library.questions import make_scenario
@@ -92,11 +94,14 @@ class _Question:
     def __init__(
         self, load: Load, fields: Mapping[str, Any], model: str | Path | Model | None, on: str | Accelerator | None
     ) -> None:  # fmt: skip
+        from rooflight.catalog.accelerators import file_name
+
         _both_or_none(model, on, fields)
         self.load, self.stated = load, frozenset(fields)
         self._of = None if model is None or on is None else (model, on)
         self._fields = _run_fields(load, fields)
         self.scenario = self._made()
+        self.on = file_name(on) if isinstance(on, str) else None
 
     def _made(self) -> Scenario | None:
         return None if self._of is None else make_scenario(*self._of, **self._fields)
@@ -135,7 +140,8 @@ def _report(
     question.take_engine(driven.engine)
     if question.scenario is None or not found.answered:
         return told(driven, found)
-    return told(driven, found, judge(question.scenario, question.stated, found, load))
+    report = told(driven, found, judge(question.scenario, question.stated, found, load))
+    return replace(report, on=question.on or report.accelerator)
 
 
 def _devices(sc: Scenario) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def _rows(report: EndpointReport) -> Iterator[dict[str, object]]:
     stated = {name: getattr(report, name) for name in _DEPLOYED}
     same: dict[str, object] = {
         "model": report.model or report.served_model, "has_config": report.model is not None,
-        "accelerator": report.accelerator or "", "has_accelerator": report.accelerator is not None,
+        "accelerator": report.on or "", "has_accelerator": report.accelerator is not None,
         "phase": "e2e_offline" if load.burst else "e2e_server", "batch": _in_flight(report),
         "input_len": isl, "output_len": osl, "engine": report.engine or "", "source": report.url,
         "note": "means over requests; in flight: the mean" if load.request_rate else "means over requests",

@@ -217,6 +217,7 @@ class EndpointReport(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     """What `rooflight.measure_endpoint` returns.
 
     served_model    as the server calls it; model, accelerator: what the prediction is for, None without one
+    on              the name by which the accelerator is found again: its id, or the file's path or `this`
     gpus, tp, pp, ep, dp, weights, kv_cache, compute, engine_version    of the deployment, as it was stated or laid out
     engine          as stated, or as the server says
     run             that was predicted for the load at the lengths that were seen; None without a model and a machine
@@ -235,6 +236,7 @@ class EndpointReport(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     engine: str | None = None
     model: str | None = None
     accelerator: str | None = None
+    on: str | None = None
     gpus: int | None = None
     tp: int | None = None
     pp: int | None = None

@@ -137,6 +137,25 @@ def test_the_csv_is_what_check_reads(server, tmp_path):
     assert all(row.ceiling is not None for row in report.rows)
 
 
+@pytest.mark.parametrize(("count", "gpus"), [("", "1"), ("2x", "2")])
+@pytest.mark.parametrize("by", ["path", "this"])
+def test_check_finds_a_measured_machine_as_it_was_named(server, tmp_path, monkeypatch, by, count, gpus):
+    monkeypatch.setenv("ROOFLIGHT_DATA_HOME", str(tmp_path))
+    kept = tmp_path / "rooflight" / "this.toml"
+    kept.parent.mkdir()
+    kept.write_bytes((Path(__file__).parents[2] / "measured.toml").read_bytes())
+    name = "this" if by == "this" else str(kept)
+    file = tmp_path / "run.csv"
+    words = ("--model", "SmolLM2-135M", "--on", count + name, "--dp", gpus)
+    done = measured(server.url, *words, "-o", str(file))
+    with file.open() as read:
+        rows = list(csv.DictReader(read))
+
+    assert done.exit_code in (0, 1), done.output
+    assert {(row["accelerator"], row["gpus"]) for row in rows} == {(name, gpus)}
+    assert all(row.ceiling is not None for row in rooflight.check(file).rows)
+
+
 def test_check_judges_the_file_as_it_was_judged_here(server, tmp_path):
     file = tmp_path / "run.csv"
     done = rooflight.measure_endpoint(
