@@ -37,6 +37,7 @@ _TRY = {
     "timeout": "a longer {timeout_s}, or fewer requests at once",
 }  # fmt: skip
 _AUTHORISATION = (401, 403)
+_TOO_MANY = 429
 _MS = to_base(1, "ms")
 # What a client's own delays may be before they are worth a word.
 _LATE_S = 10 * _MS
@@ -71,6 +72,10 @@ def no_answer(report: EndpointReport) -> NoAnswer:
     hint = _TRY.get(one.outcome, "one request by hand, as curl sends it, to see what comes back")
     if one.status in _AUTHORISATION:
         hint = "{api_key_env} NAME of the variable that holds the key"
+    elif one.status == _TOO_MANY:
+        hint = "fewer requests at once ({batch}), or a lower {request_rate}"
+    elif one.status is not None and one.status >= 500:
+        hint = "the server's own log, which says why it failed"
     sent = sum(one.stage == "load" for one in report.requests)
     what = f"none of {sent:,} requests was answered" if sent else "no load was sent: the first request was not answered"
     return NoAnswer(
@@ -94,7 +99,7 @@ def arrival(load: Load) -> str:
     if load.request_rate is not None:
         how = "" if load.burstiness == 1 else f", burstiness {load.burstiness:g}"
         return f"{load.request_rate:g} arriving a second{how}"
-    return f"{load.concurrency:,} in flight"
+    return f"{min(load.concurrency or 1, load.num_prompts):,} in flight"
 
 
 def _answer(driven: Driven, found: Figures, judgement: Judgement | None) -> str:
@@ -183,6 +188,9 @@ def _settled(driven: Driven, found: Figures) -> Iterator[str]:
     yield f"before the load: {before:,} request{plural} that count in no figure, {warm:,} of them to warm up"
     for name in driven.refused:
         yield f"the server refuses {name}, {_REFUSED[name]}: asked without"
+    asked, most = driven.load.concurrency or 0, driven.load.num_prompts
+    if asked > most:
+        yield f"at most {most:,} in flight, all there are: {asked:,} were asked for"
     yield f"prompts are {driven.words:,} random words (seed {driven.load.seed}), no two with a common prefix"
     if driven.astray:
         seen = " and ".join(f"{tokens:,} for {words:,} words" for words, tokens in driven.astray)

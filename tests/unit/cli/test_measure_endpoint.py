@@ -264,7 +264,7 @@ def test_what_is_faster_than_physics_is_status_1(server, capsys):
         (("--model", "no-such", "--on", "h100"), "no-such"),
         (("--model", "llama-3.1-8b", "--on", "no-such"), "no-such"),
         (("--request-rate", "3"), "one or the other"),
-        (("--burst",), "all at once"),
+        (("--burst",), "got   --burst, --concurrency"),
         (("--burstiness", "2"), "--request-rate"),
         (("--timeout", "0"), "timeout_s"),
         (("--duration", "0"), "duration_s"),
@@ -272,6 +272,7 @@ def test_what_is_faster_than_physics_is_status_1(server, capsys):
         (("--ttft-slo-ms", "0"), "ttft_slo_ms"),
         (("--api", "responses"), "completions"),
         (("--header", "nonsense"), "no header"),
+        (("--header", "X Y: z"), "no header"),
         (("--api-key-env", "NO_SUCH_VARIABLE"), "no key in that variable"),
         (("-o", "run.svg"), ".svg"),
     ],
@@ -285,7 +286,25 @@ def test_wrong_use_is_status_2_and_nothing_is_sent(capsys, words, said):
     assert one.asked == []
 
 
-@pytest.mark.parametrize("url", ["localhost:8000", "ftp://x", "http://a:b@h/"])
+def test_a_prompt_longer_than_any_context_is_refused():
+    with pytest.raises(rooflight.errors.BadInput, match="10,000,000"):
+        rooflight.measure_endpoint("http://127.0.0.1:9", isl=10**9)
+
+
+def test_a_rate_that_takes_for_ever_is_status_2(capsys):
+    """5 gaps of 1e9 s."""
+    with serving(Server(steady(0, 0))) as one:
+        words = ["measure", "endpoint", one.url, "--num-prompts", "6", "--request-rate", "1e-9"]
+        status = run(app.run_plain, words)
+    err = capsys.readouterr().err
+
+    assert status == 2
+    assert f"{5 * 10**9:,} s until the last" in err
+    assert "--duration" in err
+    assert one.asked == []
+
+
+@pytest.mark.parametrize("url", ["localhost:8000", "ftp://x", "http://a:b@h/", "http://a..b/"])
 def test_a_wrong_url_is_status_2(capsys, url):
     assert ran(capsys, url)[0] == 2
 

@@ -9,6 +9,7 @@ import os
 import ssl
 from collections.abc import Mapping
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -17,6 +18,8 @@ from rooflight.probe.endpoint.stream import Fault, Reader, told
 from rooflight.values.endpoint import Sent, Stage
 
 _LONGEST_BODY = 1 << 16
+# No list of models is longer; one that is would be read for ever.
+_LONGEST_LIST = 1 << 24
 # What an answer that is no stream may take to say what it is.
 _PATIENCE_S = 1.0
 # In which the end of a connection's answer follows [DONE], so that the connection can serve the next request.
@@ -204,8 +207,10 @@ def _fault(error: Exception, reader: Reader, seen: _Seen, timeout_s: float) -> t
     http = library()
     got = len(reader.chunks_s)
     if isinstance(error, TimeoutError):
-        last = f"{got:,} chunks with tokens" if got else "the first token" if seen.status else "any answer"
-        return "timeout", f"nothing more within {timeout_s:g} s, {'after' if got else 'before'} {last}"
+        if got:
+            last = f"{got:,} chunks with tokens, the last at {reader.chunks_s[-1]:.3g} s"
+            return "timeout", f"not done within {timeout_s:g} s, after {last}"
+        return "timeout", f"nothing within {timeout_s:g} s, before {'the first token' if seen.status else 'any answer'}"
     if isinstance(error, ssl.SSLError | http.ClientSSLError | ssl.CertificateError):
         return "tls", _reason(error)
     inner = getattr(error, "os_error", None)
@@ -232,18 +237,25 @@ def _reason(error: Exception) -> str:
 
 
 async def listed(client: Any, url: str, place: Place) -> tuple[tuple[str, str], ...]:
-    """(name, owner) of the models that a server lists; () where it does not. Raises Fault where nobody is there."""
-    seen = _Seen()
+    """(name, owner) of the models that a server lists; () where it does not.
+
+    Raises Fault where nobody is there, where no whole list comes in time, or one without an end.
+    """
+    seen, asked = _Seen(), f"the list of models, {urlsplit(url).path}"
     try:
         async with (
             asyncio.timeout(place.timeout_s),
             client.get(url, headers=dict(place.headers), allow_redirects=False) as answer,
         ):
             seen.status = answer.status
-            body = await _body(answer) if answer.status == 200 else b""
+            body = await _list(answer, asked) if answer.status == 200 else b""
+    except TimeoutError:
+        raise Fault("timeout", f"nothing of {asked}, within {place.timeout_s:g} s") from None
+    except Fault:
+        raise
     except Exception as error:
         outcome, why = _fault(error, Reader(), seen, place.timeout_s)
-        if outcome in ("unreachable", "tls", "timeout"):
+        if outcome in ("unreachable", "tls"):
             raise Fault(outcome, why) from None  # type: ignore[arg-type]
         return ()
     try:
@@ -251,6 +263,16 @@ async def listed(client: Any, url: str, place: Place) -> tuple[tuple[str, str], 
     except (msgspec.DecodeError, UnicodeDecodeError):
         return ()
     return tuple((printable(one.id), one.owned_by or "") for one in found or ())
+
+
+async def _list(answer: Any, asked: str) -> bytes:
+    """The whole of a list. Raises Fault where it is too long to be one."""
+    read = bytearray()
+    async for piece in answer.content.iter_any():
+        read += piece
+        if len(read) > _LONGEST_LIST:
+            raise Fault("broken", f"over {_LONGEST_LIST:,} bytes of {asked}")
+    return bytes(read)
 
 
 class _Listed(msgspec.Struct):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import re
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
@@ -24,6 +25,8 @@ _READY_BYTES = 1 << 28
 # What a server knows itself as, by the owner of the models that it lists.
 _ENGINES = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llama.cpp"}
 _REFUSALS = (400, 422)
+# The characters of a header's name, a token of RFC 9110.
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 # What further requests would only repeat: 4xx but for those that ask to wait.
 _HOPELESS = ("unreachable", "tls", "redirect", "content-type", "timeout", "unfinished")
 _HOPELESS_STATUS = frozenset(range(400, 500)) - {408, 425, 429}
@@ -68,7 +71,7 @@ def _parts(url: str) -> SplitResult:
         port = parts.port
     except ValueError as error:
         raise BadInput("this is no URL", where="URL", got=f"{url[:200]} ({error})", want=want, try_this=hint) from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+    if parts.scheme not in ("http", "https") or not _is_host(parts.hostname or "") or port == 0:
         raise BadInput("this is no URL of HTTP", where="URL", got=url[:200], want=want, try_this=hint)
     if parts.username is not None or parts.password is not None:
         raise BadInput(
@@ -76,6 +79,14 @@ def _parts(url: str) -> SplitResult:
             want="a URL without it", try_this=Named("{api_key_env} NAME of the variable that holds the key"),
         )  # fmt: skip
     return parts
+
+
+def _is_host(name: str) -> bool:
+    """Whether a name can be a host's: no part of it is empty, too long, or holds a blank."""
+    try:
+        return bool(name.encode("idna")) and not re.search(r"\s", name)
+    except UnicodeError:
+        return False
 
 
 def drive(
@@ -273,7 +284,11 @@ def _named(
 def headers_of(given: Mapping[str, str], key: str | None) -> dict[str, str]:
     """The headers of every request, with a key as a bearer's. Raises BadInput for what is none."""
     for name, value in given.items():
-        if not name.strip() or not printable(name + value) == name + value or not (name + value).isascii():
+        if (
+            not _TOKEN.fullmatch(name.strip())
+            or not printable(name + value) == name + value
+            or not (name + value).isascii()
+        ):
             raise BadInput("this is no header", where=Named.of("header"), got=repr(name[:60]), want="Name: value")
     found = {name.strip(): value.strip() for name, value in given.items()}
     return found | ({"Authorization": f"Bearer {key}"} if key else {})

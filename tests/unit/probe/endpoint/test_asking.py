@@ -53,6 +53,9 @@ def test_where_requests_go(url, api, whole, chosen):
         ("http://", "http://HOST"),
         ("http://h:99999", "http://HOST"),
         ("http://[::1", "http://HOST"),
+        ("http://a..b/", "http://HOST"),
+        ("http://a b/", "http://HOST"),
+        (f"http://{'a' * 64}.b/", "http://HOST"),
         ("", "http://HOST"),
         ("http://me:secret@h", "without it"),
         ("http://h/v1/chat/completions", "one of them"),
@@ -273,7 +276,7 @@ def test_every_request_is_a_sample():
 
 def test_headers():
     assert headers_of(header_lines(["A: b: c", "D:e"]), "k") == {"A": "b: c", "D": "e", "Authorization": "Bearer k"}
-    for bad in ("no colon", ": value"):
+    for bad in ("no colon", ": value", "X Y: z", "X(Y): z"):
         with pytest.raises(BadInput, match="header"):
             headers_of(header_lines([bad]), None)
     with pytest.raises(BadInput, match="header") as told:
