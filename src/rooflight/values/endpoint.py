@@ -117,6 +117,7 @@ class Driven(msgspec.Struct, frozen=True, kw_only=True):
     words       of a prompt, so that it has isl tokens
     astray      pairs (words, tokens) of prompts that were tried, where the server's count does not follow the prompt;
                 then words are as many as tokens were asked for, and no request has an isl
+    lingers     the server keeps connections open behind [DONE], so that requests open others
     sent        in the order of sending, stage by stage
     span_s      from the first request of the load to the end of the last
     start       ISO 8601, UTC
@@ -131,6 +132,7 @@ class Driven(msgspec.Struct, frozen=True, kw_only=True):
     refused: tuple[str, ...] = ()
     words: int
     astray: tuple[tuple[int, int], ...] = ()
+    lingers: bool = False
     sent: tuple[Sent, ...]
     span_s: float
     interrupted: bool = False

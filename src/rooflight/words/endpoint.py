@@ -191,6 +191,8 @@ def _settled(driven: Driven, found: Figures) -> Iterator[str]:
     asked, most = driven.load.concurrency or 0, driven.load.num_prompts
     if asked > most:
         yield f"at most {most:,} in flight, all there are: {asked:,} were asked for"
+    if driven.lingers:
+        yield "the server keeps connections open after [DONE]: requests open new ones, and their times hold that"
     yield f"prompts are {driven.words:,} random words (seed {driven.load.seed}), no two with a common prefix"
     if driven.astray:
         seen = " and ".join(f"{tokens:,} for {words:,} words" for words, tokens in driven.astray)

@@ -175,7 +175,8 @@ class _Job:
         return Driven(
             url=urlsplit(self.place.url)._replace(query="").geturl(), api=self.api, model=self.form.model,
             listed=on_list, engine=engine, load=self.load, refused=tuple(self.form.left_out), words=self.words,
-            astray=self.astray, sent=tuple(self.sent), span_s=self.span_s, interrupted=self.cut, start=self.start,
+            astray=self.astray, lingers=self.place.habits.lingers,
+            sent=tuple(self.sent), span_s=self.span_s, interrupted=self.cut, start=self.start,
         )  # fmt: skip
 
     def _models_url(self) -> str:

@@ -143,6 +143,7 @@ def test_an_answer_ends_with_its_last_word(behind, concurrency):
 
     assert found.answered == 6
     assert found.osl == 5
+    assert any("open after [DONE]" in note for note in told(done, found).notes)
     assert found.span_s == pytest.approx(rounds * 0.14, abs=MS)
     assert found.in_flight == pytest.approx(concurrency, rel=1e-2)
     assert [one.start_s for one in done.loaded[::concurrency]] == pytest.approx(
@@ -159,9 +160,10 @@ def test_a_connection_that_is_free_serves_the_next():
             await super()._connected(*given)
 
     server = Counting(steady(0.1, 0.01))
-    drive(server, concurrency=1)
+    done = drive(server, concurrency=1)
 
     assert server.connections == 1
+    assert not done.lingers
 
 
 def test_a_burst_is_sent_at_once():
