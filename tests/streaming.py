@@ -58,7 +58,9 @@ class Answer:
 
     first_s, gaps_s     what it waits before each chunk; tokens: in a chunk
     fault       what goes wrong, and after how many chunks; "": nothing
+    counts      output tokens as it counts them, in place of what it sent; early: with the first chunk, not the last
     usage       whether it counts tokens; done: whether it says that nothing follows
+    behind      what it does behind that: "open" keeps the connection, "more" keeps sending, "": it ends
     """
 
     first_s: float = 0.0
@@ -67,7 +69,10 @@ class Answer:
     fault: str = ""
     after: int = 0
     usage: bool = True
+    counts: int | None = None
+    early: bool = False
     done: bool = True
+    behind: str = ""
     status: int = 200
     kind: str = "text/event-stream"
     body: str = ""
@@ -185,22 +190,33 @@ class Server:
             if one.fault and place == one.after:
                 return await self._faulty(one.fault, writer)
             await asyncio.sleep(wait_s)
+            if one.early and place == 0:
+                self._event(writer, self._usage(one, asks, len(waits)))
             self._event(writer, self._chunk(asks, place, last=place == len(waits) - 1))
             sent_s.append(asyncio.get_running_loop().time())
             await writer.drain()
         if one.fault:
             return await self._faulty(one.fault, writer)
         options = asks.get("stream_options") or {}
-        if one.usage and options.get("include_usage"):
-            usage = {"prompt_tokens": self._prompt_tokens(asks), "completion_tokens": len(waits) * one.tokens}
-            if one.cached is not None:
-                usage |= {"prompt_tokens_details": {"cached_tokens": one.cached}}
-            self._event(writer, json.dumps({"choices": [], "usage": usage}))
+        if one.usage and not one.early and options.get("include_usage"):
+            self._event(writer, self._usage(one, asks, len(waits)))
         if one.done:
             self._event(writer, "[DONE]")
+        while one.behind:
+            if one.behind == "more":
+                self._event(writer, self._chunk(asks, 1, last=False))
+            await writer.drain()
+            await asyncio.sleep(0.005 if one.behind == "more" else 10_000)
         writer.write(b"0\r\n\r\n")
         await writer.drain()
         return True
+
+    def _usage(self, one: Answer, asks: dict[str, Any], chunks: int) -> str:
+        sent = chunks * one.tokens if one.counts is None else one.counts
+        usage: dict[str, Any] = {"prompt_tokens": self._prompt_tokens(asks), "completion_tokens": sent}
+        if one.cached is not None:
+            usage |= {"prompt_tokens_details": {"cached_tokens": one.cached}}
+        return json.dumps({"choices": [], "usage": usage})
 
     async def _faulty(self, fault: str, writer: asyncio.StreamWriter) -> bool:
         if fault == "hang":

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rooflight.probe.endpoint.stream import Fault, Reader
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
-ends = st.sampled_from(["\n", "\r\n"])
+ends = st.sampled_from(["\n", "\r\n", "\r"])
 
 
 @given(texts=st.lists(words, min_size=1, max_size=6), end=ends, data=st.data())

@@ -49,6 +49,19 @@ def load(name: str) -> tuple[Accelerator, int]:
     return _by_name(rest), count
 
 
+def file_name(name: str) -> str | None:
+    """The part of a name by which a machine of a file is found again, its path or `this`; None for one of the catalog.
+
+    Check: 2xthis -> this; a/full.toml -> a/full.toml; 8xh100-sxm and standard input -> None. Raises BadInput.
+    """
+    if _is_path(name):
+        return name
+    if _squeezed(name) in _letters_for_counts():
+        return None
+    rest = _split_count(name)[1]
+    return rest if rest.lower().endswith(".toml") or _is_path(rest) or _dashed(rest) == THIS else None
+
+
 def catalogued(name: str) -> Accelerator:
     """The accelerator of a catalog entry, by id or another spelling of it; no file is opened by that name.
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from msgspec.structs import replace
+
 from rooflight import __version__
 from rooflight.errors import BadInput, Named
 from rooflight.library.questions import make_scenario
@@ -27,7 +29,8 @@ NUM_PROMPTS = 32
 # Where a time ends the load and no number is given.
 MOST_PROMPTS = 10_000
 TIMEOUT_S = 120.0
-_LARGEST = {"num_prompts": 1_000_000, "warmup": 1_000, "batch": 1 << 16}
+# Published contexts reach 10 million tokens; a prompt is held in memory.
+_LARGEST = {"isl": 10_000_000, "num_prompts": 1_000_000, "warmup": 1_000, "batch": 1 << 16}
 _LONGEST_S = 86_400.0
 # Fields that say how requests arrive and how long they are; the others are the prediction's alone.
 _LOAD = ("batch", "request_rate", "isl", "osl")
@@ -91,11 +94,14 @@ class _Question:
     def __init__(
         self, load: Load, fields: Mapping[str, Any], model: str | Path | Model | None, on: str | Accelerator | None
     ) -> None:  # fmt: skip
+        from rooflight.catalog.accelerators import file_name
+
         _both_or_none(model, on, fields)
         self.load, self.stated = load, frozenset(fields)
         self._of = None if model is None or on is None else (model, on)
         self._fields = _run_fields(load, fields)
         self.scenario = self._made()
+        self.on = file_name(on) if isinstance(on, str) else None
 
     def _made(self) -> Scenario | None:
         return None if self._of is None else make_scenario(*self._of, **self._fields)
@@ -134,7 +140,8 @@ def _report(
     question.take_engine(driven.engine)
     if question.scenario is None or not found.answered:
         return told(driven, found)
-    return told(driven, found, judge(question.scenario, question.stated, found, load))
+    report = told(driven, found, judge(question.scenario, question.stated, found, load))
+    return replace(report, on=question.on or report.accelerator)
 
 
 def _devices(sc: Scenario) -> dict[str, Any]:
@@ -148,9 +155,10 @@ def _load(
     """The load that is asked for. Raises BadInput for what is none."""
     asks = asked(None, None, {name: one for name, one in fields.items() if name in _LOAD})[0]
     isl, osl, users = (_whole(name, getattr(asks, name)) for name in ("isl", "osl", "batch"))
-    if burst and (asks.request_rate is not None or "batch" in fields):
+    beside = [name for name in ("batch", "request_rate") if name in fields]
+    if burst and beside:
         raise BadInput(
-            "a burst sends all at once", where=Named.of("burst"), got=Named("{batch} or {request_rate} beside it"),
+            "a burst sends all at once", where=Named.of("burst"), got=Named.of("burst", *beside),
             want="one way of arrival",
         )  # fmt: skip
     if burstiness != 1 and asks.request_rate is None:
@@ -159,6 +167,8 @@ def _load(
             want=Named("{request_rate} beside it"),
         )  # fmt: skip
     most = num_prompts if num_prompts is not None else NUM_PROMPTS if duration_s is None else MOST_PROMPTS
+    if asks.request_rate is not None and duration_s is None:
+        _refuse_endless(_whole("num_prompts", most), asks.request_rate)
     return Load(
         isl=isl, osl=osl, concurrency=None if burst or asks.request_rate is not None else users,
         request_rate=asks.request_rate, burstiness=_amount("burstiness", burstiness), burst=burst,
@@ -168,6 +178,18 @@ def _load(
         seed=int.from_bytes(os.urandom(4), "big") if seed is None else _whole("seed", seed, least=0),
         ttft_slo_s=None if wanted is None else wanted.ttft_s, tpot_slo_s=None if wanted is None else wanted.tpot_s,
     )  # fmt: skip
+
+
+def _refuse_endless(num_prompts: int, request_rate: float) -> None:
+    """Raises BadInput where the last of the requests would arrive after longer than a load may take."""
+    takes_s = (num_prompts - 1) / request_rate
+    if takes_s > _LONGEST_S:
+        raise BadInput(
+            "that load would not end", where=Named.of("request_rate"),
+            got=f"{num_prompts:,} requests at {request_rate:g} a second: {takes_s:,.0f} s until the last is sent",
+            want=f"{_LONGEST_S:,.0f} s at most",
+            try_this=Named("a higher {request_rate}, fewer {num_prompts}, or {duration_s} to end it"),
+        )  # fmt: skip
 
 
 def _whole(name: str, value: Any, least: int = 1) -> int:

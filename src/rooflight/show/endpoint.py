@@ -46,16 +46,14 @@ def blocks(report: EndpointReport) -> list[Block]:
 
 
 def _spreads(found: Figures) -> Table:
-    rows = [(name, spread) for name in _SPREADS if isinstance(spread := getattr(found, name), Spread)]
+    def cells(one: Spread | None) -> Iterator[str]:
+        for name in ("mean", *(f"p{share}" for share in PERCENTILES)):
+            yield "n/a" if one is None else numbers.seconds(getattr(one, name))
+        yield numbers.count(0 if one is None else one.n)
+
     return Table(
         heads=("", "mean", *(f"p{share}" for share in PERCENTILES), "of"), left=("",),
-        rows=tuple(
-            (
-                _NAMES[name], numbers.seconds(one.mean),
-                *(numbers.seconds(getattr(one, f"p{share}")) for share in PERCENTILES), numbers.count(one.n),
-            )
-            for name, one in rows
-        ),
+        rows=tuple((_NAMES[name], *cells(getattr(found, name))) for name in _SPREADS),
     )  # fmt: skip
 
 
@@ -102,7 +100,7 @@ def _rows(report: EndpointReport) -> Iterator[dict[str, object]]:
     stated = {name: getattr(report, name) for name in _DEPLOYED}
     same: dict[str, object] = {
         "model": report.model or report.served_model, "has_config": report.model is not None,
-        "accelerator": report.accelerator or "", "has_accelerator": report.accelerator is not None,
+        "accelerator": report.on or "", "has_accelerator": report.accelerator is not None,
         "phase": "e2e_offline" if load.burst else "e2e_server", "batch": _in_flight(report),
         "input_len": isl, "output_len": osl, "engine": report.engine or "", "source": report.url,
         "note": "means over requests; in flight: the mean" if load.request_rate else "means over requests",

@@ -60,6 +60,7 @@ class Sent(Part, msgspec.Struct, frozen=True, kw_only=True):
     outcome     one of Outcome; why: what was seen of a fault; status: of the HTTP answer
     start_s     after the first of its stage was sent; late_s: sent later than it should have been
     isl, osl    tokens as the server counts them; osl without such a count: chunks that hold some, `counted` false
+    disbelieved the server's count of output tokens where it cannot be one: of none, or of more than was asked for
     cached      prompt tokens that the server found in its prefix cache, None where it does not say
     end_s       the end of its answer, or of waiting for one; chunks_s: when each chunk with tokens came
     """
@@ -76,6 +77,7 @@ class Sent(Part, msgspec.Struct, frozen=True, kw_only=True):
     isl: int | None = None
     osl: int | None = None
     counted: bool = False
+    disbelieved: int | None = None
     cached: int | None = None
     end_s: float
     chunks_s: tuple[float, ...] = ()
@@ -92,8 +94,11 @@ class Sent(Part, msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tpot_s(self) -> float | None:
-        """Seconds per token after the first, (end - first) / (osl - 1); None of one token, or of a fault."""
-        if not self.ok or self.ttft_s is None or self.osl is None or self.osl < 2:
+        """Seconds per token after the first, (end - first) / (osl - 1).
+
+        None of one token, of tokens that came in one chunk, or of a fault.
+        """
+        if not self.ok or self.ttft_s is None or self.osl is None or self.osl < 2 or len(self.chunks_s) < 2:
             return None
         return (self.end_s - self.ttft_s) / (self.osl - 1)
 
@@ -110,6 +115,9 @@ class Driven(msgspec.Struct, frozen=True, kw_only=True):
     model       the name that requests asked for; listed: the server lists it; engine: what it says it is, None: nothing
     refused     options of a request that the server does not take, left out
     words       of a prompt, so that it has isl tokens
+    astray      pairs (words, tokens) of prompts that were tried, where the server's count does not follow the prompt;
+                then words are as many as tokens were asked for, and no request has an isl
+    lingers     the server keeps connections open behind [DONE], so that requests open others
     sent        in the order of sending, stage by stage
     span_s      from the first request of the load to the end of the last
     start       ISO 8601, UTC
@@ -123,6 +131,8 @@ class Driven(msgspec.Struct, frozen=True, kw_only=True):
     load: Load
     refused: tuple[str, ...] = ()
     words: int
+    astray: tuple[tuple[int, int], ...] = ()
+    lingers: bool = False
     sent: tuple[Sent, ...]
     span_s: float
     interrupted: bool = False
@@ -154,7 +164,8 @@ class Figures(Part, msgspec.Struct, frozen=True, kw_only=True):
     isl, osl, cached        tokens of an answered request in the mean
     in_flight               requests in flight in the mean, over span_s
     ttft_s, tpot_s, request_s   of a request; itl_s: between chunks with tokens, of all requests together
-    goodput_per_s           requests a second that keep both goals; good: how many did
+    goodput_per_s           requests a second that are known to keep both goals, None where that is known of none; good:
+                            how many did; untold: how many have a TPOT that cannot be told, and keep what can be
     tokens_a_chunk          output tokens in a chunk, in the mean
     late_s                  how much later than planned requests were sent, at most
     """
@@ -178,6 +189,7 @@ class Figures(Part, msgspec.Struct, frozen=True, kw_only=True):
     total_tokens_per_s: float | None = None
     goodput_per_s: float | None = None
     good: int | None = None
+    untold: int = 0
     tokens_a_chunk: float | None = None
     late_s: float = 0.0
 
@@ -207,6 +219,7 @@ class EndpointReport(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     """What `rooflight.measure_endpoint` returns.
 
     served_model    as the server calls it; model, accelerator: what the prediction is for, None without one
+    on              the name by which the accelerator is found again: its id, or the file's path or `this`
     gpus, tp, pp, ep, dp, weights, kv_cache, compute, engine_version    of the deployment, as it was stated or laid out
     engine          as stated, or as the server says
     run             that was predicted for the load at the lengths that were seen; None without a model and a machine
@@ -225,6 +238,7 @@ class EndpointReport(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     engine: str | None = None
     model: str | None = None
     accelerator: str | None = None
+    on: str | None = None
     gpus: int | None = None
     tp: int | None = None
     pp: int | None = None

@@ -37,6 +37,7 @@ _TRY = {
     "timeout": "a longer {timeout_s}, or fewer requests at once",
 }  # fmt: skip
 _AUTHORISATION = (401, 403)
+_TOO_MANY = 429
 _MS = to_base(1, "ms")
 # What a client's own delays may be before they are worth a word.
 _LATE_S = 10 * _MS
@@ -71,6 +72,10 @@ def no_answer(report: EndpointReport) -> NoAnswer:
     hint = _TRY.get(one.outcome, "one request by hand, as curl sends it, to see what comes back")
     if one.status in _AUTHORISATION:
         hint = "{api_key_env} NAME of the variable that holds the key"
+    elif one.status == _TOO_MANY:
+        hint = "fewer requests at once ({batch}), or a lower {request_rate}"
+    elif one.status is not None and one.status >= 500:
+        hint = "the server's own log, which says why it failed"
     sent = sum(one.stage == "load" for one in report.requests)
     what = f"none of {sent:,} requests was answered" if sent else "no load was sent: the first request was not answered"
     return NoAnswer(
@@ -94,7 +99,7 @@ def arrival(load: Load) -> str:
     if load.request_rate is not None:
         how = "" if load.burstiness == 1 else f", burstiness {load.burstiness:g}"
         return f"{load.request_rate:g} arriving a second{how}"
-    return f"{load.concurrency:,} in flight"
+    return f"{min(load.concurrency or 1, load.num_prompts):,} in flight"
 
 
 def _answer(driven: Driven, found: Figures, judgement: Judgement | None) -> str:
@@ -161,12 +166,19 @@ def _notes(driven: Driven, found: Figures, judgement: Judgement | None) -> Itera
         yield f"requests were sent up to {scaled(found.late_s, 's')} later than they were due: this machine was busy"
     if load.duration_s is not None and len(driven.loaded) < load.num_prompts and not driven.interrupted:
         yield f"no more were sent after {load.duration_s:g} s; those in flight ended by themselves"
-    if found.goodput_per_s is not None:
-        goals = {"TTFT": load.ttft_slo_s, "TPOT": load.tpot_slo_s}
-        kept = " and ".join(f"{name} within {scaled(most, 's')}" for name, most in goals.items() if most is not None)
-        yield f"goodput counts requests with {kept}: {found.good:,} of {found.requests:,}"
+    yield from _goodput(found, load)
     if judgement is not None:
         yield from _predicted(driven, judgement)
+
+
+def _goodput(found: Figures, load: Load) -> Iterator[str]:
+    goals = {"TTFT": load.ttft_slo_s, "TPOT": load.tpot_slo_s}
+    kept = " and ".join(f"{name} within {scaled(most, 's')}" for name, most in goals.items() if most is not None)
+    if found.good is not None:
+        yield f"goodput counts requests with {kept}: {found.good:,} of {found.requests:,}"
+    if found.untold:
+        left = "goodput cannot be told" if found.good is None else "goodput leaves them out"
+        yield f"{found.untold:,} answers do not show the time between their tokens, as in one chunk: {left}"
 
 
 def _settled(driven: Driven, found: Figures) -> Iterator[str]:
@@ -176,8 +188,19 @@ def _settled(driven: Driven, found: Figures) -> Iterator[str]:
     yield f"before the load: {before:,} request{plural} that count in no figure, {warm:,} of them to warm up"
     for name in driven.refused:
         yield f"the server refuses {name}, {_REFUSED[name]}: asked without"
+    asked, most = driven.load.concurrency or 0, driven.load.num_prompts
+    if asked > most:
+        yield f"at most {most:,} in flight, all there are: {asked:,} were asked for"
+    if driven.lingers:
+        yield "the server keeps connections open after [DONE]: requests open new ones, and their times hold that"
     yield f"prompts are {driven.words:,} random words (seed {driven.load.seed}), no two with a common prefix"
-    if found.isl is None:
+    if driven.astray:
+        seen = " and ".join(f"{tokens:,} for {words:,} words" for words, tokens in driven.astray)
+        yield (
+            f"the server's count of prompt tokens does not follow the prompt ({seen}), as where it cuts prompts or "
+            f"counts only what is not cached: {driven.words:,} words are taken as {driven.load.isl:,} tokens"
+        )
+    elif found.isl is None:
         yield f"the server does not count prompt tokens: {driven.words:,} words are taken as {driven.load.isl:,} tokens"
 
 
@@ -185,14 +208,22 @@ def _lengths(driven: Driven, found: Figures) -> Iterator[str]:
     load = driven.load
     if found.isl is not None:
         yield f"prompts have {found.isl:,.1f} tokens in the mean, as the server counts them ({load.isl:,} asked for)"
-    if found.tokens_a_chunk is None:
+    wrong = Counter(one.disbelieved for one in driven.loaded if one.ok and one.disbelieved is not None)
+    if wrong:
+        (said, _), count = wrong.most_common(1)[0], wrong.total()
+        yield (
+            f"the server's count of output tokens cannot be one in {count:,} answers (most often {said:,}, where "
+            f"{load.osl:,} were asked for and chunks held some): each of their chunks is taken as one"
+        )
+    elif found.tokens_a_chunk is None:
         yield "the server does not count output tokens: each chunk is taken as one"
     elif found.tokens_a_chunk > 1.02:
         yield (
             f"a chunk holds {found.tokens_a_chunk:.2f} tokens in the mean: ITL is between chunks, TPOT between tokens"
         )
     elif found.tokens_a_chunk < 0.98:
-        yield f"a token comes in {1 / found.tokens_a_chunk:.2f} chunks in the mean: ITL is between chunks"
+        chunks = 1 / found.tokens_a_chunk
+        yield f"a token comes in {chunks:.2f} chunks in the mean, by the server's count: ITL is between chunks"
     if found.osl is not None and round(found.osl) != load.osl:
         yield f"answers have {found.osl:,.1f} tokens in the mean ({load.osl:,} asked for)"
     if found.cached and found.cached > _CACHED * load.isl:

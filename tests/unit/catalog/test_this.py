@@ -99,3 +99,27 @@ def test_a_broken_measurement_is_refused_in_words(measured: Path) -> None:
 def test_strangers_read_neither_it_nor_files(name: str) -> None:
     with pytest.raises(UnknownName):
         accelerators.catalogued(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("this", "this"),
+        ("2xthis", "this"),
+        ("full.toml", "full.toml"),
+        ("4xa/full.toml", "a/full.toml"),
+        ("8xh100-sxm", None),
+        ("h100", None),
+        ("-", None),
+        ("2x-", None),
+    ],
+)
+def test_a_machine_of_a_file_is_found_again_by_its_name(name: str, found: str | None) -> None:
+    assert accelerators.file_name(name) == found
+
+
+def test_a_file_whose_name_begins_with_a_count_is_that_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(FILE, tmp_path / "2xmine.toml")
+
+    assert accelerators.file_name("2xmine.toml") == "2xmine.toml"

@@ -63,6 +63,18 @@ def test_goals_add_goodput(server):
     assert "TTFT within 100 s and TPOT within 100 s: 6 of 6" in " ".join(said.split())
 
 
+def test_what_nobody_saw_is_not_available():
+    """All tokens in one chunk: neither TPOT nor ITL, and no goodput of it."""
+    with serving(Server(lambda *_: Answer(tokens=4))) as one:
+        out = measured(one.url, "--tpot-slo-ms", "1").output
+    lines = {line.split()[0]: line.split() for line in out.splitlines() if line.strip()}
+
+    assert lines["TPOT"] == ["TPOT", *["n/a"] * 5, "0"]
+    assert lines["ITL"] == ["ITL", *["n/a"] * 5, "0"]
+    assert "goodput cannot be told" in " ".join(out.split())
+    assert "goodput, requests/s" not in out
+
+
 def test_json_is_the_document(server):
     done = json.loads(CliRunner().invoke(app, ["measure", "endpoint", server.url, *LOAD, "--json"]).stdout)
 
@@ -123,6 +135,25 @@ def test_the_csv_is_what_check_reads(server, tmp_path):
     assert {row["engine"] for row in rows} == {"vllm"}
     assert report.summary.rows == 5
     assert all(row.ceiling is not None for row in report.rows)
+
+
+@pytest.mark.parametrize(("count", "gpus"), [("", "1"), ("2x", "2")])
+@pytest.mark.parametrize("by", ["path", "this"])
+def test_check_finds_a_measured_machine_as_it_was_named(server, tmp_path, monkeypatch, by, count, gpus):
+    monkeypatch.setenv("ROOFLIGHT_DATA_HOME", str(tmp_path))
+    kept = tmp_path / "rooflight" / "this.toml"
+    kept.parent.mkdir()
+    kept.write_bytes((Path(__file__).parents[2] / "measured.toml").read_bytes())
+    name = "this" if by == "this" else str(kept)
+    file = tmp_path / "run.csv"
+    words = ("--model", "SmolLM2-135M", "--on", count + name, "--dp", gpus)
+    done = measured(server.url, *words, "-o", str(file))
+    with file.open() as read:
+        rows = list(csv.DictReader(read))
+
+    assert done.exit_code in (0, 1), done.output
+    assert {(row["accelerator"], row["gpus"]) for row in rows} == {(name, gpus)}
+    assert all(row.ceiling is not None for row in rooflight.check(file).rows)
 
 
 def test_check_judges_the_file_as_it_was_judged_here(server, tmp_path):
@@ -233,7 +264,7 @@ def test_what_is_faster_than_physics_is_status_1(server, capsys):
         (("--model", "no-such", "--on", "h100"), "no-such"),
         (("--model", "llama-3.1-8b", "--on", "no-such"), "no-such"),
         (("--request-rate", "3"), "one or the other"),
-        (("--burst",), "all at once"),
+        (("--burst",), "got   --burst, --concurrency"),
         (("--burstiness", "2"), "--request-rate"),
         (("--timeout", "0"), "timeout_s"),
         (("--duration", "0"), "duration_s"),
@@ -241,6 +272,7 @@ def test_what_is_faster_than_physics_is_status_1(server, capsys):
         (("--ttft-slo-ms", "0"), "ttft_slo_ms"),
         (("--api", "responses"), "completions"),
         (("--header", "nonsense"), "no header"),
+        (("--header", "X Y: z"), "no header"),
         (("--api-key-env", "NO_SUCH_VARIABLE"), "no key in that variable"),
         (("-o", "run.svg"), ".svg"),
     ],
@@ -254,7 +286,25 @@ def test_wrong_use_is_status_2_and_nothing_is_sent(capsys, words, said):
     assert one.asked == []
 
 
-@pytest.mark.parametrize("url", ["localhost:8000", "ftp://x", "http://a:b@h/"])
+def test_a_prompt_longer_than_any_context_is_refused():
+    with pytest.raises(rooflight.errors.BadInput, match="10,000,000"):
+        rooflight.measure_endpoint("http://127.0.0.1:9", isl=10**9)
+
+
+def test_a_rate_that_takes_for_ever_is_status_2(capsys):
+    """5 gaps of 1e9 s."""
+    with serving(Server(steady(0, 0))) as one:
+        words = ["measure", "endpoint", one.url, "--num-prompts", "6", "--request-rate", "1e-9"]
+        status = run(app.run_plain, words)
+    err = capsys.readouterr().err
+
+    assert status == 2
+    assert f"{5 * 10**9:,} s until the last" in err
+    assert "--duration" in err
+    assert one.asked == []
+
+
+@pytest.mark.parametrize("url", ["localhost:8000", "ftp://x", "http://a:b@h/", "http://a..b/"])
 def test_a_wrong_url_is_status_2(capsys, url):
     assert ran(capsys, url)[0] == 2
 

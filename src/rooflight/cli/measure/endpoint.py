@@ -100,6 +100,10 @@ def command(
     return 1 if any(one.verdict == "impossible" for one in report.beside) else 0
 
 
+for _option in command.params:
+    if _option.name == "batch":  # requests in flight, of a load: help and errors name it so
+        _option.opts.sort(key="--concurrency".__ne__)
+
 _OWN = (
     "served_model", "api", "num_prompts", "duration_s", "timeout_s", "warmup", "burst", "burstiness", "ttft_slo_ms",
     "tpot_slo_ms", "api_key_env", "seed",

@@ -25,6 +25,11 @@ OPTIONAL: tuple[tuple[str, ...], ...] = (
     (), ("ignore_eos", "min_tokens"), ("stream_options",), ("ignore_eos", "min_tokens", "stream_options"),
 )  # fmt: skip
 _STAGES: tuple[Stage, ...] = ("calibration", "warm-up", "load")
+# Tokens of one of these words: none is worth less than a quarter of one in a prompt without an order, and no tokenizer
+# makes more of a word and its space than they have bytes.
+_LEAST, _MOST = 1 / 4, max(map(len, _WORDS)) + 1
+# What two prompts must differ by, in words and as a share of the longer, before their counts say anything.
+_APART, _APART_SHARE = 8, 1 / 4
 
 
 class Form(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +61,9 @@ def words_for(isl: int, tried: Sequence[tuple[int, int]]) -> int:
     """Words of a prompt of isl tokens, from pairs (words, tokens) that were tried: none, one, or the last two.
 
     One pair is taken as so many tokens a word; of two the line through them, which knows a template around the prompt.
-    Check: 100 words are 150 tokens -> 67 words for 100; 67 are 110 with them -> 59.
+    Four words a token at most: more is no tokenizer's doing, and a server that always counts one token would be sent
+    ever longer prompts. There is no least but one word, as a template may be nearly all of a prompt.
+    Check: 100 words are 150 tokens -> 67 words for 100; 67 are 110 with them -> 59; 1,000 are 1 -> 4,000 for 1,000.
     """
     if not tried:
         return isl
@@ -65,7 +72,21 @@ def words_for(isl: int, tried: Sequence[tuple[int, int]]) -> int:
     if len(tried) > 1 and tried[-2][0] != words and (tokens - tried[-2][1]) * (words - tried[-2][0]) > 0:
         slope = (tokens - tried[-2][1]) / (words - tried[-2][0])
         base = tokens - slope * words
-    return max(1, round((isl - base) / slope)) if slope > 0 else isl
+    most = round(isl / _LEAST)
+    return max(1, min(most, round((isl - base) / slope))) if slope > 0 else isl
+
+
+def follows(tried: Sequence[tuple[int, int]]) -> bool:
+    """Whether a server's count is of the prompt, from pairs (words, tokens): more words are more tokens, in reason.
+
+    True where the prompts that were tried are too alike to tell.
+    Check: 1,000 words are 1 token and 4,000 are 1 -> False; 100 are 150 and 67 are 110 -> True.
+    """
+    (few, least), (many, most) = min(tried), max(tried)
+    apart = many - few
+    if apart < max(_APART, many * _APART_SHARE):
+        return True
+    return _LEAST <= (most - least) / apart <= _MOST
 
 
 def near(isl: int, tokens: int) -> bool:

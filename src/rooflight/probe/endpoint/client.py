@@ -9,6 +9,7 @@ import os
 import ssl
 from collections.abc import Mapping
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -17,25 +18,39 @@ from rooflight.probe.endpoint.stream import Fault, Reader, told
 from rooflight.values.endpoint import Sent, Stage
 
 _LONGEST_BODY = 1 << 16
-# What may still come behind the last event, so that the connection can serve the next request.
+# No list of models is longer; one that is would be read for ever.
+_LONGEST_LIST = 1 << 24
+# What an answer that is no stream may take to say what it is.
 _PATIENCE_S = 1.0
+# In which the end of a connection's answer follows [DONE], so that the connection can serve the next request.
+_END_S = 0.02
 _STREAM = "text/event-stream"
 
 
+class Habits:
+    """What was learned of a server: whether it keeps an answer open behind [DONE]."""
+
+    lingers = False
+
+
 class Place(NamedTuple):
-    """Where requests go, and the headers they carry."""
+    """Where requests go, the headers they carry, and what was learned there."""
 
     url: str
     headers: Mapping[str, str]
     timeout_s: float
+    habits: Habits
 
 
 class Asks(NamedTuple):
-    """A request to be sent: which one it is, its body, and when its stage began and it was due, by the loop's clock."""
+    """A request to be sent: which one it is, its body, the tokens that this asks for, and when its stage began and it
+    was due, by the loop's clock.
+    """
 
     stage: Stage
     number: int
     body: bytes
+    tokens: int
     began_s: float
     due_s: float | None = None
 
@@ -83,14 +98,29 @@ async def ask(client: Any, place: Place, asks: Asks) -> Sent:
         outcome, why = "unfinished", "cut off by an interrupt"
     except Exception as error:
         outcome, why = _fault(error, reader, seen, place.timeout_s)
-    ended = clock() - begun
+    ended, osl = clock() - begun, counted(reader, asks.tokens)
     return Sent(
         number=asks.number, stage=asks.stage, outcome=outcome, why=why, status=seen.status,  # type: ignore[arg-type]
         start_s=begun - asks.began_s, late_s=max(0.0, begun - asks.due_s) if asks.due_s is not None else 0.0,
-        isl=reader.prompt_tokens, osl=len(reader.chunks_s) if reader.output_tokens is None else reader.output_tokens,
-        counted=reader.output_tokens is not None, cached=reader.cached_tokens,
+        isl=reader.prompt_tokens if (reader.prompt_tokens or 0) > 0 else None,
+        osl=len(reader.chunks_s) if osl is None else osl, counted=osl is not None,
+        disbelieved=reader.output_tokens if osl is None else None,
+        cached=reader.cached_tokens if (reader.cached_tokens or 0) >= 0 else None,
         end_s=ended if outcome != "ok" or reader.end_s is None else reader.end_s, chunks_s=tuple(reader.chunks_s),
     )  # fmt: skip
+
+
+def counted(reader: Reader, asked: int) -> int | None:
+    """The server's count of an answer's tokens; None where there is none that can be.
+
+    Chunks with tokens hold one at least, together. A server counts no more than was asked for, with one that ends the
+    answer; where it has sent more chunks than that, as one that takes no limit, no more than those.
+    Check: 8 chunks, 8 asked for -> of the counts 0, -1, 8, 9, 10 only 8 and 9.
+    """
+    said, chunks = reader.output_tokens, len(reader.chunks_s)
+    if said is None or not min(1, chunks) <= said <= max(asked + 1, chunks):
+        return None
+    return said
 
 
 class _Seen:
@@ -125,12 +155,27 @@ async def _exchange(client: Any, place: Place, body: bytes, reader: Reader, seen
             reader.feed(data, clock() - begun)
             if reader.done:
                 break
-        if reader.done:
-            with contextlib.suppress(Exception):  # the answer is whole already
-                async with asyncio.timeout(_PATIENCE_S):
-                    async for _ in pieces:
-                        pass
         reader.close(clock() - begun)
+        if reader.done:
+            await _ended(pieces, place.habits)
+
+
+async def _ended(pieces: Any, habits: Habits) -> None:
+    """Read what follows [DONE], so that the connection is free; where it is not at once, it is left to be closed.
+
+    That is waited for once on a server, before the load as a rule: waiting is time in which the next request is not
+    sent.
+    """
+    if habits.lingers:
+        return
+    try:
+        async with asyncio.timeout(_END_S):
+            async for _ in pieces:
+                pass
+    except TimeoutError:
+        habits.lingers = True
+    except Exception:  # a connection that breaks behind a whole answer
+        return
 
 
 async def _refuse_others(answer: Any) -> None:
@@ -162,8 +207,10 @@ def _fault(error: Exception, reader: Reader, seen: _Seen, timeout_s: float) -> t
     http = library()
     got = len(reader.chunks_s)
     if isinstance(error, TimeoutError):
-        last = f"{got:,} chunks with tokens" if got else "the first token" if seen.status else "any answer"
-        return "timeout", f"nothing more within {timeout_s:g} s, {'after' if got else 'before'} {last}"
+        if got:
+            last = f"{got:,} chunks with tokens, the last at {reader.chunks_s[-1]:.3g} s"
+            return "timeout", f"not done within {timeout_s:g} s, after {last}"
+        return "timeout", f"nothing within {timeout_s:g} s, before {'the first token' if seen.status else 'any answer'}"
     if isinstance(error, ssl.SSLError | http.ClientSSLError | ssl.CertificateError):
         return "tls", _reason(error)
     inner = getattr(error, "os_error", None)
@@ -190,18 +237,25 @@ def _reason(error: Exception) -> str:
 
 
 async def listed(client: Any, url: str, place: Place) -> tuple[tuple[str, str], ...]:
-    """(name, owner) of the models that a server lists; () where it does not. Raises Fault where nobody is there."""
-    seen = _Seen()
+    """(name, owner) of the models that a server lists; () where it does not.
+
+    Raises Fault where nobody is there, where no whole list comes in time, or one without an end.
+    """
+    seen, asked = _Seen(), f"the list of models, {urlsplit(url).path}"
     try:
         async with (
             asyncio.timeout(place.timeout_s),
             client.get(url, headers=dict(place.headers), allow_redirects=False) as answer,
         ):
             seen.status = answer.status
-            body = await _body(answer) if answer.status == 200 else b""
+            body = await _list(answer, asked) if answer.status == 200 else b""
+    except TimeoutError:
+        raise Fault("timeout", f"nothing of {asked}, within {place.timeout_s:g} s") from None
+    except Fault:
+        raise
     except Exception as error:
         outcome, why = _fault(error, Reader(), seen, place.timeout_s)
-        if outcome in ("unreachable", "tls", "timeout"):
+        if outcome in ("unreachable", "tls"):
             raise Fault(outcome, why) from None  # type: ignore[arg-type]
         return ()
     try:
@@ -209,6 +263,16 @@ async def listed(client: Any, url: str, place: Place) -> tuple[tuple[str, str], 
     except (msgspec.DecodeError, UnicodeDecodeError):
         return ()
     return tuple((printable(one.id), one.owned_by or "") for one in found or ())
+
+
+async def _list(answer: Any, asked: str) -> bytes:
+    """The whole of a list. Raises Fault where it is too long to be one."""
+    read = bytearray()
+    async for piece in answer.content.iter_any():
+        read += piece
+        if len(read) > _LONGEST_LIST:
+            raise Fault("broken", f"over {_LONGEST_LIST:,} bytes of {asked}")
+    return bytes(read)
 
 
 class _Listed(msgspec.Struct):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import re
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from rooflight.errors import BadInput, Named, printable
 from rooflight.probe.endpoint import arrivals, client
-from rooflight.probe.endpoint.bodies import OPTIONAL, Form, near, words_for
+from rooflight.probe.endpoint.bodies import OPTIONAL, Form, follows, near, words_for
 from rooflight.probe.endpoint.stream import Fault
 from rooflight.values.endpoint import Api, Driven, Load, Sent, Stage
 
@@ -24,6 +25,8 @@ _READY_BYTES = 1 << 28
 # What a server knows itself as, by the owner of the models that it lists.
 _ENGINES = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llama.cpp"}
 _REFUSALS = (400, 422)
+# The characters of a header's name, a token of RFC 9110.
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 # What further requests would only repeat: 4xx but for those that ask to wait.
 _HOPELESS = ("unreachable", "tls", "redirect", "content-type", "timeout", "unfinished")
 _HOPELESS_STATUS = frozenset(range(400, 500)) - {408, 425, 429}
@@ -68,7 +71,7 @@ def _parts(url: str) -> SplitResult:
         port = parts.port
     except ValueError as error:
         raise BadInput("this is no URL", where="URL", got=f"{url[:200]} ({error})", want=want, try_this=hint) from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+    if parts.scheme not in ("http", "https") or not _is_host(parts.hostname or "") or port == 0:
         raise BadInput("this is no URL of HTTP", where="URL", got=url[:200], want=want, try_this=hint)
     if parts.username is not None or parts.password is not None:
         raise BadInput(
@@ -76,6 +79,14 @@ def _parts(url: str) -> SplitResult:
             want="a URL without it", try_this=Named("{api_key_env} NAME of the variable that holds the key"),
         )  # fmt: skip
     return parts
+
+
+def _is_host(name: str) -> bool:
+    """Whether a name can be a host's: no part of it is empty, too long, or holds a blank."""
+    try:
+        return bool(name.encode("idna")) and not re.search(r"\s", name)
+    except UnicodeError:
+        return False
 
 
 def drive(
@@ -103,7 +114,7 @@ async def driven(
     models and none is named; MissingExtra.
     """
     whole, chosen = address(url, api)
-    place = client.Place(whole, dict(headers or {}), load.timeout_s)
+    place = client.Place(whole, dict(headers or {}), load.timeout_s, client.Habits())
     job = _Job(place, chosen, load, watch)
     client.library()
     return await job.whole(served_model, fallback_model)
@@ -142,6 +153,7 @@ class _Job:
         self.sent: list[Sent] = []
         self.form = Form(api=api, model="", seed=load.seed)
         self.words = load.isl
+        self.astray: tuple[tuple[int, int], ...] = ()
         self.cut = False
         self.span_s = 0.0
         self.start = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -163,6 +175,7 @@ class _Job:
         return Driven(
             url=urlsplit(self.place.url)._replace(query="").geturl(), api=self.api, model=self.form.model,
             listed=on_list, engine=engine, load=self.load, refused=tuple(self.form.left_out), words=self.words,
+            astray=self.astray, lingers=self.place.habits.lingers,
             sent=tuple(self.sent), span_s=self.span_s, interrupted=self.cut, start=self.start,
         )  # fmt: skip
 
@@ -179,14 +192,22 @@ class _Job:
                 break
         if tried.outcome in _HOPELESS or (tried.status or 0) in _HOPELESS_STATUS:
             return False
+        await self._measured(http, tried)
+        return not self.cut
+
+    async def _measured(self, http: Any, tried: Sent) -> None:
+        """Set the words of a prompt, so that the server counts the asked tokens; as asked where its count is none."""
         pairs: list[tuple[int, int]] = []
-        while tried.isl is not None and not near(self.load.isl, tried.isl):
+        while tried.isl is not None:
             pairs.append((self.words, tried.isl))
-            if len(pairs) >= _CALIBRATIONS:
-                break
+            if not follows(pairs):
+                self.words, self.astray = self.load.isl, tuple(pairs)
+            if self.astray or near(self.load.isl, tried.isl) or len(pairs) >= _CALIBRATIONS:
+                return
             self.words = words_for(self.load.isl, pairs)
             tried = await self._one(http, "calibration", len(self.sent) + 1, tokens=1)
-        return not self.cut
+        if pairs:  # a longer prompt than was ever answered might never be
+            self.words = min(self.words, max(words for words, _ in pairs))
 
     async def _warm(self, http: Any) -> bool:
         """Requests before those that count; False where an interrupt ended them."""
@@ -197,13 +218,18 @@ class _Job:
         return True
 
     async def _one(self, http: Any, stage: Stage, number: int, tokens: int | None = None) -> Sent:
-        body = self.form.body(stage, number, words=self.words, tokens=tokens or self.load.osl)
+        tokens = tokens or self.load.osl
+        body = self.form.body(stage, number, words=self.words, tokens=tokens)
         began_s = asyncio.get_running_loop().time()
-        one = await client.ask(http, self.place, client.Asks(stage, number, body, began_s))
+        one = self._counted(await client.ask(http, self.place, client.Asks(stage, number, body, tokens, began_s)))
         self.sent.append(one)
         self._told(one)
         self.cut = self.cut or one.outcome == "unfinished"
         return one
+
+    def _counted(self, one: Sent) -> Sent:
+        """A request without a count of its prompt that follows no prompt."""
+        return replace(one, isl=None) if self.astray else one
 
     def _told(self, one: Sent) -> None:
         if self.watch is not None:
@@ -217,12 +243,16 @@ class _Job:
 
         first = body(1)
         few = min(self.load.num_prompts, _READY_BYTES // len(first))
-        ready = {number: body(number) for number in range(1, few + 1)}
+        ready = {1: first} if few else {}
+        for number in range(2, few + 1):
+            ready[number] = body(number)
+            await asyncio.sleep(0)  # so that an interrupt is heard between long bodies
         began_s = asyncio.get_running_loop().time()
 
         async def send(number: int, due_s: float | None) -> Sent:
             content = ready.pop(number, None) or body(number)
-            one = await client.ask(http, self.place, client.Asks("load", number, content, began_s, due_s))
+            asks = client.Asks("load", number, content, self.load.osl, began_s, due_s)
+            one = self._counted(await client.ask(http, self.place, asks))
             self._told(one)
             return one
 
@@ -255,7 +285,11 @@ def _named(
 def headers_of(given: Mapping[str, str], key: str | None) -> dict[str, str]:
     """The headers of every request, with a key as a bearer's. Raises BadInput for what is none."""
     for name, value in given.items():
-        if not name.strip() or not printable(name + value) == name + value or not (name + value).isascii():
+        if (
+            not _TOKEN.fullmatch(name.strip())
+            or not printable(name + value) == name + value
+            or not (name + value).isascii()
+        ):
             raise BadInput("this is no header", where=Named.of("header"), got=repr(name[:60]), want="Name: value")
     found = {name.strip(): value.strip() for name, value in given.items()}
     return found | ({"Authorization": f"Bearer {key}"} if key else {})

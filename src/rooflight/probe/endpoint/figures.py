@@ -25,7 +25,8 @@ def figures(driven: Driven) -> Figures:
     out, prompts = sum(one.osl or 0 for one in whole), [one.isl for one in whole if one.isl is not None]
     counted, known = all(one.counted for one in whole), len(prompts) == len(whole)
     goals = load.ttft_slo_s is not None or load.tpot_slo_s is not None
-    good = sum(kept(one, load) for one in whole) if goals else None
+    judged = Counter(kept(one, load) for one in whole) if goals else Counter[bool | None]()
+    good = judged[True] if goals and judged[None] < len(whole) else None
     return Figures(
         requests=len(sent), answered=len(whole), outcomes=outcomes, span_s=span_s,
         in_flight=sum(one.end_s for one in sent) / span_s,
@@ -35,16 +36,24 @@ def figures(driven: Driven) -> Figures:
         itl_s=spread(gap for one in whole for gap in one.gaps_s), request_s=spread(one.end_s for one in whole),
         requests_per_s=len(whole) / span_s, output_tokens_per_s=out / span_s,
         total_tokens_per_s=(out + sum(prompts)) / span_s if known else None,
-        goodput_per_s=None if good is None else good / span_s, good=good,
+        goodput_per_s=None if good is None else good / span_s, good=good, untold=judged[None],
         tokens_a_chunk=out / sum(len(one.chunks_s) for one in whole) if counted else None,
         late_s=max(one.late_s for one in sent),
     )  # fmt: skip
 
 
-def kept(one: Sent, load: Load) -> bool:
-    """Whether a request kept both goals; one token has no time per token to miss."""
+def kept(one: Sent, load: Load) -> bool | None:
+    """Whether a request kept both goals; None where its TPOT would decide and cannot be told.
+
+    One token has no time per token to miss. Several in one chunk have one that nobody saw.
+    """
     first = load.ttft_slo_s is None or (one.ttft_s is not None and one.ttft_s <= load.ttft_slo_s)
-    return one.ok and first and (load.tpot_slo_s is None or one.tpot_s is None or one.tpot_s <= load.tpot_slo_s)
+    if not one.ok or not first or load.tpot_slo_s is None:
+        return one.ok and first
+    if one.tpot_s is not None:
+        return one.tpot_s <= load.tpot_slo_s
+    alone = one.osl == 1 and len(one.chunks_s) == 1 and (one.counted or load.osl == 1)
+    return True if alone else None
 
 
 def spread(values: Iterable[float | None]) -> Spread | None:

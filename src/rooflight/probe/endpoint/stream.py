@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,8 @@ from rooflight.values.endpoint import Outcome
 _LONGEST_LINE = 1 << 22
 _SHOWN = 160
 _DONE = b"[DONE]"
+# Any of the three that the standard of server-sent events has.
+_LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 class _Details(msgspec.Struct):
@@ -71,17 +74,23 @@ class Reader:
         self.output_tokens: int | None = None
         self.cached_tokens: int | None = None
         self._left = b""
+        self._returned = False
         self._event: list[bytes] = []
         self._seen = 0
 
     def feed(self, data: bytes, at_s: float) -> None:
         """Bytes as they came, however they are cut. Raises Fault for what is no chunk of an answer."""
-        pieces = (self._left + data).split(b"\n")
+        if not data:
+            return
+        if self._returned:  # the other half of a line's end, cut in two
+            data = data.removeprefix(b"\n")
+        self._returned = data.endswith(b"\r")
+        pieces = _LINE_END.split(self._left + data)
         self._left = pieces.pop()
         if len(self._left) > _LONGEST_LINE:
             raise Fault("broken", f"a line of over {_LONGEST_LINE:,} bytes")
         for line in pieces:
-            self._line(line.removesuffix(b"\r"), at_s)
+            self._line(line, at_s)
 
     def close(self, at_s: float) -> None:
         """No more bytes come. Raises Fault where the answer is not whole, or empty."""

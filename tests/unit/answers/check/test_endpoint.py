@@ -146,7 +146,24 @@ def test_faults_are_told_by_their_kind_and_the_last_is_shown():
     assert not report.answered
     assert error.exit_status == 1
     assert error.got == "HTTP 503: no"
-    assert "served_model" in str(error.try_this)
+    assert error.try_this == "the server's own log, which says why it failed"
+
+
+@pytest.mark.parametrize(
+    ("status", "part"), [(429, "request_rate"), (404, "served_model"), (401, "api_key_env"), (500, "log")]
+)
+def test_what_to_try_goes_by_the_status(status, part):
+    done = driven(sent(1, outcome="http", status=status, why=f"HTTP {status}: no", chunks_s=()))
+
+    assert part in str(no_answer(told(done, figures(done))).try_this)
+
+
+def test_no_more_are_in_flight_than_there_are():
+    done = driven(*FOUR, load=load(concurrency=100))
+    report = told(done, figures(done))
+
+    assert "4 of 4 requests, 4 in flight" in report.answer
+    assert any("at most 4 in flight" in note and "100 were asked for" in note for note in report.notes)
 
 
 def test_an_answer_shows_itself():

@@ -7,11 +7,12 @@ import json
 import pytest
 
 from rooflight.errors import BadInput
-from rooflight.probe.endpoint.bodies import Form, words_for
+from rooflight.probe.endpoint.bodies import Form, follows, words_for
 from rooflight.probe.endpoint.drive import address, driven, header_lines, headers_of
 from rooflight.probe.endpoint.figures import figures, sample, spread
 from rooflight.values.endpoint import Driven, Load
 from rooflight.values.sample import Origin
+from rooflight.words.endpoint import told
 from streaming import Answer, Server, steady, virtual
 
 pytest.importorskip("aiohttp", reason="the extra `endpoint` is not installed")
@@ -52,6 +53,9 @@ def test_where_requests_go(url, api, whole, chosen):
         ("http://", "http://HOST"),
         ("http://h:99999", "http://HOST"),
         ("http://[::1", "http://HOST"),
+        ("http://a..b/", "http://HOST"),
+        ("http://a b/", "http://HOST"),
+        (f"http://{'a' * 64}.b/", "http://HOST"),
         ("", "http://HOST"),
         ("http://me:secret@h", "without it"),
         ("http://h/v1/chat/completions", "one of them"),
@@ -116,6 +120,52 @@ def test_words_of_a_prompt():
     assert words_for(100, [(100, 150), (67, 110)]) == round((100 - (110 - 67 * slope)) / slope)
     assert words_for(100, [(100, 150), (67, 150)]) == round(100 / (150 / 67))
     assert words_for(2, [(2, 500)]) == 1
+    assert words_for(1000, [(1000, 1)]) == 4 * 1000
+    assert words_for(1000, [(1000, 1), (4000, 2)]) == 4 * 1000
+
+
+@pytest.mark.parametrize(
+    ("tried", "told"),
+    [
+        ([(1000, 1)], True),
+        ([(1000, 1), (4000, 1)], False),
+        ([(1000, 512), (1953, 512)], False),
+        ([(1000, 10**6), (1, 1000)], False),
+        ([(100, 150), (67, 110)], True),
+        ([(1000, 1020), (980, 1021)], True),  # too alike to tell
+        ([(10, 510), (1, 501)], True),
+    ],
+)
+def test_whether_a_count_is_of_the_prompt(tried, told):
+    assert follows(tried) is told
+
+
+@pytest.mark.parametrize("counts", [1, 512, 10**9])
+def test_a_count_that_does_not_follow_the_prompt_is_none(counts):
+    server = Server(steady(0.1, 0.01), tokens_a_word=0, template=counts)
+    done = drive(server, isl=1000)
+    found = figures(done)
+
+    assert len({tokens for _, tokens in done.astray}) == 1
+    assert max(len(one["prompt"].split()) for one in server.asked) <= 4 * 1000
+    assert len(server.asked[-1]["prompt"].split()) == done.words == 1000
+    assert found.answered == 3
+    assert found.isl is found.total_tokens_per_s is None
+    assert f"{counts:,} for 1,000 words" in " ".join(told(done, found).notes)
+
+
+def test_a_prompt_too_long_for_the_server_is_not_kept():
+    """It counts 1 token, and refuses the longer prompt that this leads to."""
+    refusal = Answer(status=400, kind="text/plain", body="too long")
+    good = steady(0.1, 0.01)
+    server = Server(
+        lambda number, asks: refusal if len(asks["prompt"].split()) > 100 else good(number, asks),
+        tokens_a_word=0, template=1,
+    )  # fmt: skip
+    done = drive(server)
+
+    assert done.words == 100
+    assert figures(done).answered == 3
 
 
 @pytest.mark.parametrize(
@@ -145,6 +195,46 @@ def test_a_server_that_does_not_count_has_its_chunks_counted():
 
     assert found.osl == 7
     assert found.isl is found.total_tokens_per_s is found.tokens_a_chunk is None
+
+
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize("counts", [0, -3, 6, 10**9])
+def test_a_count_of_output_tokens_that_cannot_be_is_none(counts, early):
+    """4 asked for and 4 chunks: 0 and less are no tokens, 5 could hold one that ends the answer, 6 are too many."""
+    done = drive(Server(lambda *_: Answer(gaps_s=[0.01] * 3, counts=counts, early=early)))
+    found = figures(done)
+
+    assert found.osl == 4
+    assert found.tokens_a_chunk is None
+    assert found.tpot_s.mean == pytest.approx(0.01, abs=1e-3)
+    assert [one.disbelieved for one in done.loaded] == [counts] * 3
+    assert f"cannot be one in 3 answers (most often {counts:,}," in " ".join(told(done, found).notes)
+
+
+@pytest.mark.parametrize(("counts", "osl"), [(1, 1), (5, 5)])
+def test_a_count_that_can_be_is_kept(counts, osl):
+    """One token in 4 chunks may be its parts."""
+    done = drive(Server(lambda *_: Answer(gaps_s=[0.01] * 3, counts=counts)))
+    found = figures(done)
+
+    assert found.osl == osl
+    assert found.tokens_a_chunk == osl / 4
+    assert ("a token comes in 4.00 chunks" in " ".join(told(done, found).notes)) == (counts == 1)
+
+
+def test_a_server_without_a_limit_counts_no_more_than_its_chunks():
+    """12 chunks where 4 tokens were asked for: 12 can be, 13 cannot."""
+    for counts, counted in ((12, True), (13, False)):
+        done = drive(Server(lambda *_, said=counts: Answer(gaps_s=[0.01] * 11, counts=said)))
+        assert {(one.osl, one.counted) for one in done.loaded} == {(12, counted)}
+
+
+def test_no_prompt_tokens_are_no_count():
+    server = Server(steady(0.1, 0.01), tokens_a_word=0)
+    found = figures(done := drive(server))
+
+    assert found.isl is None
+    assert done.words == 100
 
 
 def test_cached_tokens_are_read():
@@ -186,7 +276,7 @@ def test_every_request_is_a_sample():
 
 def test_headers():
     assert headers_of(header_lines(["A: b: c", "D:e"]), "k") == {"A": "b: c", "D": "e", "Authorization": "Bearer k"}
-    for bad in ("no colon", ": value"):
+    for bad in ("no colon", ": value", "X Y: z", "X(Y): z"):
         with pytest.raises(BadInput, match="header"):
             headers_of(header_lines([bad]), None)
     with pytest.raises(BadInput, match="header") as told:

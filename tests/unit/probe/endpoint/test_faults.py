@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from rooflight.errors import BadInput
+from rooflight.probe.endpoint import client
 from rooflight.probe.endpoint.drive import driven
 from rooflight.probe.endpoint.figures import figures
 from rooflight.values.endpoint import Driven, Load
@@ -50,6 +51,7 @@ def with_one(bad: Answer) -> Server:
         (Answer(first_s=0.1, gaps_s=[0.01] * 3, fault="half", after=2), "truncated", "after 2 chunks"),
         (Answer(first_s=0.1, gaps_s=[0.01] * 3, fault="ends", after=2), "truncated", "ends after 2 chunks"),
         (Answer(first_s=0.1, gaps_s=[0.01] * 3, fault="hang", after=2), "timeout", "within 50 s, after 2 chunks"),
+        (Answer(gaps_s=[20.0] * 9), "timeout", "not done within 50 s, after 3 chunks with tokens, the last at 40 s"),
         (Answer(first_s=0.1, gaps_s=[0.01] * 3, fault="hang", after=0), "timeout", "before the first token"),
         (Answer(fault="silent"), "timeout", "before any answer"),
         (Answer(first_s=60.0, gaps_s=[0.01] * 3), "timeout", "before the first token"),
@@ -209,6 +211,30 @@ def test_several_models_need_a_name():
     assert "one of a, b" in str(told.value)
     assert drive(server, served_model="b").model == "b"
     assert {one["model"] for one in server.asked} == {"b"}
+
+
+def test_a_long_list_of_models_is_read_whole():
+    models = [(f"model-{number:05}", "x") for number in range(3000)]
+
+    assert drive(Server(steady(0.1, 0.01), models=models), served_model="model-02999").listed
+
+
+def test_a_list_without_an_end_is_a_fault(monkeypatch):
+    monkeypatch.setattr(client, "_LONGEST_LIST", 1000)
+    server = Server(steady(0.1, 0.01), models=[(f"model-{number}", "x") for number in range(1000)])
+    (only,) = drive(server).sent
+
+    assert (only.outcome, only.why) == ("broken", "over 1,000 bytes of the list of models, /v1/models")
+    assert server.asked == []
+
+
+def test_a_list_that_does_not_come_is_said():
+    class Hanging(Server):
+        async def _answered(self, path, *given):
+            await asyncio.sleep(10_000)
+
+    (only,) = drive(Hanging(steady(0.1, 0.01))).sent
+    assert (only.outcome, only.why) == ("timeout", "nothing of the list of models, /v1/models, within 50 s")
 
 
 def test_a_server_that_lists_nothing_is_asked_for_the_default():

@@ -48,6 +48,8 @@ ANSWERS = {
         text("b", "stop"),
         b"data:[DONE]\r\n\r\n",
     ],
+    "carriage returns alone": [one.replace(b"\n", b"\r") for one in (text("a"), text("b", "stop"), DONE)],
+    "an end cut in two": [b'data: {"choices": [{"text": "a"}]}\r', b"\n\r", b"\n", text("b", "stop"), DONE],
     "comments and names": [b": ping\n\n", b"event: m\nid: 1\nretry: 5\n" + text("a"), text("b", "stop"), DONE],
     "two lines": [b'data: {"choices":\ndata: [{"text": "a"}]}\n\n', text("b", "stop"), DONE],
     "a mark first": [b"\xef\xbb\xbf" + text("a"), text("b", "stop"), DONE],

@@ -9,6 +9,7 @@ import pytest
 from rooflight.probe.endpoint.drive import driven
 from rooflight.probe.endpoint.figures import figures
 from rooflight.values.endpoint import Driven, Load
+from rooflight.words.endpoint import told
 from streaming import Answer, Server, steady, virtual
 
 pytest.importorskip("aiohttp", reason="the extra `endpoint` is not installed")
@@ -88,6 +89,29 @@ def test_one_token_has_no_time_per_token():
     assert found.request_s.mean == pytest.approx(0.1, abs=MS)
 
 
+@pytest.mark.parametrize("usage", [True, False])
+def test_an_answer_in_one_chunk_shows_no_time_per_token(usage):
+    """5 tokens at once: whether 1 ms a token was kept nobody saw; a TTFT that was missed was seen."""
+    server = Server(lambda *_: Answer(first_s=0.1, tokens=5, usage=usage))
+    done = drive(server, tpot_slo_s=0.001)
+    found = figures(done)
+    late = figures(drive(server, tpot_slo_s=0.001, ttft_slo_s=0.05))
+
+    assert found.tpot_s is None
+    assert found.good is found.goodput_per_s is None
+    assert found.untold == 6
+    assert "6 answers do not show the time between their tokens" in " ".join(told(done, found).notes)
+    assert (late.good, late.untold) == (0, 0)
+
+
+def test_goodput_leaves_out_what_cannot_be_told():
+    server = Server(lambda number, _: Answer(tokens=5) if number % 2 else Answer(gaps_s=[0.02] * 4))
+    found = figures(drive(server, concurrency=1, tpot_slo_s=0.025))
+
+    assert (found.good, found.untold, found.answered) == (3, 3, 6)
+    assert found.goodput_per_s == pytest.approx(3 / (3 * 0.08), rel=1e-2)
+
+
 def test_goodput_counts_requests_that_keep_both_goals():
     """Of TTFT 0.1 and 0.3 s in turn half are within 0.2 s; a TPOT of 20 ms keeps 25 and misses 15."""
     server = Server(lambda number, _: Answer(first_s=0.1 if number % 2 else 0.3, gaps_s=[0.02] * 4))
@@ -107,6 +131,39 @@ def test_so_many_are_in_flight():
     assert server.most_open == 3
     assert found.in_flight == pytest.approx(3, rel=1e-3)
     assert found.span_s == pytest.approx(3 * 0.14, abs=MS)
+
+
+@pytest.mark.parametrize("behind", ["open", "more"])
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_an_answer_ends_with_its_last_word(behind, concurrency):
+    """What the server does behind [DONE] delays nobody: the next is sent at once, over another connection."""
+    server = Server(lambda *_: Answer(first_s=0.1, gaps_s=[0.01] * 4, behind=behind))
+    found = figures(done := drive(server, concurrency=concurrency))
+    rounds = 6 // concurrency
+
+    assert found.answered == 6
+    assert found.osl == 5
+    assert any("open after [DONE]" in note for note in told(done, found).notes)
+    assert found.span_s == pytest.approx(rounds * 0.14, abs=MS)
+    assert found.in_flight == pytest.approx(concurrency, rel=1e-2)
+    assert [one.start_s for one in done.loaded[::concurrency]] == pytest.approx(
+        [0.14 * number for number in range(rounds)], abs=MS
+    )
+
+
+def test_a_connection_that_is_free_serves_the_next():
+    class Counting(Server):
+        connections = 0
+
+        async def _connected(self, *given):
+            self.connections += 1
+            await super()._connected(*given)
+
+    server = Counting(steady(0.1, 0.01))
+    done = drive(server, concurrency=1)
+
+    assert server.connections == 1
+    assert not done.lingers
 
 
 def test_a_burst_is_sent_at_once():
