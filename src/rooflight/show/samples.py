@@ -11,7 +11,7 @@ from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
 from rooflight.show.kernels import sizes
-from rooflight.units import round_significant
+from rooflight.units import round_significant, scaled
 from rooflight.values.sample import Sample, Timing
 from rooflight.values.samples import Kind, Samples, Stored
 from rooflight.words.samples import PLURALS
@@ -76,6 +76,8 @@ def _name(one: Sample) -> str:
     shape = sizes(one.shape)
     if one.operator and shape:
         return f"{one.operator} {shape} {one.format or ''}".rstrip()
+    if one.kind == "bandwidth" and one.bytes:  # of one pass: its working set
+        return f"{one.name}, {scaled(one.bytes, 'B')}"
     return one.name if one.outcome is None else f"{one.name}: {one.outcome}"
 
 
