@@ -367,8 +367,10 @@ def _several(on: str | Accelerator | Sequence[str | Accelerator]) -> list[tuple[
 
 
 def _told_apart(card: Accelerator, all_of_them: Sequence[Accelerator]) -> Accelerator:
-    """With the name of its file, where another one of them has its id: one machine, measured twice."""
-    if not card.origin or not any(other.id == card.id and other != card for other in all_of_them):
+    """With the name of its file, where one machine that was measured twice is among them twice."""
+    if card.measured is None or not any(
+        other.id == card.id and other.measured != card.measured for other in all_of_them
+    ):
         return card
     return msgspec.structs.replace(card, id=f"{card.id} ({Path(card.origin).stem})")
 

@@ -220,7 +220,10 @@ def _why(winner: Compared, other: Compared, objective: str) -> str:
         return f"{_dominant(winner)}{_told(numbers)}"
     told = _told([*_rates(winner, other, ours.bound), *numbers])
     share = percent(theirs.share.expected)
-    return f"{name}, {share} of the machine time on {other.label}, is {ours.bound}-bound{told}"
+    bound = f"{ours.bound}-bound"
+    if theirs.bound != ours.bound:
+        bound = f"{theirs.bound}-bound there and {bound} on {winner.label}"
+    return f"{name}, {share} of the machine time on {other.label}, is {bound}{told}"
 
 
 def _told(numbers: Sequence[str]) -> str:

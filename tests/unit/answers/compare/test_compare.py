@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -459,3 +461,13 @@ def test_a_price_of_what_does_not_fit_decides_nothing():
     assert answer.winner is None
     assert answer.answered
     assert answer.answer.startswith("Nothing that fits has a price")
+
+
+def test_one_machine_measured_twice_is_two_rows(tmp_path):
+    """Both files have its id; each row has the name of its file behind it."""
+    text = (Path(__file__).parents[3] / "measured.toml").read_text()
+    before, after = tmp_path / "before.toml", tmp_path / "after.toml"
+    before.write_text(text)
+    after.write_text(re.sub(r"^date( *)= .*$", r'date\1= "2026-11-29T00:00:00+00:00"', text, flags=re.MULTILINE))
+    answer = compared([str(before), str(after), str(before)], model="llama-3.2-1b")
+    assert [one.label.partition(" ")[2] for one in answer.compared] == ["(before)", "(after)"]
