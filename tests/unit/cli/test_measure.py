@@ -10,6 +10,7 @@ import pytest
 from machines import machine
 from rooflight.cli.app import app
 from rooflight.cli.failures import run
+from rooflight.errors import BadInput
 from rooflight.probe.machine import Interrupted
 
 
@@ -91,6 +92,27 @@ def test_other_commands_write_no_machine(ask):
     assert result.exit_code == 2
 
 
+@pytest.mark.parametrize("target", [".", "a.jsonl.gz", "-"])
+def test_what_is_no_target_for_samples_is_refused_before_anything_is_measured(asked, tmp_path, monkeypatch, target):
+    monkeypatch.chdir(tmp_path)
+    assert rooflight("--samples", target) == 2
+    assert "device" not in asked
+    assert not [*tmp_path.iterdir()]
+
+
+def test_samples_that_find_no_room_take_no_answer_along(asked, tmp_path, monkeypatch, capsys):
+    def full(path, lines):
+        raise BadInput(f"{path} cannot be added to", got="No space left on device")
+
+    monkeypatch.setattr("rooflight.ingest.samples.append_lines", full)
+    assert rooflight("-o", str(tmp_path / "a.toml"), "--samples", str(tmp_path / "a.jsonl")) == 2
+    assert (tmp_path / "a.toml").exists()
+    assert (tmp_path / "data" / "rooflight" / "this.toml").exists()
+    out, err = capsys.readouterr()
+    assert out.startswith("AMD EPYC")
+    assert "No space left" in err
+
+
 def test_samples_are_appended(asked, tmp_path):
     file = tmp_path / "samples.jsonl"
     for _ in range(2):
@@ -114,7 +136,15 @@ def test_an_interrupt_before_anything_was_done_gives_nothing(asked, tmp_path, ca
 
 
 @pytest.mark.parametrize(
-    "words", [("--threads", "0"), ("--threads", "two"), ("--threads", "1.5"), ("--quick", "kernel"), ("nonsense",)]
+    "words",
+    [
+        ("--threads", "0"),
+        ("--threads", "-1"),
+        ("--threads", "two"),
+        ("--threads", "1.5"),
+        ("--quick", "kernel"),
+        ("nonsense",),
+    ],
 )
 def test_wrong_use(asked, words, capsys):
     assert rooflight(*words) == 2

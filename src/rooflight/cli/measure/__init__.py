@@ -11,7 +11,9 @@ import click
 from rooflight.cli.app import HELP_NAMES, Command
 from rooflight.cli.output import Answer, Output, emit, machine_output_options, require_writable, write_file
 from rooflight.cli.status import INTERRUPTED
+from rooflight.cli.values import Whole
 from rooflight.errors import BadInput
+from rooflight.files import refuse_no_target
 
 if TYPE_CHECKING:
     from rooflight.values.machine import Machine
@@ -36,7 +38,7 @@ class Parts(Command, click.Group):
 @click.command("measure", cls=Parts, context_settings=HELP_NAMES, invoke_without_command=True)
 @click.option("--quick", is_flag=True, help="Under 20 seconds: fewer runs and sizes. `--on this` does not find it.")
 @click.option("--device", metavar="NAME", help="cpu, cuda, cuda:1, xpu or mps, as torch names it. [the fastest kind]")
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads on a CPU. [one a core]")
+@click.option("--threads", type=Whole(), metavar="N", help="Threads on a CPU. [one a core]")
 @click.option(
     "--samples", type=click.Path(), metavar="FILE.jsonl", help="Append every sample to FILE.jsonl, one a line."
 )
@@ -58,11 +60,15 @@ def command(
     if ctx.invoked_subcommand is not None:
         _refuse_options(ctx)
         return 0
-    for file in (output.file, samples):
-        require_writable(file)
+    require_writable(output.file)
+    if samples is not None:
+        refuse_no_target(samples)
     from rooflight.cli.measure.progress import shown
     from rooflight.library.measured import measure
+    from rooflight.probe.host import refuse_threads
     from rooflight.probe.machine import Interrupted
+
+    refuse_threads(threads)
 
     status = 0
     try:
@@ -74,12 +80,12 @@ def command(
         if not end.found.measured.rates:
             raise
         machine, status = end.found, INTERRUPTED
-    if samples is not None:
-        _append(samples, machine)
     answer = _answer(machine)
     if machine.measured.complete:
         _keep(answer)
     emit(output, answer)
+    if samples is not None:  # last: a full disk must not take the answer along
+        _append(samples, machine)
     return status
 
 

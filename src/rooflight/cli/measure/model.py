@@ -54,8 +54,7 @@ def command(
     from rooflight.library.whole import measure_model
 
     lines = output.file if output.format == "jsonl" else None
-    if lines is None:
-        require_writable(output.file)
+    require_writable(output.file)
     with shown() as progress:
         found = measure_model(
             model, on, batch=batch, prefill=prefill, budget_s=budget, keep=None if lines is None else _keeper(lines),
@@ -82,5 +81,4 @@ def answer(found: WholeModel) -> Answer:
 def _keeper(path: str) -> Callable[[Sample], object]:
     from rooflight.ingest.samples import append
 
-    append(path, [])  # refuses now what cannot be written
     return lambda sample: append(path, [sample])
