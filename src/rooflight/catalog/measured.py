@@ -17,13 +17,10 @@ import msgspec
 from rooflight.catalog.figures import DTYPES
 from rooflight.catalog.refusal import near, refuse
 from rooflight.values.accelerator import Accelerator, Assumed, Fact, Link
-from rooflight.values.measured import Measured, Rate
+from rooflight.values.measured import LEAST, MOST, Measured, Rate
 from rooflight.values.note import Note
 from rooflight.values.tables import AXES, Grid, Tables, Tried
 
-# In base units: what no machine has, and what would overflow.
-_LEAST = 1e-12
-_MOST = 1e30
 # What rates of a kind may be called; of the others any name.
 _NAMES = {"peak": DTYPES, "launch": ("eager", "graph"), "host-link": ("up", "down")}
 _TIMES = ("launch",)
@@ -256,8 +253,8 @@ def _check_tables(tables: Tables, where: str) -> None:
     single = {"step_s": tables.step_s, "sequence_s": tables.sequence_s, "spread": tables.spread}
     for name, by_format in (*several.items(), ("tables", single)):
         for form, value in by_format.items():
-            if not 0 <= value <= _MOST:
-                refuse("the value is none that a machine has", f"{where}.{name}.{form}", value, f"0 to {_MOST:g}")
+            if not 0 <= value <= MOST:
+                refuse("the value is none that a machine has", f"{where}.{name}.{form}", value, f"0 to {MOST:g}")
     for number, one in enumerate(tables.tried):
         _check_tried(one, tables, f"{where}.tried[{number}]")
 
@@ -291,8 +288,8 @@ def _check_grid(grid: Grid, where: str, axes: tuple[str, ...]) -> None:
 
 
 def _check_amount(value: float, where: str) -> None:
-    if not _LEAST <= value <= _MOST:  # NaN is in no interval
-        refuse("the value is none that a machine has", where, value, f"{_LEAST:g} to {_MOST:g}, in base units")
+    if not LEAST <= value <= MOST:  # NaN is in no interval
+        refuse("the value is none that a machine has", where, value, f"{LEAST:g} to {MOST:g}, in base units")
 
 
 def _dates_as_text(raw: dict[str, Any]) -> dict[str, Any]:
