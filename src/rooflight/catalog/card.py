@@ -102,7 +102,11 @@ def accelerator(
         refuse("the catalog has no such entry", f"{where}, datasheet", found.datasheet, "an accelerator's id")
     if datasheet is not None:
         raw = {"vendor": datasheet.vendor, "family": datasheet.family, "kind": datasheet.kind, **raw}
-    return measured.applied(_printed(raw, origin, assumed_from), found, datasheet)
+    card = _printed(raw, origin, assumed_from)
+    if known is not None and known(card.id) is not None:
+        refuse("the catalog has an entry of that id", f"{origin}, id", card.id, "a name of its own for this machine",
+               f'id = "{card.id}-measured"')  # fmt: skip
+    return measured.applied(card, found, datasheet)
 
 
 def _printed(raw: dict[str, Any], origin: str, assumed_from: dict[str, Any]) -> Accelerator:
