@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 
+import msgspec
 import pytest
 
 from machines import machine
@@ -55,6 +56,25 @@ def test_a_full_measurement_is_kept_for_this_machine(asked, tmp_path, capsys):
     assert f"kept for --on this: {kept}" in capsys.readouterr().err
     assert run(app.run_plain, ["analyze", "llama-3.2-1b", "--on", "this"]) == 0
     assert "on amd-epyc-measured" in capsys.readouterr().out
+
+
+def test_what_takes_the_place_of_another_measurement_says_so(asked, tmp_path, capsys):
+    """Two threads as before say nothing; one in place of two, and another device in place of this, do."""
+    kept = tmp_path / "data" / "rooflight" / "this.toml"
+    said = []
+    one = machine()
+    alone = msgspec.structs.replace(one.measured, state=msgspec.structs.replace(one.measured.state, threads=1))
+    for now in (one, one, msgspec.structs.replace(one, measured=alone), one, machine(device="Intel Xeon")):
+        asked["machine"] = now
+        assert rooflight() == 0
+        said.append(next(line for line in capsys.readouterr().err.splitlines() if line.startswith("kept")))
+    assert said == [
+        f"kept for --on this: {kept}",
+        f"kept for --on this: {kept}",
+        f"kept for --on this (1 thread), in place of one with 2 threads: {kept}",
+        f"kept for --on this (2 threads), in place of one with 1 thread: {kept}",
+        f"kept for --on this (Intel Xeon), in place of one of AMD EPYC: {kept}",
+    ]
 
 
 def test_a_quick_look_is_not_kept(asked, tmp_path):

@@ -12,10 +12,12 @@ from rooflight.cli.app import HELP_NAMES, Command
 from rooflight.cli.output import Answer, Output, emit, machine_output_options, require_writable, write_file
 from rooflight.cli.status import INTERRUPTED
 from rooflight.cli.values import Whole
-from rooflight.errors import BadInput
+from rooflight.errors import BadInput, RooflightError
 from rooflight.files import refuse_no_target
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rooflight.values.machine import Machine
 
 # Each in a module of its own name here.
@@ -82,7 +84,7 @@ def command(
         machine, status = end.found, INTERRUPTED
     answer = _answer(machine)
     if machine.measured.complete:
-        _keep(answer)
+        _keep(answer, machine)
     emit(output, answer)
     if samples is not None:  # last: a full disk must not take the answer along
         _append(samples, machine)
@@ -119,18 +121,39 @@ def _append(file: str, machine: Machine) -> None:
     append(file, machine.samples)
 
 
-def _keep(answer: Answer) -> None:
+def _keep(answer: Answer, machine: Machine) -> None:
     """What --on this means from now on. Where it cannot be kept the answer is given all the same."""
     from rooflight.catalog.this import this_file
 
     try:
         file = this_file()
         file.parent.mkdir(parents=True, exist_ok=True)
+        replaced = _replaced(file, machine)
         write_file(Output("toml", str(file), ascii=False), answer)
     except (OSError, RuntimeError, BadInput) as error:  # no home folder, or none that may be written to
         click.echo(f"Warning: --on this will not find it: {' '.join(str(error).split())}", err=True)
         return
-    click.echo(f"kept for --on this: {file}", err=True)
+    click.echo(f"kept for --on this{replaced}: {file}", err=True)
+
+
+def _replaced(file: Path, machine: Machine) -> str:
+    """What of the measurement kept until now is other than of the one that takes its place, in words."""
+    from rooflight.catalog.accelerators import load
+
+    try:
+        before = load(str(file))[0].measured
+    except RooflightError:  # there is none, or none that can be read
+        return ""
+    now = machine.measured
+    if before is None or (before.device, before.state.threads) == (now.device, now.state.threads):
+        return ""
+    if before.device != now.device:
+        return f" ({now.device}), in place of one of {before.device}"
+    return f" ({_threads(now.state.threads)}), in place of one with {_threads(before.state.threads)}"
+
+
+def _threads(count: int | None) -> str:
+    return "threads not known" if count is None else "1 thread" if count == 1 else f"{count} threads"
 
 
 def _answer(machine: Machine) -> Answer:
