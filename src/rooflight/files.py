@@ -8,6 +8,7 @@ import contextlib
 import errno
 import functools
 import io
+import itertools
 import os
 import select
 import stat
@@ -65,15 +66,18 @@ def opened(path: str | Path, want: str) -> io.BufferedReader:
 
 
 def append_lines(path: str | Path, lines: Iterable[str]) -> int:
-    """Add lines (each without its end) to a file, made where there is none, and say how many.
+    """Add lines (each without its end) to a file, made for the first where there is none, and say how many.
 
     A line is written whole or not at all; a half one that a killed process left is ended first, so that it is the only
     one lost. Processes that add to one file at once take turns, a line each. Raises BadInput where it cannot be
     written, and for what is no plain file.
     """
     where, count = str(path), 0
-    if where == STANDARD_INPUT or where.lower().endswith(".gz"):
-        raise _unwritable(where, "standard output" if where == STANDARD_INPUT else "a packed file")
+    refuse_no_target(path)
+    left = iter(lines)
+    first = next(left, None)
+    if first is None:
+        return 0
     try:
         number = os.open(path, _ADDING, 0o666)
     except (OSError, ValueError) as error:
@@ -81,12 +85,44 @@ def append_lines(path: str | Path, lines: Iterable[str]) -> int:
     try:
         if not stat.S_ISREG(os.fstat(number).st_mode):
             raise _unwritable(where, "a device or a pipe")
-        for line in lines:
+        for line in itertools.chain((first,), left):
             _add(number, where, line.encode("utf-8", "backslashreplace"))
             count += 1
     finally:
         os.close(number)
     return count
+
+
+def refuse_no_target(path: str | Path) -> None:
+    """Raises BadInput for what lines can never be added to: standard output, a packed file, a folder, a device.
+
+    Nothing is made and nothing is opened. Whether there is room, only adding can tell.
+    """
+    where = str(path)
+    if where == STANDARD_INPUT or where.lower().endswith(".gz"):
+        raise _unwritable(where, "standard output" if where == STANDARD_INPUT else "a packed file")
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        _refuse_no_folder(where)
+        return
+    except (OSError, ValueError) as error:
+        raise _unwritable(where, _reason(error)) from None
+    if not stat.S_ISREG(mode):
+        raise _unwritable(where, "a directory" if stat.S_ISDIR(mode) else "a device or a pipe")
+    if not os.access(path, os.R_OK | os.W_OK):  # its last byte is read
+        raise _unwritable(where, os.strerror(errno.EACCES))
+
+
+def _refuse_no_folder(where: str) -> None:
+    """Raises BadInput where a file cannot be made for want of a folder, or of rights to it."""
+    folder = Path(os.path.realpath(where)).parent  # of a link the file that it leads to is made
+    if where.endswith(os.sep):
+        raise _unwritable(where, "a directory")
+    if not where or not folder.is_dir():
+        raise _unwritable(where, os.strerror(errno.ENOENT))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise _unwritable(where, os.strerror(errno.EACCES))
 
 
 def _add(number: int, where: str, line: bytes) -> None:

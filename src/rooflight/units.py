@@ -5,6 +5,7 @@ Inside rooflight every number is in base units (bytes, FLOP, seconds, tokens, wa
 
 from __future__ import annotations
 
+import math
 import re
 
 _SI = {"u": 1e-6, "m": 1e-3, "": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
@@ -81,7 +82,9 @@ def scaled(value: float, base: str, digits: int = 3) -> str:
 
 
 def round_significant(value: float, digits: int = 3) -> str:
-    """`digits` significant digits, without exponent: 15.0, 0.448, 1,430, 0.0000052."""
+    """`digits` significant digits, without exponent: 15.0, 0.448, 1,430, 0.0000052; inf and nan as these."""
+    if not math.isfinite(value):
+        return f"{value}"
     if value == 0:
         return "0"
     mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")

@@ -144,6 +144,29 @@ def test_where_lines_cannot_be_added(tmp_path, monkeypatch, path, got):
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.parametrize(
+    "path, got",
+    [
+        (".", "a directory"), ("none/", "a directory"), ("-", "standard output"), ("A.GZ", "a packed file"),
+        ("none/a.jsonl", "No such file or directory"), ("", "No such file or directory"),
+        ("/dev/null", "a device or a pipe"), ("a\0b", "embedded null byte"), ("file/a.jsonl", "Not a directory"),
+    ],
+)  # fmt: skip
+def test_what_is_no_target_for_lines_is_known_before_there_is_one(tmp_path, monkeypatch, path, got):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInput) as caught:
+        files.refuse_no_target(path)
+    assert caught.value.got.removeprefix("stat: ") == got
+
+
+def test_a_target_for_lines_is_not_made_for_none(tmp_path):
+    path = tmp_path / "a.jsonl"
+    files.refuse_no_target(path)
+    assert files.append_lines(path, []) == 0
+    assert not path.exists()
+
+
 def test_a_line_with_an_end_inside_is_refused(tmp_path):
     with pytest.raises(BadInput, match="holds another"):
         files.append_lines(tmp_path / "a", ["one\ntwo"])

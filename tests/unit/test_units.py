@@ -92,6 +92,8 @@ def test_scaled_reads_as_a_person_would_write_it(value, base, text):
         (0.00448, "0.00448"),
         (0.0000123456, "0.0000123"),
         (5.2e-9, "0.0000000052"),
+        (float("inf"), "inf"),
+        (float("nan"), "nan"),
     ],
 )
 def test_three_significant_digits_without_an_exponent(value, text):

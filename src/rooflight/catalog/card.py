@@ -19,6 +19,7 @@ from rooflight.catalog.refusal import near, refuse
 from rooflight.catalog.totals import Totals, noted, totals
 from rooflight.units import to_base
 from rooflight.values.accelerator import Accelerator, Fact, Link
+from rooflight.values.measured import LEAST, MOST
 from rooflight.values.note import Note
 
 # The catalog's entry of an id; None for none.
@@ -50,9 +51,6 @@ _QUANTITIES: dict[str, tuple[str, ...]] = {
     "node-devices": (),
     "release-year": (),
 }
-# Values of a machine, in base units: further ones are slips, and would overflow.
-_LEAST = 1e-12
-_MOST = 1e30
 _TEXTS = ("link-name",)
 _FLAGS = ("link-reduces", "matrix-units", "pcie-peer-to-peer")
 _WHATS = (*_QUANTITIES, *_TEXTS, *_FLAGS)
@@ -104,7 +102,11 @@ def accelerator(
         refuse("the catalog has no such entry", f"{where}, datasheet", found.datasheet, "an accelerator's id")
     if datasheet is not None:
         raw = {"vendor": datasheet.vendor, "family": datasheet.family, "kind": datasheet.kind, **raw}
-    return measured.applied(_printed(raw, origin, assumed_from), found, datasheet)
+    card = _printed(raw, origin, assumed_from)
+    if known is not None and known(card.id) is not None:
+        refuse("the catalog has an entry of that id", f"{origin}, id", card.id, "a name of its own for this machine",
+               f'id = "{card.id}-measured"')  # fmt: skip
+    return measured.applied(card, found, datasheet)
 
 
 def _printed(raw: dict[str, Any], origin: str, assumed_from: dict[str, Any]) -> Accelerator:
@@ -325,8 +327,8 @@ def _check_value(what: str, value: Any, unit: str, where: str) -> None:
         refuse("the unit does not fit what the fact is", where, unit, want)
     if not (math.isfinite(amount) and amount > 0):
         refuse("the value is not a positive number", where, value, "a number above 0; leave an unknown fact out")
-    if not _LEAST <= amount <= _MOST:
-        want = f"{_LEAST:g} to {_MOST:g} in base units (bytes, FLOP, seconds)"
+    if not LEAST <= amount <= MOST:
+        want = f"{LEAST:g} to {MOST:g} in base units (bytes, FLOP, seconds)"
         refuse("no machine has such a value", where, value, want)
     if not bases and amount != int(amount):
         refuse("the value is not a whole number", where, value, "a whole number")

@@ -6,6 +6,7 @@ outranks a fact of the same thing; what was not is taken from the catalog's entr
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
 from collections.abc import Iterator
@@ -17,16 +18,18 @@ import msgspec
 from rooflight.catalog.figures import DTYPES
 from rooflight.catalog.refusal import near, refuse
 from rooflight.values.accelerator import Accelerator, Assumed, Fact, Link
-from rooflight.values.measured import UNSTEADY, Measured, Rate
+from rooflight.values.measured import LEAST, MOST, MOST_RUNS, UNSTEADY, Measured, Rate
 from rooflight.values.note import Note
-from rooflight.values.tables import AXES, Grid, Tables, Tried
+from rooflight.values.sample import MachineState
+from rooflight.values.tables import AXES, PLAIN, Grid, Tables, Tried
 
-# In base units: what no machine has, and what would overflow.
-_LEAST = 1e-12
-_MOST = 1e30
 # What rates of a kind may be called; of the others any name.
 _NAMES = {"peak": DTYPES, "launch": ("eager", "graph"), "host-link": ("up", "down")}
 _TIMES = ("launch",)
+_MOST_SPREAD = 10.0
+# Seconds of a kernel, or of what is around one: further ones are slips.
+_LONGEST_S = 1e3
+_HOTTEST_C = 1e4
 # Fields of Tables that are grids by number format.
 _KERNELS = tuple(name for name in AXES if name != "elementwise")
 _PLACE = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
@@ -54,6 +57,8 @@ def read(raw: Any, where: str) -> Measured:
     for name in ("device", "command", "date"):
         if not (text := getattr(found, name)).strip() or not text.isprintable():
             refuse(f"{name} is not plain text", f"{where}, {name}", text, "text in quotes")
+    _check_date(found.date, f"{where}, date")
+    _check_state(found.state, f"{where}, state")
     if not found.rates:
         refuse("nothing was measured", f"{where}, rates", "no rate", "a [[measured.rates]] table for each rate")
     for number, rate in enumerate(found.rates):
@@ -232,8 +237,8 @@ def _check_rate(rate: Rate, where: str) -> None:
         _check_amount(getattr(rate, name), f"{where}.{name}")
     if rate.bytes is not None:
         _check_amount(rate.bytes, f"{where}.bytes")
-    if rate.n < 1:
-        refuse("a rate of no runs", f"{where}.n", rate.n, "a whole number from 1")
+    if not 1 <= rate.n <= MOST_RUNS:
+        refuse("a rate of no such number of runs", f"{where}.n", rate.n, f"a whole number from 1 to {MOST_RUNS:,}")
     if not rate.low <= rate.median <= rate.high:
         got = f"low {rate.low:g}, median {rate.median:g}, high {rate.high:g}"
         refuse("low, median and high are not in order", where, got, "low <= median <= high")
@@ -243,21 +248,61 @@ def _check_rate(rate: Rate, where: str) -> None:
                "the fastest of the runs")  # fmt: skip
 
 
+def _check_date(text: str, where: str) -> None:
+    try:
+        datetime.datetime.fromisoformat(text)
+    except ValueError:
+        refuse("the date is none", where, text, "a date of ISO 8601, such as 2026-11-28T22:00:00Z")
+
+
+def _check_state(state: MachineState, where: str) -> None:
+    for name, hz in (state.clocks_hz or {}).items():
+        _check_amount(hz, f"{where}.clocks_hz.{name}")
+    if state.threads is not None and not 1 <= state.threads <= MOST_RUNS:
+        refuse("threads are counted from 1", f"{where}.threads", state.threads, "a whole number from 1")
+    bounds = {"temperature_c": (-_HOTTEST_C, _HOTTEST_C), "power_w": (0.0, MOST)}
+    for name, (low, high) in bounds.items():
+        value = getattr(state, name)
+        if value is not None:
+            _check_within(value, low, high, f"{where}.{name}")
+
+
 def _check_tables(tables: Tables, where: str) -> None:
+    for kernel in (*AXES, "layer_s", "expert_s"):
+        for form in getattr(tables, kernel):
+            if form not in DTYPES:
+                refuse("there is no such number format", f"{where}.{kernel}.{form}", form, ", ".join(DTYPES),
+                       near(form, DTYPES))  # fmt: skip
     for kernel in _KERNELS:
         for form, grid in getattr(tables, kernel).items():
             _check_grid(grid, f"{where}.{kernel}.{form}", AXES[kernel])
     for form, plain in tables.elementwise.items():
         for name, grid in plain.items():
-            _check_grid(grid, f"{where}.elementwise.{form}.{name}", AXES["elementwise"])
-    several = {"layer_s": tables.layer_s, "expert_s": tables.expert_s}
-    single = {"step_s": tables.step_s, "sequence_s": tables.sequence_s, "spread": tables.spread}
-    for name, by_format in (*several.items(), ("tables", single)):
-        for form, value in by_format.items():
-            if not 0 <= value <= _MOST:
-                refuse("the value is none that a machine has", f"{where}.{name}.{form}", value, f"0 to {_MOST:g}")
+            at = f"{where}.elementwise.{form}.{name}"
+            if name not in PLAIN:
+                refuse("there is no such kernel", at, name, ", ".join(PLAIN), near(name, PLAIN))
+            _check_grid(grid, at, AXES["elementwise"])
+    _check_whole(tables, where)
+    several = {f"{name}.{form}": value for name in ("layer_s", "expert_s")
+               for form, value in getattr(tables, name).items()}  # fmt: skip
+    for name, value in (several | {"step_s": tables.step_s, "sequence_s": tables.sequence_s}).items():
+        _check_within(value, 0.0, _LONGEST_S, f"{where}.{name}")
+    _check_within(tables.spread, 0.0, _MOST_SPREAD, f"{where}.spread")
     for number, one in enumerate(tables.tried):
         _check_tried(one, tables, f"{where}.tried[{number}]")
+
+
+def _check_whole(tables: Tables, where: str) -> None:
+    """Refuses a format of which a part is not there: without a word it would take no time.
+
+    One with linear layers alone is none of a model's steps, and is said where it is asked for.
+    """
+    parts = (*AXES, "layer_s", *(("expert_s",) if tables.expert_s else ()))
+    for form in dict.fromkeys(form for name in parts if name != "gemm" for form in getattr(tables, name)):
+        missing = [name for name in parts if form not in getattr(tables, name)]
+        if missing:
+            refuse(f"a part of {form} was not timed", f"{where}.{missing[0]}.{form}", "nothing",
+                   f"{', '.join(parts)}: each in {form}, or none but gemm")  # fmt: skip
 
 
 def _check_tried(one: Tried, tables: Tables, where: str) -> None:
@@ -265,8 +310,9 @@ def _check_tried(one: Tried, tables: Tables, where: str) -> None:
         refuse("a kernel without a table", where, f"{one.kernel} in {one.format}", ", ".join(_KERNELS))
     if len(one.sizes) != len(AXES[one.kernel]):
         refuse("sizes and axes are not as many", where, one.sizes, ", ".join(AXES[one.kernel]))
-    for value in (*one.sizes, one.seconds):
+    for value in one.sizes:
         _check_amount(value, where)
+    _check_within(one.seconds, LEAST, _LONGEST_S, f"{where}.seconds")
 
 
 def _check_grid(grid: Grid, where: str, axes: tuple[str, ...]) -> None:
@@ -285,12 +331,16 @@ def _check_grid(grid: Grid, where: str, axes: tuple[str, ...]) -> None:
         got = f"{len(grid.seconds)} seconds for {cells} combinations"
         refuse("a table is not of the length of its sizes", f"{where}.seconds", got, f"{cells} numbers")
     for seconds in grid.seconds:
-        _check_amount(seconds, f"{where}.seconds")
+        _check_within(seconds, LEAST, _LONGEST_S, f"{where}.seconds")
 
 
 def _check_amount(value: float, where: str) -> None:
-    if not _LEAST <= value <= _MOST:  # NaN is in no interval
-        refuse("the value is none that a machine has", where, value, f"{_LEAST:g} to {_MOST:g}, in base units")
+    _check_within(value, LEAST, MOST, where)
+
+
+def _check_within(value: float, low: float, high: float, where: str) -> None:
+    if not low <= value <= high:  # NaN is in no interval
+        refuse("the value is none that a machine has", where, value, f"{low:g} to {high:g}, in base units")
 
 
 def _dates_as_text(raw: dict[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import click
 
 from rooflight.cli.values import Choice
 from rooflight.errors import BadInput, printable
+from rooflight.files import refuse_no_target
 
 if TYPE_CHECKING:
     from rooflight.show.blocks import Block
@@ -123,6 +124,9 @@ def choose(
 def require_writable(file: str | None) -> None:
     """Raises BadInput where a file can never be written: before what goes into it is measured for minutes."""
     if file is None or file == "-":
+        return
+    if Path(file).suffix.lower() in _SAMPLES:
+        refuse_no_target(file)
         return
     folder = Path(os.path.realpath(file)).parent
     if not folder.is_dir():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -12,11 +11,15 @@ from rooflight.errors import BadConfig
 from rooflight.files import append_lines, name_of, opened
 from rooflight.ingest.lines import lines
 from rooflight.ingest.packed import DAMAGED, unpacked
+from rooflight.values.measured import LEAST, MOST, MOST_RUNS
 from rooflight.values.sample import SCHEMA, Sample, Timing
 from rooflight.values.samples import Lost, Stored
 
 WANT = f"a file of JSON lines, each a {SCHEMA} as `rooflight measure` writes it, gzip or not"
 _LONGEST_LINE = 1 << 20
+_AMOUNTS = (
+    "flop", "bytes", "link_bytes", "batch", "isl", "osl", "context", "tokens_per_s", "begun_s", "ttft_s",
+)  # fmt: skip
 _DECODER = msgspec.json.Decoder(Sample)
 
 
@@ -34,13 +37,8 @@ def read_samples(path: str | Path) -> Stored:
     notes: list[str] = []
     found: list[Sample] = []
     lost: list[Lost] = []
-    try:
-        with unpacked(opened(path, WANT)) as file:
-            _sort(_each(lines(file, notes, longest=_LONGEST_LINE)), found, lost)
-    except DAMAGED as error:
-        if not found:
-            raise BadConfig(f"{name} cannot be read", where=name, got=str(error)[:200], want=WANT) from None
-        notes.append(f"{name} cannot be read to its end: {str(error)[:200]}")
+    with unpacked(opened(path, WANT)) as file:
+        _sort(_each(lines(file, notes, longest=_LONGEST_LINE)), found, lost)
     return _stored(name, found, lost, notes)
 
 
@@ -68,13 +66,17 @@ def _stored(name: str, found: list[Sample], lost: list[Lost], notes: list[str]) 
 
 
 def _each(text_lines: Iterable[tuple[int, str, str | None]]) -> Iterator[tuple[int, Sample | str]]:
-    """Each line that is not blank as a sample, or why it is none."""
-    for number, text, problem in text_lines:
-        whole = text.strip().strip("\0")
-        if problem is not None:
-            yield number, problem
-        elif whole:
-            yield number, _sample(whole)
+    """Each line that is not blank as a sample, or why it is none; of a damaged file those in front of the damage."""
+    number = 0
+    try:
+        for number, text, problem in text_lines:
+            whole = text.strip().strip("\0")
+            if problem is not None:
+                yield number, problem
+            elif whole:
+                yield number, _sample(whole)
+    except DAMAGED as error:
+        yield number + 1, f"the file cannot be read to its end: {str(error)[:200]}"
 
 
 def _sample(text: str) -> Sample | str:
@@ -97,33 +99,28 @@ def _why(text: str, error: Exception) -> str:
 
 def _problem(one: Sample) -> str | None:
     """What cannot be so about a sample; None: nothing."""
-    amounts = {
-        name: getattr(one, name)
-        for name in (
-            "flop",
-            "bytes",
-            "link_bytes",
-            "batch",
-            "isl",
-            "osl",
-            "context",
-            "tokens_per_s",
-            "begun_s",
-            "ttft_s",
-        )
-    }
+    amounts = {name: getattr(one, name) for name in _AMOUNTS}
     amounts |= {f"shape.{name}": value for name, value in (one.shape or {}).items()}
+    amounts |= {f"counters.{name}": value for name, value in (one.counters or {}).items()}
+    amounts |= {f"gaps_s[{number}]": value for number, value in enumerate(one.gaps_s or ())}
     for name, value in amounts.items():
-        if value is not None and not (math.isfinite(value) and value >= 0):
-            return f"{name} is {value:g}: want 0 or more"
-    if one.count < 1 or one.runs < 1:
-        return "count and runs are 1 or more"
+        if value is not None and not _is_amount(value):
+            return f"{name} is {value:g}: want 0, or {LEAST:g} to {MOST:g} in base units"
+    runs = {"count": one.count, "runs": one.runs} | ({} if one.time_s is None else {"time_s.n": one.time_s.n})
+    for name, value in runs.items():
+        if not 1 <= value <= MOST_RUNS:
+            return f"{name} is {str(value)[:20]}: want 1 to {MOST_RUNS:,}"
     return None if one.time_s is None else _untimely(one.time_s)
+
+
+def _is_amount(value: float) -> bool:
+    """Whether a machine may have it: further values are slips, and what is computed of them would overflow."""
+    return value == 0 or LEAST <= value <= MOST
 
 
 def _untimely(time_s: Timing) -> str | None:
     median, low, high = time_s.median, time_s.low, time_s.high
-    if not (all(map(math.isfinite, (median, low, high))) and 0 <= low <= median <= high and time_s.n >= 1):
-        got = f"low {low:g}, median {median:g}, high {high:g} of {time_s.n} runs"
-        return f"time_s has {got}: want 0 <= low <= median <= high"
+    if not low <= median <= high or not all(map(_is_amount, (median, low, high))):
+        got = f"low {low:g}, median {median:g}, high {high:g}"
+        return f"time_s has {got}: want 0 or {LEAST:g} <= low <= median <= high <= {MOST:g}"
     return None

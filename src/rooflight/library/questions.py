@@ -49,13 +49,14 @@ def accelerator(name: str) -> Accelerator:
     Raises UnknownName (with near names), BadInput for a count in front, BadConfig for an unreadable file.
     """
     from rooflight.catalog.accelerators import load
+    from rooflight.library import here
 
     if not isinstance(name, str):
         raise BadInput("an accelerator goes by its name", where="accelerator", got=name, want='one, such as "h100"')
     card, count = load(name)
     if count != 1:
         raise BadInput("one accelerator has no count", where="accelerator", got=name, want=card.id)
-    return card
+    return here.told(card)
 
 
 def accelerators(
@@ -379,6 +380,7 @@ def _devices(on: str | Accelerator) -> tuple[Accelerator, int | None]:
     """The accelerator and its count; None where no count was said."""
     from rooflight.catalog.accelerators import load
     from rooflight.catalog.changed import under_own_name
+    from rooflight.library import here
 
     if isinstance(on, Accelerator):
         return under_own_name(on), None
@@ -386,4 +388,4 @@ def _devices(on: str | Accelerator) -> tuple[Accelerator, int | None]:
         raise BadInput("an accelerator goes by its name", where=Named.of("on"), got=on, want='one, such as "h100"')
     card, count = load(on)
     said = count > 1 or on.strip().lower().startswith("1x")
-    return under_own_name(card), count if said else None
+    return under_own_name(here.told(card)), count if said else None

@@ -70,37 +70,38 @@ def measure_model(
     budget_s    seconds of timing; every step is timed three times at least
     command     that asked, for the samples; keep is given each of these; progress: the part under way, and its share
 
-    An interrupt ends it with nothing. Raises MissingExtra without torch, BadInput for layers that no network is made
-    of, a format that is none of torch's, or a device that is not there, and as analyze does.
+    An interrupt ends it with the steps that were timed until then, before any with nothing. Raises MissingExtra
+    without torch, BadInput for layers that no network is made of, a format that is none of torch's, or a device that
+    is not there, and as analyze does.
     """
     from rooflight.library.questions import accelerator
     from rooflight.library.questions import model as model_named
-    from rooflight.probe import device as devices
+    from rooflight.probe.device import set_threads
 
     made = model_named(model)
     card = accelerator(on) if isinstance(on, str) else on
     form = _format(made, weights)
     where = _device(device, threads)
     steps = _asked(batch, prefill, context)
-    count = devices.set_threads(threads) if where.kind == "cpu" else None
+    count = set_threads(threads) if where.kind == "cpu" else None
     sc = _scenario(made, card, form, context, graphs=where.kind == "cuda")
     predicted = [_predicted(sc, one) for one in steps]  # before anything runs
     told = progress or _silent
     told("building", 0.0)
     built = _of_transformers(made, form, steps, where) if transformers else _of_plan(made, form, steps, where)
     references = _references(sc, form, where)
-    found = _timed([*built.runs, *references.values()], where, budget_s, lambda share: told("steps", share))
-    state = devices.state(where, count)
-    source = Origin(command=command, tool="rooflight", version=__version__)
-    meta = _Meta(made.id, where, form, "transformers" if transformers else "torch", state, source)
+    runs = [*built.runs, *references.values()]
+    found, interrupted = _timed(runs, where, budget_s, lambda share: told("steps", share))
+    meta = _meta(made.id, where, form, "transformers" if transformers else "torch", count, command)
     results = _beside(steps, predicted, built, found[: len(built.runs)], meta)
     if keep is not None:
         for one in results:
             keep(one.sample)
     return WholeModel(
         model=made.id, device=where.name, on=card, by=meta.by, weights=form,
-        engine=sc.engine.id if sc.fits.tables is not None else "", layers=built.layers, run=built.run, machine=state,
-        steps=tuple(results), pace=_pace(sc, form, references, found[len(built.runs) :]), notes=sc.assumptions,
+        engine=sc.engine.id if sc.fits.tables is not None else "", layers=built.layers, run=built.run,
+        machine=meta.state, steps=tuple(results), interrupted=interrupted, notes=sc.assumptions,
+        pace=_pace(sc, form, references, found[len(built.runs) :]),
     )  # fmt: skip
 
 
@@ -244,12 +245,12 @@ def _references(sc: Scenario, form: str, where: Device) -> dict[str, Run]:
 
 
 def _pace(sc: Scenario, form: str, references: dict[str, Run], found: Sequence[Timed]) -> dict[str, float]:
-    """What they take over what the tables say."""
+    """What they take over what the tables say; nothing where an interrupt came before one of them."""
     from rooflight.probe.tables import PACE
     from rooflight.probe.timing import timing
     from rooflight.roofline.tables import seconds_at
 
-    if sc.fits.tables is None:
+    if sc.fits.tables is None or not all(one.seconds for one in found):
         return {}
     grid = sc.fits.tables.gemm[form]
     return {
@@ -258,8 +259,10 @@ def _pace(sc: Scenario, form: str, references: dict[str, Run], found: Sequence[T
     }
 
 
-def _timed(runs: list[Run], where: Device, budget_s: float, tick: Callable[[float], None]) -> tuple[Timed, ...]:
-    """Seconds of every run. Raises BadInput where the device has too little memory for it."""
+def _timed(
+    runs: list[Run], where: Device, budget_s: float, tick: Callable[[float], None]
+) -> tuple[tuple[Timed, ...], bool]:
+    """Seconds of every run, and whether an interrupt ended it. Raises BadInput where there is no memory for it."""
     from rooflight.probe.steps import timed_steps
 
     try:
@@ -282,18 +285,33 @@ class _Meta(NamedTuple):
     source: Origin
 
 
+def _meta(model: str, where: Device, form: str, by: str, threads: int | None, command: str) -> _Meta:
+    from rooflight.probe.device import state
+
+    source = Origin(command=command, tool="rooflight", version=__version__)
+    return _Meta(model, where, form, by, state(where, threads), source)
+
+
 def _beside(
     steps: list[Asked], predicted: list[Span], built: _Built, found: tuple[Timed, ...], meta: _Meta
 ) -> list[StepTimed]:
+    """The steps that were timed, and what is outside of their layers where some are left out.
+
+    Raises KeyboardInterrupt where one came before there was any.
+    """
     from rooflight.answers.check.whole import beside
     from rooflight.probe.timing import timing
 
-    times = [timing(one.seconds) for one in found]
-    outside: list[Timing | None] = list(times[len(steps) :]) or [None] * len(steps)
-    return [
+    times = [timing(one.seconds) if one.seconds else None for one in found]
+    outside = times[len(steps) :]
+    results = [
         beside(asked, span, _sample(asked, one, built, meta), without, built.layer_bytes)
-        for asked, span, one, without in zip(steps, predicted, times, outside, strict=False)
+        for asked, span, one, without in zip(steps, predicted, times, outside or [None] * len(steps), strict=False)
+        if one is not None and (without is not None or not outside)
     ]
+    if not results:
+        raise KeyboardInterrupt
+    return results
 
 
 def _sample(asked: Asked, time_s: Timing, built: _Built, meta: _Meta) -> Sample:

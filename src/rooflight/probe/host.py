@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -102,19 +103,26 @@ def keep_to(count: int | None = None) -> int:
 
     Raises BadInput for more than there are.
     """
+    refuse_threads(count)
     there = allowed()
     singles = cores()
     share = quota()
     most = len(singles) if share is None else max(1, min(len(singles), round(share)))
     wanted = most if count is None else count
-    if not isinstance(wanted, int) or not 1 <= wanted <= len(there):
-        raise BadInput(
-            "there are not so many processors" if wanted > 0 else "threads are counted from 1",
-            where=Named.of("threads"),
-            got=wanted, want=f"a whole number from 1 to {len(there)}",
-        )  # fmt: skip
     place([*singles, *(number for number in there if number not in singles)][:wanted])
     return wanted
+
+
+def refuse_threads(count: Any) -> None:
+    """Raises BadInput for what is no number of threads that this process has processors for; None is one."""
+    there = len(allowed())
+    if count is None or (type(count) is int and 1 <= count <= there):
+        return
+    raise BadInput(
+        "threads are a whole number" if type(count) is not int else "there are not so many processors" if count > 0
+        else "threads are counted from 1",
+        where=Named.of("threads"), got=count, want=f"a whole number from 1 to {there}",
+    )  # fmt: skip
 
 
 def place(processors: Collection[int]) -> None:

@@ -50,21 +50,31 @@ class Pool:
         self._device, self._cold_bytes, self._most_bytes = device, cold_bytes, most_bytes
         self._blocks: dict[str, Any] = {}
 
-    def copies(self, format: str, shape: tuple[int, ...]) -> list[Any] | str:
-        """Tensors of a shape that lie apart, so many that none is in a cache when its turn comes; or why not."""
+    def copies(self, format: str, shape: tuple[int, ...], beside_bytes: float = 0.0) -> list[Any] | str:
+        """Tensors of a shape that lie apart, so many that none is in a cache when its turn comes; or why not.
+
+        beside_bytes    what the kernel takes beside them: activations and what it writes
+        """
         size = torch_type(format).itemsize
         count = math.prod(shape)
         apart = math.ceil(count / _ALIGNED) * _ALIGNED
-        if apart * size > self._most_bytes:
-            return f"it takes {scaled(apart * size, 'B')}, and {scaled(self._most_bytes, 'B')} may be used"
-        number = max(1, math.ceil(min(self._cold_bytes, self._most_bytes) / (apart * size)))
-        number = min(number, int(self._most_bytes / (apart * size)))
-        flat = self._flat(format, apart * number)
+        if (why := self.refusal(apart * size + beside_bytes)) is not None:
+            return why
+        room = self._most_bytes - beside_bytes
+        number = max(1, math.ceil(min(self._cold_bytes, room) / (apart * size)))
+        number = min(number, max(1, int(room / (apart * size))))
+        flat = self._flat(format, apart * number, room)
         return [flat[apart * one : apart * one + count].view(shape) for one in range(number)]
 
-    def _flat(self, format: str, count: int) -> Any:
+    def refusal(self, taken_bytes: float) -> str | None:
+        """Why a kernel cannot run that takes so much; None: it can."""
+        if taken_bytes <= self._most_bytes:
+            return None
+        return f"it takes {scaled(taken_bytes, 'B')}, and {scaled(self._most_bytes, 'B')} may be used"
+
+    def _flat(self, format: str, count: int, room: float) -> Any:
         held = self._blocks.get(format)
-        if held is None or held.numel() < count:
+        if held is None or held.numel() < count or held.nbytes > room:
             self._blocks.clear()  # one format at a time: the memory of others is free again
             torch = torch_here()
             drawn = filled(format, (min(_BLOCK, count),), self._device)
@@ -94,7 +104,7 @@ def bench(op: Operator, device: Device, pool: Pool, wide: str) -> Bench | str:
     if isinstance(shape, Scores):
         return _attention(op, shape, device, pool, wide)
     if isinstance(shape, Rows) and base in (*_NORMS, "inner_norm", *_ACTIVATIONS):
-        return _rows(op, shape, base, device, wide)
+        return _rows(op, shape, base, device, pool, wide)
     return "no kernel of torch does it alone"
 
 
@@ -127,13 +137,25 @@ def _whole(*sizes: float) -> tuple[int, ...] | None:
 _UNEVEN = "its sizes are no whole numbers"
 
 
+# Bytes of an element of activations while they are made, and of what a product writes, where they are no format's own:
+# one-byte floating-point numbers come of 32-bit ones, and sums are wider than what was multiplied.
+_MAKING = {"fp8": 5}
+_WRITTEN = {"fp8": 2, "int8": 4}
+
+
+def _product_bytes(form: str, rows: int, inputs: int, outputs: int) -> float:
+    """What a product takes beside its weights."""
+    size: int = torch_type(form).itemsize
+    return float(rows) * (inputs * _MAKING.get(form, size) + outputs * _WRITTEN.get(form, size))
+
+
 def _product(op: Operator, shape: Gemm, device: Device, pool: Pool) -> Bench | str:
     sizes = _whole(shape.tokens, shape.inputs, shape.outputs)
     if sizes is None:
         return _UNEVEN
     tokens, inputs, outputs = sizes
     form = _RUN_IN[shape.stored]
-    weights = pool.copies(form, (outputs, inputs))
+    weights = pool.copies(form, (outputs, inputs), _product_bytes(form, tokens, inputs, outputs))
     if isinstance(weights, str):
         return weights
     x, multiply, count = filled(form, (tokens, inputs), device), linear(form), len(weights)
@@ -153,7 +175,8 @@ def _experts(op: Operator, shape: Gemm, device: Device, pool: Pool, wide: str) -
     if _RUN_IN[shape.stored] != wide:
         return f"torch has no batched product of {shape.stored}"
     inputs, outputs = sizes
-    weights = pool.copies(wide, (matrices, outputs, inputs))
+    beside = _product_bytes(wide, matrices * rows, inputs, outputs)
+    weights = pool.copies(wide, (matrices, outputs, inputs), beside)
     if isinstance(weights, str):
         return weights
     x, count, bmm = filled(wide, (matrices, rows, inputs), device), len(weights), torch_here().bmm
@@ -188,7 +211,8 @@ def _attention(op: Operator, shape: Scores, device: Device, pool: Pool, wide: st
     if heads % kv_heads or not math.isclose(plain, op.work.flop, rel_tol=_SAME) or not (shape.decoding or causal):
         return "attention other than to all positions before it has no kernel of torch's own"
     keys = new if causal else round(float(shape.keys))
-    cache = pool.copies(wide, (2, sequences, kv_heads, keys, width))
+    queries = float(sequences) * heads * new * width * torch_type(wide).itemsize
+    cache = pool.copies(wide, (2, sequences, kv_heads, keys, width), 2 * queries)  # and as much is written
     if isinstance(cache, str):
         return cache
     attend, count = torch_here().nn.functional.scaled_dot_product_attention, len(cache)
@@ -212,12 +236,15 @@ def _attention(op: Operator, shape: Scores, device: Device, pool: Pool, wide: st
     return Bench(run, name, op, {name: float(size) for name, size in sizes_by_name.items()}, wide)
 
 
-def _rows(op: Operator, shape: Rows, base: str, device: Device, wide: str) -> Bench | str:
+def _rows(op: Operator, shape: Rows, base: str, device: Device, pool: Pool, wide: str) -> Bench | str:
     """Norms with their residual addition, norms alone, activation functions with or without a gate."""
     sizes = _whole(shape.tokens, shape.read, shape.written)
     if sizes is None:
         return _UNEVEN
     tokens, read, written = sizes
+    # twice: the parts that what is read is cut into, and what stands between the calls
+    if (why := pool.refusal(2.0 * tokens * (read + written) * torch_type(wide).itemsize)) is not None:
+        return why
     functional = torch_here().nn.functional
     x, width = filled(wide, (tokens, read), device), written
     if base in _NORMS:

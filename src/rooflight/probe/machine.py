@@ -131,6 +131,7 @@ class Measuring:
         rates = peaks.peak_rates(found)
         self.rates += rates
         self.detours = peaks.detours(found, rates)
+        self.undone += peaks.untimed(formats, found)
         self._keep("kernel", found)
 
     def _launch(self, _: Tick) -> None:

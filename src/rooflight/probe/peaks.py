@@ -99,9 +99,18 @@ def _searched(
         longest_s = 2.0 * shape[0] * shape[1] * shape[2] / first[-1].median if first else 0.0
         if longest_s > budget_s / 12:
             break
-        first += [Timed(cell=cell, seconds=tuple(cell.run())) for cell in at(shape)]
+        try:
+            first += [Timed(cell=cell, seconds=tuple(cell.run())) for cell in at(shape)]
+        except RuntimeError:  # torch's for want of memory: larger shapes find none either
+            break
     best = sorted(first, key=lambda one: -max(one.rates))[:_KEPT]
     return in_turns([one.cell for one in best], budget_s / 2, tick)
+
+
+def untimed(formats: Sequence[str], found: Sequence[Timed]) -> list[tuple[str, str]]:
+    """Parts that were not done: formats of which no shape ran, and why."""
+    there = {one.cell.format for one in found}
+    return [(f"arithmetic in {one}", "none of its shapes could be run") for one in formats if one not in there]
 
 
 def peak_rates(found: Sequence[Timed]) -> tuple[Rate, ...]:

@@ -36,15 +36,37 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 def timed_steps(
     runs: Sequence[Run], device: Device, budget_s: float, tick: Callable[[float], None]
-) -> tuple[Timed, ...]:
-    """Each once to warm up, then each a turn until the budget is spent. Raises KeyboardInterrupt."""
+) -> tuple[tuple[Timed, ...], bool]:
+    """Each once to warm up, then each a turn until the budget is spent; and whether an interrupt ended it before.
+
+    What was timed until then stands; of a run whose turn had not come there are no seconds. Raises KeyboardInterrupt
+    where there are none of any.
+    """
+    kept: list[list[float]] = [[] for _ in runs]
+    interrupted = False
     with torch_here().inference_mode():
         for run in runs:
             run(0)
         synchronize(device)
-        turns = (functools.partial(timed, run, device, least=1, budget_s=_TURN_S, warmup=1) for run in runs)
-        cells = [Cell(name="step", by="", run=turn) for turn in turns]
-        return in_turns(cells, budget_s, tick, least=_LEAST_TURNS)
+        cells = [
+            Cell(name="step", by="", run=functools.partial(_turn, run, device, into))
+            for run, into in zip(runs, kept, strict=True)
+        ]
+        try:
+            in_turns(cells, budget_s, tick, least=_LEAST_TURNS)
+        except KeyboardInterrupt:
+            if not any(kept):
+                raise
+            interrupted = True
+    found = (Timed(cell=cell, seconds=tuple(seconds)) for cell, seconds in zip(cells, kept, strict=True))
+    return tuple(found), interrupted
+
+
+def _turn(run: Run, device: Device, kept: list[float]) -> Sequence[float]:
+    """A turn of a step, kept whatever becomes of the others'."""
+    seconds = timed(run, device, least=1, budget_s=_TURN_S, warmup=1)
+    kept.extend(seconds)
+    return seconds
 
 
 def network_runs(network: Network, several: Sequence[Asked], device: Device) -> list[Run]:

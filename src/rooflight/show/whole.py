@@ -30,13 +30,17 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, tag_field="schema", ta
     run: int
     machine: MachineState
     steps: tuple[StepTimed, ...]
+    interrupted: bool
     pace: dict[str, float]
     notes: tuple[str, ...]
 
 
 def written(found: WholeModel) -> Document:
     """What the document says."""
-    same = {name: getattr(found, name) for name in ("model", "device", "by", "weights", "engine", "layers", "run")}
+    same = {
+        name: getattr(found, name)
+        for name in ("model", "device", "by", "weights", "engine", "layers", "run", "interrupted")
+    }
     return Document(
         answer=words.answer(found), on=found.on.id, machine=found.machine, steps=found.steps, pace=found.pace,
         notes=words.notes(found), **same,

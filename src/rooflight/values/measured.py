@@ -9,6 +9,10 @@ import msgspec
 from rooflight.values.sample import MachineState
 from rooflight.values.tables import Tables
 
+# In base units: what no machine has lies outside, and would overflow. MOST_RUNS: of one thing.
+LEAST = 1e-12
+MOST = 1e30
+MOST_RUNS = 10**9
 # What a rate is of. The name says which: a format of peak, a kernel of memory, a level of cache, eager or graph.
 What = Literal["memory", "peak", "level", "launch", "host-link", "link"]
 

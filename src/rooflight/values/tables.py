@@ -11,6 +11,8 @@ AXES = {
     "prefill": ("heads", "new", "head_dim"),
     "elementwise": ("bytes",),
 }
+# Kernels without a product that are timed by name; what is none of them is like a copy.
+PLAIN = ("norm", "inner_norm", "rope_cache", "act", "embedding", "copy")
 
 
 class Grid(msgspec.Struct, frozen=True, kw_only=True):

@@ -52,6 +52,7 @@ class WholeModel(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     pace        seconds of a kernel of the machine's tables that streams weights ("memory"), and of one that multiplies
                 ("arithmetic"), run in turns with the steps, over what the tables say: above 1 the machine was slower
                 meanwhile than when it was measured; empty where it has no tables
+    interrupted whether somebody ended it: the steps are those that were timed until then
     notes       what the prediction takes for granted
     """
 
@@ -67,5 +68,6 @@ class WholeModel(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     run: int
     machine: MachineState
     steps: tuple[StepTimed, ...]
+    interrupted: bool = False
     pace: dict[str, float] = {}
     notes: tuple[Note, ...] = ()

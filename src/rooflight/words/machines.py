@@ -95,6 +95,15 @@ def measured(note: Note) -> str:
     )
 
 
+def elsewhere(note: Note) -> str:
+    """A measurement that is kept as this machine's, and is of another."""
+    device, here = note.value
+    return (
+        f"measured on another device: {note.why} is of {device}, and here is {' and '.join(here)}; "
+        "a full `rooflight measure` here takes its place"
+    )
+
+
 def unsteady(note: Note) -> str:
     """Rates whose runs differed so much that what is made of them says little."""
     named = [f"{what} {name} by {spread:.0%}" for what, name, spread in note.value[:_RATES]]

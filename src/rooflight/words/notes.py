@@ -137,6 +137,8 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "memory_total": machines.memory_total,
     # value: (device, date, command, whether it is complete); why: the accelerator's id
     "measured": machines.measured,
+    # value: (device that was measured, names of those here); why: the accelerator's id
+    "elsewhere": machines.elsewhere,
     # value: (what, name, spread) of each rate; why: the accelerator's id
     "unsteady": machines.unsteady,
     # value: (fields, formats of peaks); why: the datasheet's id

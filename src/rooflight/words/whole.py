@@ -59,6 +59,8 @@ def notes(found: WholeModel) -> tuple[str, ...]:
         else "transformers' own module of the config"
     )  # fmt: skip
     told = [f"random weights, {made}; the prediction was made before anything ran"]
+    if found.interrupted:
+        told.append("interrupted: the steps are those that were timed until then, some less often than others")
     if found.pace:
         told.append(
             "in turns with the steps, kernels of the machine's tables took "

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+import kernel_tables
 from rooflight.catalog import accelerators, card
 from rooflight.errors import BadConfig
 from rooflight.values.accelerator import Accelerator
+from rooflight.values.tables import AXES
 from rooflight.words.notes import worded
 
 FILE = Path(__file__).parents[2] / "measured.toml"
@@ -150,6 +153,7 @@ _RATES: dict[str, tuple[dict[str, Any], str]] = {
     "unknown mode": (rate("launch", "lazy"), "rates[0].name"),
     "no name": (rate("memory", " "), "rates[0].name"),
     "no runs": (rate("memory", "read", n=0), "rates[0].n"),
+    "more runs than there is time for": (rate("memory", "read", n=10**9 + 1), "rates[0].n"),
     "text": (rate("memory", "read", low="fast"), "rates[0].low"),
     "bytes": (rate("memory", "read", bytes=-1), "rates[0].bytes"),
     "unknown key": (rate("memory", "read", mean=1e9), "rates[0]"),
@@ -212,6 +216,14 @@ def test_a_table_that_cannot_be_is_refused_and_placed(name: str) -> None:
         (machine(state={"threads": "two"}), "[measured], state.threads"),
         (machine(tables={"norm": {}}), "[measured], tables"),
         (machine(tabels={}), "[measured]"),
+        (machine(date="yesterday"), "[measured], date"),
+        (machine(date="2026-13-01"), "[measured], date"),
+        (machine(state={"threads": 0}), "[measured], state.threads"),
+        (machine(state={"clocks_hz": {"cpu": 0.0}}), "[measured], state.clocks_hz.cpu"),
+        (machine(state={"clocks_hz": {"cpu": float("inf")}}), "[measured], state.clocks_hz.cpu"),
+        (machine(state={"power_w": float("nan")}), "[measured], state.power_w"),
+        (machine(state={"temperature_c": 1e9}), "[measured], state.temperature_c"),
+        ({**machine(), "id": "h100-sxm"}, "id"),
     ],
 )
 def test_what_is_no_measurement_is_refused_and_placed(raw: dict[str, Any], where: str) -> None:
@@ -220,6 +232,52 @@ def test_what_is_no_measurement_is_refused_and_placed(raw: dict[str, Any], where
 
     assert caught.value.where is not None
     assert caught.value.where.startswith(f"this.toml, {where}")
+
+
+_WHOLE: dict[str, Any] = msgspec.to_builtins(kernel_tables.made("fp32", "bf16", expert_s={"fp32": 1e-5, "bf16": 1e-5}))
+
+
+def _moved(kernel: str, old: str, new: str) -> dict[str, Any]:
+    """The tables with one key of a kernel's misspelt."""
+    return {**_WHOLE, kernel: {new if key == old else key: value for key, value in _WHOLE[kernel].items()}}
+
+
+@pytest.mark.parametrize(
+    ("tables", "where"),
+    [
+        *[(_moved(kernel, "fp32", "fp32x"), f"{kernel}.fp32x") for kernel in (*AXES, "layer_s", "expert_s")],
+        (_moved("layer_s", "fp32", "fp23"), "layer_s.fp23"),
+        *[(_moved(kernel, "fp32", "fp16"), f"{kernel}.f") for kernel in ("elementwise", "layer_s", "expert_s")],
+        *[({**_WHOLE, kernel: {}}, f"{kernel}.fp32") for kernel in ("gemm", "decode", "prefill", "elementwise")],
+        ({**_WHOLE, "layer_s": {}}, "layer_s.fp32"),
+        (
+            {
+                **_WHOLE,
+                "elementwise": {**_WHOLE["elementwise"], "bf16": {"normm": _WHOLE["elementwise"]["bf16"]["norm"]}},
+            },
+            "elementwise.bf16.normm",
+        ),
+        ({**_WHOLE, "spread": 10.5}, "spread"),
+        ({**_WHOLE, "step_s": 1001.0}, "step_s"),
+        ({**_WHOLE, "sequence_s": -1.0}, "sequence_s"),
+        ({**_WHOLE, "layer_s": {"fp32": 1e-6, "bf16": 1e4}}, "layer_s.bf16"),
+    ],
+)
+def test_tables_of_which_a_part_would_be_lost_are_refused_and_placed(tables: dict[str, Any], where: str) -> None:
+    with pytest.raises(BadConfig) as caught:
+        made(machine(tables=tables))
+
+    assert caught.value.where is not None
+    assert caught.value.where.startswith(f"this.toml, [measured], tables.{where}")
+    assert caught.value.want
+
+
+def test_whole_tables_are_read() -> None:
+    one = made(machine(tables=_WHOLE))
+
+    assert one.measured is not None
+    assert one.measured.tables is not None
+    assert one.measured.tables.formats == ("fp32", "bf16")
 
 
 def test_any_value_in_any_place_is_taken_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import tomllib
 
+import msgspec
 import pytest
 
 from machines import machine
 from rooflight.cli.app import app
 from rooflight.cli.failures import run
+from rooflight.errors import BadInput
 from rooflight.probe.machine import Interrupted
 
 
@@ -56,6 +58,25 @@ def test_a_full_measurement_is_kept_for_this_machine(asked, tmp_path, capsys):
     assert "on amd-epyc-measured" in capsys.readouterr().out
 
 
+def test_what_takes_the_place_of_another_measurement_says_so(asked, tmp_path, capsys):
+    """Two threads as before say nothing; one in place of two, and another device in place of this, do."""
+    kept = tmp_path / "data" / "rooflight" / "this.toml"
+    said = []
+    one = machine()
+    alone = msgspec.structs.replace(one.measured, state=msgspec.structs.replace(one.measured.state, threads=1))
+    for now in (one, one, msgspec.structs.replace(one, measured=alone), one, machine(device="Intel Xeon")):
+        asked["machine"] = now
+        assert rooflight() == 0
+        said.append(next(line for line in capsys.readouterr().err.splitlines() if line.startswith("kept")))
+    assert said == [
+        f"kept for --on this: {kept}",
+        f"kept for --on this: {kept}",
+        f"kept for --on this (1 thread), in place of one with 2 threads: {kept}",
+        f"kept for --on this (2 threads), in place of one with 1 thread: {kept}",
+        f"kept for --on this (Intel Xeon), in place of one of AMD EPYC: {kept}",
+    ]
+
+
 def test_a_quick_look_is_not_kept(asked, tmp_path):
     assert rooflight("--quick") == 0
     assert not (tmp_path / "data").exists()
@@ -91,6 +112,27 @@ def test_other_commands_write_no_machine(ask):
     assert result.exit_code == 2
 
 
+@pytest.mark.parametrize("target", [".", "a.jsonl.gz", "-"])
+def test_what_is_no_target_for_samples_is_refused_before_anything_is_measured(asked, tmp_path, monkeypatch, target):
+    monkeypatch.chdir(tmp_path)
+    assert rooflight("--samples", target) == 2
+    assert "device" not in asked
+    assert not [*tmp_path.iterdir()]
+
+
+def test_samples_that_find_no_room_take_no_answer_along(asked, tmp_path, monkeypatch, capsys):
+    def full(path, lines):
+        raise BadInput(f"{path} cannot be added to", got="No space left on device")
+
+    monkeypatch.setattr("rooflight.ingest.samples.append_lines", full)
+    assert rooflight("-o", str(tmp_path / "a.toml"), "--samples", str(tmp_path / "a.jsonl")) == 2
+    assert (tmp_path / "a.toml").exists()
+    assert (tmp_path / "data" / "rooflight" / "this.toml").exists()
+    out, err = capsys.readouterr()
+    assert out.startswith("AMD EPYC")
+    assert "No space left" in err
+
+
 def test_samples_are_appended(asked, tmp_path):
     file = tmp_path / "samples.jsonl"
     for _ in range(2):
@@ -114,7 +156,15 @@ def test_an_interrupt_before_anything_was_done_gives_nothing(asked, tmp_path, ca
 
 
 @pytest.mark.parametrize(
-    "words", [("--threads", "0"), ("--threads", "two"), ("--threads", "1.5"), ("--quick", "kernel"), ("nonsense",)]
+    "words",
+    [
+        ("--threads", "0"),
+        ("--threads", "-1"),
+        ("--threads", "two"),
+        ("--threads", "1.5"),
+        ("--quick", "kernel"),
+        ("nonsense",),
+    ],
 )
 def test_wrong_use(asked, words, capsys):
     assert rooflight(*words) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 from pathlib import Path
@@ -232,6 +233,18 @@ def test_other_kinds_are_listed_too(ask, tmp_path):
     path.write_text("".join(one % kind for kind in ("request", "step", "bandwidth", "interval", "collective")))
     text = ask("measure", "show", str(path)).stdout
     assert all(f"\n{title}:" in text for title in ("Requests", "Steps", "Bandwidths", "Intervals", "Collectives"))
+
+
+def test_a_packed_file_cut_short_ends_as_a_plain_one_does(ask, stored, tmp_path):
+    """Half of the packed bytes hold some of the 15 lines; what is behind them is one lost line, and status 2."""
+    packed = tmp_path / "k.jsonl.gz"
+    whole = gzip.compress(stored.read_bytes())
+    packed.write_bytes(whole[: len(whole) // 2])
+    result = ask("measure", "show", str(packed), "--json")
+    assert result.exit_code == 2
+    (file,) = json.loads(result.stdout)["files"]
+    assert 0 < len(file["samples"]) < 15
+    assert "to its end" in file["lost"][0]["why"]
 
 
 def test_damaged_lines_are_said_and_the_rest_is_shown(ask, stored):

@@ -80,6 +80,38 @@ def test_samples_are_kept_as_lines(ask, tiny, with_tables, tmp_path):
     assert found[0].shape == {"sequences": 1, "new": 1, "context": 8, "layers": 4}
 
 
+@pytest.mark.parametrize("turns, kept", [(2, 2), (8, 3)])
+def test_an_interrupt_keeps_the_steps_that_were_timed(ask, tiny, with_tables, tmp_path, monkeypatch, turns, kept):
+    """A turn has three steps and two kernels for the pace: after two turns of one two steps stand, after eight all."""
+    from rooflight.probe import steps
+
+    real, left, file = steps.timed, iter(range(turns)), tmp_path / "steps.jsonl"
+
+    def timed(*given, **named):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return real(*given, **named)
+
+    monkeypatch.setattr(steps, "timed", timed)
+    result = measured(ask, tiny, with_tables, "-o", str(file))
+    assert result.exit_code == 130
+    assert len(read_samples(file).samples) == kept
+    assert "interrupted: the steps are those" in " ".join(result.stdout.split())
+
+
+def test_an_interrupt_before_any_step_was_timed_keeps_nothing(ask, tiny, with_tables, tmp_path, monkeypatch):
+    from rooflight.probe import steps
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(steps, "timed", interrupted)
+    result = measured(ask, tiny, with_tables, "-o", str(tmp_path / "steps.jsonl"))
+    assert result.exit_code == 130
+    assert result.stdout == ""
+    assert not (tmp_path / "steps.jsonl").exists()
+
+
 def test_rows_and_page_say_the_same(ask, tiny, with_tables):
     rows = list(csv.DictReader(io.StringIO(measured(ask, tiny, with_tables, "--format", "csv").stdout)))
     assert [row["phase"] for row in rows] == ["decode", "decode", "prefill"]

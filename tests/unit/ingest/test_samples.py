@@ -41,7 +41,9 @@ def test_a_packed_file_cut_short_gives_what_can_be_read(tmp_path):
     path.write_bytes(packed[:-4])
     found = read_samples(path)
     assert found.samples == (ONE, TWO)
-    assert "to its end" in found.notes[0]
+    (lost,) = found.lost
+    assert lost.line == 3
+    assert "to its end" in lost.why
 
 
 @pytest.mark.parametrize(
@@ -55,9 +57,16 @@ def test_a_packed_file_cut_short_gives_what_can_be_read(tmp_path):
         (text(ONE, kind="thing"), "no rooflight.sample/1"),
         (text(ONE, flop=-1.0), "flop is -1"),
         (text(ONE, runs=0), "runs"),
+        (text(ONE, runs=10**400), "runs is 1"),
+        (text(ONE, flop=1e308), "flop is 1e+308"),
+        (text(ONE, bytes=1e-13), "bytes is 1e-13"),
+        (text(ONE, counters={"dram_active": -1.0}), "counters.dram_active is -1"),
+        (text(ONE, gaps_s=[0.0, 1e300]), "gaps_s[1] is 1e+300"),
+        (text(ONE, time_s={"median": 5e-324, "low": 0.0, "high": 1.0}), "median 4.94066e-324"),
+        (text(ONE, time_s={"median": 1e308, "low": 1e308, "high": 1e308}), "low 1e+308"),
         (text(ONE, shape={"tokens": -2}), "shape.tokens is -2"),
         (text(ONE, time_s={"median": 1.0, "low": 2.0, "high": 3.0}), "low 2"),
-        (text(ONE, time_s={"median": 1.0, "low": 1.0, "high": 1.0, "n": 0}), "of 0 runs"),
+        (text(ONE, time_s={"median": 1.0, "low": 1.0, "high": 1.0, "n": 0}), "time_s.n is 0"),
         ("x" * (1 << 21), "more than"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rooflight.errors import BadInput
 from rooflight.probe import host
 
 KIB = 1024
@@ -50,6 +51,14 @@ def test_one_thread_a_core_comes_first(cpus, monkeypatch):
     monkeypatch.setattr(host, "quota", lambda: None)
     assert [host.keep_to(), host.keep_to(3)] == [2, 3]
     assert placed == [[0, 2], [0, 2, 1]]
+
+
+@pytest.mark.parametrize("count", [1.5, 2.0, True, "2", 0, -1, 5, 10**400])
+def test_threads_are_a_whole_number_of_processors(cpus, monkeypatch, count):
+    monkeypatch.setattr(host, "place", lambda chosen: pytest.fail("placed all the same"))
+    with pytest.raises(BadInput, match=r"threads|processors") as caught:
+        host.keep_to(count)
+    assert caught.value.want == "a whole number from 1 to 4"
 
 
 def test_a_containers_share_is_what_it_has(cpus, monkeypatch):

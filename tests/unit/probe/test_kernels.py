@@ -57,6 +57,36 @@ def test_no_more_copies_than_memory_holds():
     assert "it takes" in pool(most_bytes=1000).copies("fp32", (1024,))
 
 
+@pytest.mark.parametrize(
+    "op, taken",
+    [
+        # weights, in blocks of 256 elements, then what comes in and what goes out, all of 4 bytes
+        (product(tokens=4096, inputs=16, outputs=4096), (16 * 4096 + 4096 * 16 + 4096 * 4096) * 4),
+        (product(tokens=4096, inputs=4096, outputs=16), (16 * 4096 + 4096 * 4096 + 4096 * 16) * 4),
+        (product(tokens=4096, inputs=16, outputs=4096, kind="experts", matrices=1.0),
+         (16 * 4096 + 4096 * 16 + 4096 * 4096) * 4),
+        (attention(decoding=False, sequences=1, new=4096, keys=2048.5, heads=64, kv_heads=1),
+         (2 * 4096 * 16 + 2 * 64 * 4096 * 16) * 4),
+    ],
+)  # fmt: skip
+def test_what_comes_in_and_goes_out_counts_as_well(op, taken, monkeypatch):
+    monkeypatch.setattr(kernels, "filled", lambda *_: pytest.fail("made all the same"))
+    said = kernels.bench(op, CPU, pool(most_bytes=taken - 1), "fp32")
+    assert said.startswith("it takes ")
+    monkeypatch.undo()
+    assert not isinstance(kernels.bench(op, CPU, pool(most_bytes=taken), "fp32"), str)
+
+
+def test_rows_that_find_no_memory_are_left_out(monkeypatch):
+    """Twice 1,024 rows of 64 read and 32 written, 4 bytes each."""
+    work = Work(flop=1, activation_bytes=4, launches=1)
+    op = Operator(name="act", kind="elementwise", count=1, compute="fp32", work=work,
+                  shape=Rows(tokens=1024, read=64, written=32))  # fmt: skip
+    taken = 2 * 1024 * (64 + 32) * 4
+    assert "it takes" in kernels.bench(op, CPU, pool(most_bytes=taken - 1), "fp32")
+    assert not isinstance(kernels.bench(op, CPU, pool(most_bytes=taken), "fp32"), str)
+
+
 def test_a_product_takes_another_copy_each_time():
     one = kernels.bench(product(), CPU, pool(cold_bytes=3 * 64 * 32 * 4), "fp32")
     assert one.run(0).shape == (2, 32)

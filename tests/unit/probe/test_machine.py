@@ -105,6 +105,27 @@ def test_an_interrupt_keeps_what_is_done(tiny, monkeypatch):
     assert not found.measured.complete
 
 
+@pytest.mark.parametrize("slow", [1.0, 1e3])
+def test_every_format_is_a_peak_a_detour_or_not_done(tiny, monkeypatch, slow):
+    """Of the device's formats fp16 is never timed, and int8 is as fast as the others or a thousand times slower."""
+    formats = ("fp32", "bf16", "fp16", "int8")
+
+    def timed(format):
+        cell = Cell(name=f"gemm-{format}", by="torch, 1 x 1 x 1", flop=100.0, format=format)
+        return Timed(cell=cell, seconds=(slow if format == "int8" else 1.0,) * 3)
+
+    pytest.importorskip("torch", reason="needs the extra `measure`")
+    monkeypatch.setattr(devices, "formats", lambda device: formats)
+    found_all = tuple(timed(one) for one in formats if one != "fp16")
+    monkeypatch.setattr(machine.peaks, "measure", lambda *_, **__: found_all)
+    found = measured("cpu", threads=1)
+    peaks = {one.name for one in found.measured.of("peak")}
+    assert peaks == {"fp32", "bf16"} | ({"int8"} if slow == 1.0 else set())
+    assert set(found.detours) == (set() if slow == 1.0 else {"int8"})
+    assert [part for part, _ in found.undone] == ["arithmetic in fp16"]
+    assert not found.measured.complete
+
+
 def test_without_torch_numpy_measures_what_it_can(tiny, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     found = measured(None, threads=1)

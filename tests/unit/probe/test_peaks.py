@@ -46,6 +46,24 @@ def test_shapes_that_would_take_the_budget_alone_are_left_out(tiny, monkeypatch)
     assert {one.cell.by for one in found} == {"NumPy, 64 x 64 x 64"}
 
 
+def test_a_shape_that_finds_no_memory_ends_the_search(tiny):
+    """Of three the second finds none: the first is timed; where the first finds none, the format is not done."""
+
+    def full():
+        raise RuntimeError("out of memory")
+
+    def at(shape):
+        cell = peaks.numpy_cell(shape)
+        return [Cell(name=cell.name, by=cell.by, run=full) if shape[0] > limit else cell]
+
+    shapes, limit = ((16, 16, 16), (32, 32, 32), (8, 8, 8)), 16
+    found = peaks._searched(at, shapes, 0.05, lambda _: None)
+    assert {one.cell.by for one in found} == {"NumPy, 16 x 16 x 16"}
+    limit = 0
+    assert peaks._searched(at, shapes, 0.05, lambda _: None) == ()
+    assert [part for part, _ in peaks.untimed(("fp32", "int8"), found)] == ["arithmetic in int8"]
+
+
 def test_both_libraries_are_tried_on_a_processor(tiny):
     pytest.importorskip("torch", reason="needs the extra `measure`")
     found = peaks.measure(CPU, ("fp32",), 0.2, lambda _: None, torch=True)

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch", reason="kernels run through torch, which is
 
 from rooflight.probe import tables as probe  # noqa: E402 - after torch is known to be there
 from rooflight.probe.device import Device  # noqa: E402
-from rooflight.values.tables import AXES  # noqa: E402
+from rooflight.values.tables import AXES, PLAIN  # noqa: E402
 
 CPU = Device(kind="cpu", name="a processor")
 MB = 1 << 20
@@ -98,3 +98,7 @@ def test_an_interrupt_is_passed_on(small):
 
     with pytest.raises(KeyboardInterrupt):
         measured(tick=tick)
+
+
+def test_the_kernels_without_a_product_are_those_that_files_may_name():
+    assert tuple(probe._PLAIN) == PLAIN

@@ -11,9 +11,13 @@ import click
 from rooflight.cli.app import HELP_NAMES, Command
 from rooflight.cli.output import Answer, Output, emit, machine_output_options, require_writable, write_file
 from rooflight.cli.status import INTERRUPTED
-from rooflight.errors import BadInput
+from rooflight.cli.values import Whole
+from rooflight.errors import BadInput, RooflightError
+from rooflight.files import refuse_no_target
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rooflight.values.machine import Machine
 
 # Each in a module of its own name here.
@@ -36,7 +40,7 @@ class Parts(Command, click.Group):
 @click.command("measure", cls=Parts, context_settings=HELP_NAMES, invoke_without_command=True)
 @click.option("--quick", is_flag=True, help="Under 20 seconds: fewer runs and sizes. `--on this` does not find it.")
 @click.option("--device", metavar="NAME", help="cpu, cuda, cuda:1, xpu or mps, as torch names it. [the fastest kind]")
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Threads on a CPU. [one a core]")
+@click.option("--threads", type=Whole(), metavar="N", help="Threads on a CPU. [one a core]")
 @click.option(
     "--samples", type=click.Path(), metavar="FILE.jsonl", help="Append every sample to FILE.jsonl, one a line."
 )
@@ -58,11 +62,15 @@ def command(
     if ctx.invoked_subcommand is not None:
         _refuse_options(ctx)
         return 0
-    for file in (output.file, samples):
-        require_writable(file)
+    require_writable(output.file)
+    if samples is not None:
+        refuse_no_target(samples)
     from rooflight.cli.measure.progress import shown
     from rooflight.library.measured import measure
+    from rooflight.probe.host import refuse_threads
     from rooflight.probe.machine import Interrupted
+
+    refuse_threads(threads)
 
     status = 0
     try:
@@ -74,12 +82,12 @@ def command(
         if not end.found.measured.rates:
             raise
         machine, status = end.found, INTERRUPTED
-    if samples is not None:
-        _append(samples, machine)
     answer = _answer(machine)
     if machine.measured.complete:
-        _keep(answer)
+        _keep(answer, machine)
     emit(output, answer)
+    if samples is not None:  # last: a full disk must not take the answer along
+        _append(samples, machine)
     return status
 
 
@@ -113,18 +121,39 @@ def _append(file: str, machine: Machine) -> None:
     append(file, machine.samples)
 
 
-def _keep(answer: Answer) -> None:
+def _keep(answer: Answer, machine: Machine) -> None:
     """What --on this means from now on. Where it cannot be kept the answer is given all the same."""
     from rooflight.catalog.this import this_file
 
     try:
         file = this_file()
         file.parent.mkdir(parents=True, exist_ok=True)
+        replaced = _replaced(file, machine)
         write_file(Output("toml", str(file), ascii=False), answer)
     except (OSError, RuntimeError, BadInput) as error:  # no home folder, or none that may be written to
         click.echo(f"Warning: --on this will not find it: {' '.join(str(error).split())}", err=True)
         return
-    click.echo(f"kept for --on this: {file}", err=True)
+    click.echo(f"kept for --on this{replaced}: {file}", err=True)
+
+
+def _replaced(file: Path, machine: Machine) -> str:
+    """What of the measurement kept until now is other than of the one that takes its place, in words."""
+    from rooflight.catalog.accelerators import load
+
+    try:
+        before = load(str(file))[0].measured
+    except RooflightError:  # there is none, or none that can be read
+        return ""
+    now = machine.measured
+    if before is None or (before.device, before.state.threads) == (now.device, now.state.threads):
+        return ""
+    if before.device != now.device:
+        return f" ({now.device}), in place of one of {before.device}"
+    return f" ({_threads(now.state.threads)}), in place of one with {_threads(before.state.threads)}"
+
+
+def _threads(count: int | None) -> str:
+    return "threads not known" if count is None else "1 thread" if count == 1 else f"{count} threads"
 
 
 def _answer(machine: Machine) -> Answer:

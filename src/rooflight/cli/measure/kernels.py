@@ -70,8 +70,7 @@ def command(
         raise BadInput("there is nothing to time", where="rooflight measure kernels", got="neither MODEL nor --gemm",
                        want="a model, or the sizes of a product", try_this="--gemm 8,4096,4096")  # fmt: skip
     lines = output.file if output.format == "jsonl" else None
-    if lines is None:
-        require_writable(output.file)
+    require_writable(output.file)
     with shown() as progress:
         found = measure_kernels(
             model, on, gemm=None if gemm is None else _sizes(gemm), batch=batch, prefill=prefill, budget_s=budget,
@@ -114,5 +113,4 @@ def _sizes(text: str) -> tuple[int, int, int]:
 def _keeper(path: str) -> Any:
     from rooflight.ingest.samples import append
 
-    append(path, [])  # refuses now what cannot be written
     return lambda sample: append(path, [sample])

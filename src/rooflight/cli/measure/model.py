@@ -13,6 +13,7 @@ from rooflight.cli import complete
 from rooflight.cli.app import HELP_NAMES, Command
 from rooflight.cli.options import model_argument
 from rooflight.cli.output import Answer, Output, emit, require_writable, sample_output_options
+from rooflight.cli.status import INTERRUPTED
 from rooflight.cli.values import Amount, Choice, Range, Whole
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ def command(
     """A model's decode steps and prefills with random weights, timed beside the prediction made before they ran.
 
     A decoder is made of the model's plan, of as many layers as fit into memory; what others would take is added in
-    proportion, and said. Expected times are those of this machine's own kernels (--engine torch).
+    proportion, and said. Expected times are those of this machine's own kernels (--engine torch). Ctrl-C keeps the
+    steps that were timed.
 
     \b
     rooflight measure model qwen3-0.6b --weights bf16
@@ -54,8 +56,7 @@ def command(
     from rooflight.library.whole import measure_model
 
     lines = output.file if output.format == "jsonl" else None
-    if lines is None:
-        require_writable(output.file)
+    require_writable(output.file)
     with shown() as progress:
         found = measure_model(
             model, on, batch=batch, prefill=prefill, budget_s=budget, keep=None if lines is None else _keeper(lines),
@@ -64,7 +65,7 @@ def command(
     emit(Output("text", None, output.ascii) if lines is not None else output, answer(found))
     if lines is not None:
         click.echo(f"{len(found.steps)} samples added to {lines}", err=True)
-    return 0
+    return INTERRUPTED if found.interrupted else 0
 
 
 def answer(found: WholeModel) -> Answer:
@@ -82,5 +83,4 @@ def answer(found: WholeModel) -> Answer:
 def _keeper(path: str) -> Callable[[Sample], object]:
     from rooflight.ingest.samples import append
 
-    append(path, [])  # refuses now what cannot be written
     return lambda sample: append(path, [sample])
