@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from rooflight.answers.check.kernels import REACHED, of_steps
 from rooflight.units import scaled
 from rooflight.values.kernels import Kernels, KernelTime, Why
+from rooflight.words.seen import mismatched
 
 # Of each reason a word or two for a table, and a clause for the sentence.
 WORDS: dict[str, str] = {
@@ -49,7 +50,7 @@ def _answer(found: Kernels) -> str:
         one = kernels[0]
         why = f": {one.because}" if one.because else ""
         takes = f"{what} in {found.weights} takes {scaled(one.median_s, 's')} on {where}"
-        return f"{takes}, {_share(one.of_roof)} of {roof}{why}."
+        return f"{takes}, {_share(one.of_roof)} of {roof}{why}.{mismatched(found.device, found.machine, found.on)}"
     steps = of_steps(kernels)
     parts = [
         f"those of {name} reach {_range(shares)}"
@@ -64,7 +65,7 @@ def _answer(found: Kernels) -> str:
         most = "" if count == below else f", {count} of them"
         said += f"; {below} stay below {_share(REACHED)}{most} because {_CLAUSES[first]}"
     stopped = "" if found.complete else " (interrupted)" if found.interrupted else " (not all of them: time was up)"
-    return f"{said}{stopped}."
+    return f"{said}{stopped}.{mismatched(found.device, found.machine, found.on)}"
 
 
 def _range(shares: Sequence[float]) -> str:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rooflight.values.accelerator import Accelerator
+from rooflight.values.sample import MachineState
 
+# Kinds of accelerators that are processors, and that are a processor with a GPU.
+_HOSTS = ("cpu",)
+_BOTH = ("apu",)
 FASTEST = "the fastest seen here"
 FASTER = "faster than this machine was measured"
 
@@ -23,3 +27,12 @@ def ceiling(card: Accelerator) -> str:
 def at_best(card: Accelerator) -> str:
     """Of the least time that a step takes."""
     return "at best" if card.measured is None else f"at {FASTEST}"
+
+
+def mismatched(device: str, state: MachineState, card: Accelerator) -> str:
+    """Said where what ran on a CPU stands beside the figures of a card, or the other way round; else nothing."""
+    on_cpu = state.threads is not None
+    if on_cpu == (card.kind in _HOSTS) or card.kind in _BOTH:
+        return ""
+    ran, meant = ("a CPU", "none") if on_cpu else ("no CPU", "one")
+    return f" But {device} is {ran} and {card.id} is {meant}: they do not belong together."

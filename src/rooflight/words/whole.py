@@ -7,7 +7,7 @@ import math
 from rooflight.units import round_significant
 from rooflight.values.whole import StepTimed, WholeModel
 from rooflight.words.notes import worded
-from rooflight.words.seen import at_best
+from rooflight.words.seen import at_best, mismatched
 
 
 def answer(found: WholeModel) -> str:
@@ -27,10 +27,8 @@ def answer(found: WholeModel) -> str:
     elif len(found.steps) > 1:
         off = max(abs(one.over_expected - 1) for one in found.steps)
         said += f", and no step is more than {off:.0%} from what was".replace("%", " %")
-    faster = [one for one in found.steps if one.faster]
-    if faster:
-        return f"{said}; {_step(faster[0])} is faster than {_limit(found)}."
-    return f"{said}; nothing is faster than {_limit(found)}."
+    faster = next((f"{_step(one)} is faster" for one in found.steps if one.faster), "nothing is faster")
+    return f"{said}; {faster} than {_limit(found)}.{mismatched(found.device, found.machine, found.on)}"
 
 
 def _outside(one: StepTimed) -> bool:
