@@ -19,6 +19,7 @@ HEADS = (
     "expected",
     "low to high",
     "of expected",
+    "pace",
     "roofline",
     "fastest seen",
 )
