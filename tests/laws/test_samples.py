@@ -9,9 +9,11 @@ from rooflight.errors import BadConfig
 from rooflight.ingest.samples import append, read_samples
 from rooflight.values.sample import Sample
 
+# What machines give: others are lost lines by themselves, which tests/unit/ingest shows.
+AMOUNTS = st.just(0.0) | st.floats(1e-12, 1e30)
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 samples = st.lists(
-    st.builds(Sample, kind=st.sampled_from(["kernel", "request"]), name=names, flop=st.none() | st.floats(0, 1e30)),
+    st.builds(Sample, kind=st.sampled_from(["kernel", "request"]), name=names, flop=st.none() | AMOUNTS),
     min_size=1, max_size=5,
 )  # fmt: skip
 

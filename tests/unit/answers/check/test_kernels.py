@@ -15,7 +15,7 @@ from rooflight.values.work import Gemm, Operator, Work
 from rooflight.words.kernels import _CLAUSES, WORDS
 from rooflight.work.layout import Layout
 
-# 24 GB/s (25.5 x (1 + 2/24) at best), fp32 165 GFLOP/s, bf16 650 GFLOP/s, 260 MiB of cache, 3 us a call
+# 24 GB/s (25.5 x (1 + 1/25) at best), fp32 165 GFLOP/s, bf16 650 GFLOP/s, 260 MiB of cache, 3 us a call
 MACHINE = rooflight.accelerator(str(Path(__file__).parents[3] / "measured.toml"))
 RATES = rates(MACHINE, Layout(), graphs=False)
 GB = 10**9
@@ -38,13 +38,13 @@ def timed(
 
 
 def test_times_of_a_kernel():
-    """2.4 GB at 24 GB/s are 0.1 s, half of 0.2; less 260 MiB of cache, at 25.5 x (1 + 2 / 24) GB/s, is its ceiling."""
+    """2.4 GB at 24 GB/s are 0.1 s, half of 0.2; less 260 MiB of cache, at 25.5 x (1 + 1 / 25) GB/s, is its ceiling."""
     one = timed(0.2, flop=1.65 * GB, moved=2.4 * GB)
     assert one.memory_s == pytest.approx(0.1)
     assert one.compute_s == pytest.approx(1.65 / 165)
     assert one.launch_s == pytest.approx(3e-6)
     assert one.roofline_s == pytest.approx(0.1)
-    assert one.ceiling_s == pytest.approx((2.4 * GB - 260 * 2**20) / (25.5 * GB * (1 + 2 / 24)))
+    assert one.ceiling_s == pytest.approx((2.4 * GB - 260 * 2**20) / (25.5 * GB * (1 + 1 / 25)))
     assert one.of_roof == pytest.approx(0.5)
     assert one.bound == "memory"
     assert one.bytes_per_s == pytest.approx(12 * GB)
