@@ -263,7 +263,9 @@ def _unwritable(where: str, reason: str) -> BadInput:
 
 
 def _reason(error: Exception) -> str:
-    """What the system says of a file."""
+    """What the system says of a file; of a name that it never sees, what Python says in other words by version."""
     if getattr(error, "errno", None) == errno.EISDIR:
         return "a directory"
+    if isinstance(error, ValueError) and not isinstance(error, UnicodeError):
+        return "a null character in its name"
     return str(getattr(error, "strerror", None) or error)[:200]
