@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import median
 
 import msgspec
 
@@ -54,13 +55,7 @@ def _trimmed(rates: Sequence[float], one: Plateau) -> Plateau:
 
 
 def _plateau(rates: Sequence[float], first: int, last: int) -> Plateau:
-    return Plateau(first, last, _median(rates[first : last + 1]))
-
-
-def _median(values: Sequence[float]) -> float:
-    ordered = sorted(values)
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+    return Plateau(first, last, median(rates[first : last + 1]))
 
 
 def _cuts(logs: Sequence[float]) -> list[tuple[int, int]]:
@@ -84,5 +79,5 @@ def _cuts(logs: Sequence[float]) -> list[tuple[int, int]]:
 
 
 def _apart(logs: Sequence[float]) -> float:
-    middle = _median(logs)
+    middle = median(logs)
     return sum(abs(one - middle) for one in logs)

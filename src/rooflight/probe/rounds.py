@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from rooflight.probe.timing import quantiles, timing
+from rooflight.probe.timing import EIGHT_OF_TEN, quantiles, timing
 from rooflight.values.measured import Rate, What
 from rooflight.values.sample import Kind, MachineState, Origin, Sample
-
-_LOW, _HIGH = 0.1, 0.9
 
 
 def _never() -> Sequence[float]:
@@ -74,7 +72,7 @@ def in_turns(
 
 def rate(what: What, name: str, rates: Sequence[float], *, by: str, bytes: float | None = None) -> Rate:
     """The rate of all these runs; more is better."""
-    low, median, high = quantiles(rates, (_LOW, 0.5, _HIGH))
+    low, median, high = quantiles(rates, EIGHT_OF_TEN)
     return Rate(
         what=what, name=name, median=median, low=low, high=high, best=max(rates), n=len(rates), by=by, bytes=bytes
     )
@@ -82,7 +80,7 @@ def rate(what: What, name: str, rates: Sequence[float], *, by: str, bytes: float
 
 def cost(name: str, seconds: Sequence[float], *, by: str) -> Rate:
     """The seconds of a call; less is better."""
-    low, median, high = quantiles(seconds, (_LOW, 0.5, _HIGH))
+    low, median, high = quantiles(seconds, EIGHT_OF_TEN)
     return Rate(what="launch", name=name, median=median, low=low, high=high, best=min(seconds), n=len(seconds), by=by)
 
 

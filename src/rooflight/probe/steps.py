@@ -13,7 +13,7 @@ from rooflight.errors import BadInput, MissingExtra
 from rooflight.probe.device import Device, synchronize, torch_device, torch_here, torch_type
 from rooflight.probe.network import Network
 from rooflight.probe.rounds import Cell, Timed, in_turns
-from rooflight.probe.timing import timed
+from rooflight.probe.timing import captured, timed
 
 _LEAST_TURNS = 3
 # A short step is run several times a turn.
@@ -78,7 +78,7 @@ def _network_run(network: Network, asked: Asked, device: Device) -> Run:
     tokens = _tokens(network.vocab, asked, device)
     step = functools.partial(network.step, tokens, asked.context, layers=asked.layers)
     if device.kind == "cuda" and asked.new == 1 and not network.routes:
-        return _captured(step)
+        return _captured(step, device)
     return lambda _: step()
 
 
@@ -86,19 +86,14 @@ def _tokens(vocab: int, asked: Asked, device: Device) -> Any:
     return torch_here().randint(0, vocab, (asked.sequences, asked.new), device=torch_device(device))
 
 
-def _captured(step: Callable[[], object]) -> Run:
-    torch = torch_here()
-    side = torch.cuda.Stream()
-    with torch.inference_mode():
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(3):
-                step()
-        torch.cuda.current_stream().wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            step()
-    return lambda _: graph.replay()
+def _captured(step: Callable[[], object], device: Device) -> Run:
+    with torch_here().inference_mode():
+        return functools.partial(_replay, captured(lambda _: step(), device), step)
+
+
+def _replay(graph: Any, _alive: object, _number: int) -> object:
+    """A graph reads weights, caches and tokens where they lay when it was captured: they must not go before it."""
+    return graph.replay()
 
 
 def transformers_runs(config: dict[str, Any], format: str, several: Sequence[Asked], device: Device) -> list[Run]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from rooflight.probe.timing import quantiles
 from rooflight.values.endpoint import PERCENTILES, Driven, Figures, Load, Sent, Spread
 from rooflight.values.sample import Origin, Sample, Timing
 
@@ -61,18 +62,12 @@ def spread(values: Iterable[float | None]) -> Spread | None:
 
     Check: 1, 2, 3, 4, 5 -> mean 3, p50 3, p90 4.6, p95 4.8, p99 4.96.
     """
-    there = sorted(value for value in values if value is not None)
+    there = [value for value in values if value is not None]
     if not there:
         return None
-    of_hundred = {f"p{share}": _percentile(there, share / 100) for share in PERCENTILES}
+    found = quantiles(there, [share / 100 for share in PERCENTILES])
+    of_hundred = {f"p{share}": value for share, value in zip(PERCENTILES, found, strict=True)}
     return Spread(mean=sum(there) / len(there), n=len(there), **of_hundred)
-
-
-def _percentile(ordered: Sequence[float], share: float) -> float:
-    place = share * (len(ordered) - 1)
-    below = int(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
 
 
 def _mean(values: Sequence[float]) -> float | None:
