@@ -94,7 +94,7 @@ def measure_kernels(
     """
     from rooflight.library.questions import accelerator
     from rooflight.probe.device import device as device_named
-    from rooflight.probe.device import formats, set_threads
+    from rooflight.probe.device import formats, threads_of
     from rooflight.words.kernels import told
 
     if (model is None) == (gemm is None):
@@ -105,19 +105,15 @@ def measure_kernels(
         _refuse_counts(name, counts or ())
     card = accelerator(on) if isinstance(on, str) else on
     where = device_named(device)
-    if threads is not None and where.kind != "cpu":
-        raise BadInput(
-            "threads are a CPU's", where=Named.of("threads"), got=str(where), want=Named("{device}", device="cpu")
-        )
-    count = set_threads(threads) if where.kind == "cpu" else None
-    if gemm is not None:
-        plan = _of_product(gemm, card, weights)
-    else:
-        assert model is not None
-        plan = _of_model(model, card, weights, batch, context, prefill, tp)
-    _refuse_formats(plan, where, formats(where))
-    asked = _Asked(tp, budget_s, command, keep, progress)
-    return told(_measured(plan, card, where, count, asked))
+    with threads_of(where, threads) as count:
+        if gemm is not None:
+            plan = _of_product(gemm, card, weights)
+        else:
+            assert model is not None
+            plan = _of_model(model, card, weights, batch, context, prefill, tp)
+        _refuse_formats(plan, where, formats(where))
+        asked = _Asked(tp, budget_s, command, keep, progress)
+        return told(_measured(plan, card, where, count, asked))
 
 
 def _refuse_counts(name: str, counts: Sequence[int]) -> None:

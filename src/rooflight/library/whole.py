@@ -76,23 +76,24 @@ def measure_model(
     """
     from rooflight.library.questions import accelerator
     from rooflight.library.questions import model as model_named
-    from rooflight.probe.device import set_threads
+    from rooflight.probe.device import device as device_named
+    from rooflight.probe.device import threads_of
 
     made = model_named(model)
     card = accelerator(on) if isinstance(on, str) else on
     form = _format(made, weights)
-    where = _device(device, threads)
+    where = device_named(device)
     steps = _asked(batch, prefill, context)
-    count = set_threads(threads) if where.kind == "cpu" else None
-    sc = _scenario(made, card, form, context, graphs=where.kind == "cuda")
-    predicted = [_predicted(sc, one) for one in steps]  # before anything runs
-    told = progress or _silent
-    told("building", 0.0)
-    built = _of_transformers(made, form, steps, where) if transformers else _of_plan(made, form, steps, where)
-    references = _references(sc, form, where)
-    runs = [*built.runs, *references.values()]
-    found, interrupted = _timed(runs, where, budget_s, lambda share: told("steps", share))
-    meta = _meta(made.id, where, form, "transformers" if transformers else "torch", count, command)
+    with threads_of(where, threads) as count:
+        sc = _scenario(made, card, form, context, graphs=where.kind == "cuda")
+        predicted = [_predicted(sc, one) for one in steps]  # before anything runs
+        told = progress or _silent
+        told("building", 0.0)
+        built = _of_transformers(made, form, steps, where) if transformers else _of_plan(made, form, steps, where)
+        references = _references(sc, form, where)
+        runs = [*built.runs, *references.values()]
+        found, interrupted = _timed(runs, where, budget_s, lambda share: told("steps", share))
+        meta = _meta(made.id, where, form, "transformers" if transformers else "torch", count, command)
     results = _beside(steps, predicted, built, found[: len(built.runs)], meta)
     if keep is not None:
         for one in results:
@@ -103,18 +104,6 @@ def measure_model(
         machine=meta.state, steps=tuple(results), interrupted=interrupted, notes=sc.assumptions,
         pace=_pace(sc, form, references, found[len(built.runs) :]),
     )  # fmt: skip
-
-
-def _device(name: str | None, threads: int | None) -> Device:
-    """What it runs on. Raises BadInput for one that is not there, or threads of another than a CPU."""
-    from rooflight.probe.device import device
-
-    where = device(name)
-    if threads is not None and where.kind != "cpu":
-        raise BadInput(
-            "threads are a CPU's", where=Named.of("threads"), got=str(where), want=Named("{device}", device="cpu")
-        )
-    return where
 
 
 def _silent(_name: str, _share: float) -> None:

@@ -199,13 +199,24 @@ def set_threads(count: int | None = None) -> int:
 
 
 @contextlib.contextmanager
-def as_before() -> Iterator[None]:
-    """Whatever `set_threads` does within it is undone behind it."""
+def threads_of(one: Device, wanted: int | None) -> Iterator[int | None]:
+    """Within it a CPU computes on so many threads (None: one a core), which are given; behind it as before.
+
+    Raises BadInput for more threads than processors, or threads of a device that is no CPU.
+    """
+    if one.kind != "cpu":
+        if wanted is not None:
+            raise BadInput(
+                "threads are a CPU's", where=Named.of("threads"), got=f"{wanted} threads and {one}",
+                want=Named("{device}", device="cpu"),
+            )  # fmt: skip
+        yield None
+        return
     processors, threads = host.allowed(), None
     with contextlib.suppress(MissingExtra):
         threads = torch_here().get_num_threads()
     try:
-        yield
+        yield set_threads(wanted)
     finally:
         host.place(processors)
         if threads is not None:

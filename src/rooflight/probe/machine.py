@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from rooflight.errors import BadInput, MissingExtra, Named
+from rooflight.errors import MissingExtra
 from rooflight.probe import calls, host, loops, memory, peaks
 from rooflight.probe import device as devices
 from rooflight.probe.device import Device
@@ -181,13 +181,7 @@ def measure(
     more threads than processors, MissingExtra for another device than the CPU without torch, Interrupted on Ctrl-C.
     """
     device, torch = _device(name)
-    if device.kind != "cpu" and threads is not None:
-        raise BadInput(
-            "threads are of the CPU", where=Named.of("threads"), got=f"{threads} threads and {device}",
-            want=Named("{device}", device="cpu"),
-        )  # fmt: skip
-    with devices.as_before():
-        count = devices.set_threads(threads) if device.kind == "cpu" else None
+    with devices.threads_of(device, threads) as count:
         loops.patterns()  # compiled before anything is timed
         one = Measuring(device, torch=torch, threads=count, plan=QUICK if quick else FULL, progress=progress)
         if not torch:

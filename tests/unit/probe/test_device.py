@@ -75,8 +75,8 @@ def test_the_precision_of_products_is_as_before():
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system keeps no process in place")
 def test_threads_and_processors_are_as_before_afterwards():
     before = os.sched_getaffinity(0)
-    with devices.as_before():
-        assert devices.set_threads(1) == 1
+    with devices.threads_of(devices.cpu(), 1) as count:
+        assert count == 1
         assert len(os.sched_getaffinity(0)) == 1
         assert host.pinned(1)
         assert devices.state(devices.cpu(), 1).pinned
@@ -85,8 +85,8 @@ def test_threads_and_processors_are_as_before_afterwards():
 
 @pytest.mark.parametrize("count", [0, -1, 10**6, 1.5])
 def test_threads_that_no_processor_runs_are_refused(count):
-    with pytest.raises(BadInput) as refused:
-        devices.set_threads(count)
+    with pytest.raises(BadInput) as refused, devices.threads_of(devices.cpu(), count):
+        pass
     assert refused.value.want == f"a whole number from 1 to {len(host.allowed())}"
 
 

@@ -149,7 +149,7 @@ def test_memory_that_cannot_be_gone_past_is_not_claimed(tiny, monkeypatch):
 
 
 def test_threads_of_a_card_are_refused(card):
-    with pytest.raises(BadInput, match="threads are of the CPU"):
+    with pytest.raises(BadInput, match="threads are a CPU's"):
         measured("cuda", threads=2)
 
 
