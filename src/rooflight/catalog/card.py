@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rooflight.catalog import measured
 from rooflight.catalog.assumed import assumed_of, network
 from rooflight.catalog.figures import DISPUTED, DTYPES, rate_notes, rates_in_print
 from rooflight.catalog.refusal import near, refuse
@@ -95,6 +94,8 @@ def accelerator(
     """
     if "measured" not in raw:
         return _printed(raw, origin, assumed_from)
+    from rooflight.catalog import measured  # of files alone: no entry of the catalog was measured
+
     where = f"{origin}, [measured]"
     found = measured.read(raw["measured"], where)
     datasheet = None if found.datasheet is None or known is None else known(found.datasheet)

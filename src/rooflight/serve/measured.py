@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from rooflight.catalog.accelerators import shipped
-from rooflight.catalog.measured import is_part
 from rooflight.errors import RooflightError
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
@@ -34,6 +33,8 @@ def measured_block(sc: Scenario, shown: Iterable[str]) -> MeasuredBlock | msgspe
 
 def _datasheet(sc: Scenario, name: str | None, shown: Iterable[str]) -> DatasheetBlock | None:
     """The entry, and the ceilings of the same question on it."""
+    from rooflight.catalog.measured import is_part
+
     sheet = None if name is None else shipped(name)
     if sheet is None:
         return None
