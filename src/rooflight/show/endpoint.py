@@ -8,6 +8,7 @@ from rooflight.answers.check.endpoint import METRICS, means, seen_lengths
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows
+from rooflight.show.seen import renamed
 from rooflight.units import round_significant
 from rooflight.values.endpoint import PERCENTILES, Beside, EndpointReport, Figures, Spread
 
@@ -36,7 +37,7 @@ def blocks(report: EndpointReport) -> list[Block]:
     if report.answered:
         shown += [_spreads(report.figures), _rates(report.figures)]
     if report.beside:
-        shown.append(_beside(report))
+        shown += renamed([_beside(report)], report.measured)
         verdicts = tuple(f"{_NAMES[one.figure]} {one.verdict}: {one.reason}" for one in report.beside)
         shown.append(Bullets("Verdicts:", verdicts))
     shown.append(Bullets("To know:", report.notes))

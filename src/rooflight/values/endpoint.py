@@ -220,6 +220,7 @@ class EndpointReport(Displayed, msgspec.Struct, frozen=True, kw_only=True):
 
     served_model    as the server calls it; model, accelerator: what the prediction is for, None without one
     on              the name by which the accelerator is found again: its id, or the file's path or `this`
+    measured        the accelerator is a machine that was measured: ceilings are the fastest seen there
     gpus, tp, pp, ep, dp, weights, kv_cache, compute, engine_version    of the deployment, as it was stated or laid out
     engine          as stated, or as the server says
     run             that was predicted for the load at the lengths that were seen; None without a model and a machine
@@ -239,6 +240,7 @@ class EndpointReport(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     accelerator: str | None = None
     on: str | None = None
+    measured: bool = False
     gpus: int | None = None
     tp: int | None = None
     pp: int | None = None

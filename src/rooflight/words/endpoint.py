@@ -57,9 +57,10 @@ def told(driven: Driven, found: Figures, judgement: Judgement | None = None) -> 
     sc = judgement.scenario
     cut, asked = sc.layout, sc.deployment
     return msgspec.structs.replace(
-        report, model=sc.model.id, accelerator=sc.accelerator.id, gpus=all_devices(sc), tp=cut.tp, pp=cut.pp, ep=cut.ep,
-        dp=cut.dp, weights=asked.weights, kv_cache=asked.kv_cache, compute=asked.compute,
-        engine=asked.engine or driven.engine, engine_version=asked.engine_version, run=judgement.run,
+        report, model=sc.model.id, accelerator=sc.accelerator.id, measured=sc.accelerator.measured is not None,
+        gpus=all_devices(sc), tp=cut.tp, pp=cut.pp, ep=cut.ep, dp=cut.dp, weights=asked.weights,
+        kv_cache=asked.kv_cache, compute=asked.compute, engine=asked.engine or driven.engine,
+        engine_version=asked.engine_version, run=judgement.run,
         beside=tuple(_beside(found, judgement)),
         assumptions=worded([*file_notes(sc.model.warnings), *sc.assumptions]),
     )  # fmt: skip

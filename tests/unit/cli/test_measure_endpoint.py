@@ -104,6 +104,15 @@ def test_a_prediction_stands_beside(server):
     assert done["gpus"] == 1
 
 
+def test_a_ceiling_is_called_what_it_is(server):
+    """Of a measured machine the fastest seen there, as in every other table."""
+    machine = str(Path(__file__).parents[2] / "measured.toml")
+    for on, head in (("h100-sxm", "ceiling"), (machine, "seen here")):
+        said = measured(server.url, "--model", "llama-3.2-1b", "--on", on).output
+        line = next(line for line in said.splitlines() if "roofline" in line and "expected" in line)
+        assert head in line, said
+
+
 def test_the_run_is_that_of_analyze(server):
     """At the lengths that were seen, to the last digit."""
     done = rooflight.measure_endpoint(
