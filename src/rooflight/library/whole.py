@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -304,6 +303,8 @@ def _beside(
 
 
 def _sample(asked: Asked, time_s: Timing, built: _Built, meta: _Meta) -> Sample:
+    from rooflight.probe.timing import now
+
     decoding = asked.context > 0
     shape = {"sequences": asked.sequences, "new": asked.new, "context": asked.context, "layers": built.run}
     return Sample(
@@ -314,5 +315,5 @@ def _sample(asked: Asked, time_s: Timing, built: _Built, meta: _Meta) -> Sample:
         context=float(asked.context) if decoding else None,
         tokens_per_s=asked.sequences * asked.new / time_s.median if built.run == built.layers else None,
         source=meta.source, machine=meta.state,
-        start=datetime.datetime.now(datetime.UTC).replace(microsecond=0).isoformat(),
+        start=now(),
     )  # fmt: skip

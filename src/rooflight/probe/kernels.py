@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import msgspec
 
 from rooflight import __version__
 from rooflight.probe.device import Device, computing_in, filled, linear, torch_here, torch_type
-from rooflight.probe.timing import timed, timing
+from rooflight.probe.timing import now, timed, timing
 from rooflight.units import scaled
 from rooflight.values.sample import MachineState, Origin, Sample
 from rooflight.values.work import Gemm, Operator, Rows, Scores
@@ -113,7 +112,7 @@ def sample(
 ) -> Sample | str:
     """The kernel timed, or why it could not run."""
     torch = torch_here()
-    start = datetime.now(UTC).isoformat(timespec="seconds")
+    start = now()
     form = _RUN_IN.get(one.format, one.format)
     try:
         with torch.inference_mode(), computing_in(form):

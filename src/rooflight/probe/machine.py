@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Callable, Sequence
 
@@ -14,6 +13,7 @@ from rooflight.probe import device as devices
 from rooflight.probe.device import Device
 from rooflight.probe.rounds import Timed, in_turns, sample
 from rooflight.probe.tables import tables
+from rooflight.probe.timing import now
 from rooflight.probe.workers import Workers
 from rooflight.values.machine import Machine
 from rooflight.values.measured import Measured, Rate
@@ -199,7 +199,7 @@ class _Begin:
 
     def __init__(self, source: Origin) -> None:
         self.source = source
-        self.date = datetime.datetime.now(datetime.UTC).replace(microsecond=0).isoformat()
+        self.date = now()
         self.busy = host.Busy()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import time
 from collections.abc import Callable, Sequence
@@ -114,6 +115,11 @@ def graph_timed(
     graph = captured(run, device, calls)
     seconds = timed(lambda _: graph.replay(), device, least=least, budget_s=budget_s)
     return tuple(one / calls for one in seconds)
+
+
+def now() -> str:
+    """ISO 8601, UTC, to the second: when something began."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def timing(seconds: Sequence[float]) -> Timing:

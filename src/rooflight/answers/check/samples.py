@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from statistics import median
 
 from msgspec.structs import replace
 
+from rooflight.probe.timing import timing
 from rooflight.values.sample import Sample, Timing
 from rooflight.values.samples import Kind, Samples, Stored
-
-_LOW, _HIGH = 0.1, 0.9
 
 
 def together(first: Stored, second: Stored | None = None) -> Samples:
@@ -58,17 +58,14 @@ def _pooled(samples: Sequence[Sample]) -> Timing | None:
 
     Of many single runs low and high are their 10th and 90th percentile.
     """
-    import numpy as np
-
     times = [one.time_s for one in samples if one.time_s is not None]
     if len(times) <= 1:
         return times[0] if times else None
     medians = [one.median for one in times]
     if all(one.n == 1 for one in times):
-        low, high = (float(one) for one in np.quantile(medians, (_LOW, _HIGH)))
-    else:
-        low, high = min(one.low for one in times), max(one.high for one in times)
-    return Timing(median=float(np.median(medians)), low=low, high=high, n=sum(one.n for one in times))
+        return timing(medians)
+    low, high = min(one.low for one in times), max(one.high for one in times)
+    return Timing(median=median(medians), low=low, high=high, n=sum(one.n for one in times))
 
 
 def _apart(one: Timing | None, other: Timing | None) -> bool | None:

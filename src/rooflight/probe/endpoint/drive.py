@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import datetime
 import re
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from rooflight.errors import BadInput, Named, printable
 from rooflight.probe.endpoint import arrivals, client
 from rooflight.probe.endpoint.bodies import OPTIONAL, Form, follows, near, words_for
 from rooflight.probe.endpoint.stream import Fault
+from rooflight.probe.timing import now
 from rooflight.values.endpoint import Api, Driven, Load, Sent, Stage
 
 _PATHS: dict[Api, str] = {"completions": "/completions", "chat": "/chat/completions"}
@@ -156,7 +156,7 @@ class _Job:
         self.astray: tuple[tuple[int, int], ...] = ()
         self.cut = False
         self.span_s = 0.0
-        self.start = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        self.start = now()
 
     async def whole(self, served_model: str | None, fallback_model: str | None) -> Driven:
         engine, on_list = None, False
