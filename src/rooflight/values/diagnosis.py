@@ -1,4 +1,4 @@
-"""What recorded files say of the ceiling that binds: the verdict, what speaks for and against it, and what comes next."""
+"""What recorded files say of the ceiling that binds: the verdict, its evidence, and what comes next."""
 
 from __future__ import annotations
 

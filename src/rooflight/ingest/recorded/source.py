@@ -63,10 +63,8 @@ class Source:
             while part := self.file.read(1 << 20):
                 found += part
                 if len(found) > MOST_TEXT:
-                    raise BadConfig(
-                        f"{self.name} is too large for what it is", where=self.name, got=f"more than {MOST_TEXT:,} bytes",
-                        want="a part of it",
-                    )  # fmt: skip
+                    got = f"more than {MOST_TEXT:,} bytes"
+                    raise BadConfig(f"{self.name} is too large", where=self.name, got=got, want="a part of it")
         except DAMAGED as error:
             if not found:
                 raise BadConfig(
