@@ -91,6 +91,7 @@ class Measurements(Part, msgspec.Struct, frozen=True, kw_only=True, omit_default
 
     A load, over all its requests:
     isl, osl            tokens of a request in the mean
+    arrivals_per_s      requests that were sent a second; requests_per_s: that ended
     in_flight           requests in the system in the mean; peak_in_flight at most
     ttft_s, tpot_s, itl_s, request_s    to the first token, per later token, between chunks, whole
     tpot_with_first_s   request time over all its output tokens, which some tools call TPOT
@@ -127,6 +128,7 @@ class Measurements(Part, msgspec.Struct, frozen=True, kw_only=True, omit_default
     duration_s: float | None = None
     requests: int | None = None
     failed: int | None = None
+    arrivals_per_s: float | None = None
     requests_per_s: float | None = None
     input_tokens: float | None = None
     output_tokens: float | None = None

@@ -1,4 +1,4 @@
 """Results of load generators and benchmarks."""
 
 # Modules with a FORMAT, in the order in which they are tried.
-FORMATS: tuple[str, ...] = ()
+FORMATS: tuple[str, ...] = ("inference_perf", "guidellm", "mlperf", "aiperf", "llama_bench")
