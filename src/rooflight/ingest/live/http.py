@@ -51,10 +51,10 @@ def fetch(
         if form is not None:
             sent["Content-Type"] = "application/x-www-form-urlencoded"
         connection.request("GET" if form is None else "POST", path, body=form, headers=sent)
-        answer = connection.getresponse()
-        if answer.status != http.client.OK:
-            raise _refused(shown, answer)
-        return _unpacked(_body(answer, connection, until, shown), answer.headers.get("Content-Encoding"), shown)
+        with connection.getresponse() as answer:
+            if answer.status != http.client.OK:
+                raise _refused(shown, answer)
+            return _unpacked(_body(answer, connection, until, shown), answer.headers.get("Content-Encoding"), shown)
     except (OSError, http.client.HTTPException) as error:
         raise _failed(shown, error, timeout_s) from None
     finally:

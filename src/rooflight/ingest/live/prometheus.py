@@ -72,8 +72,9 @@ def history(
 
 def _matchers(selector: str) -> str:
     """A selector's matchers, to stand behind the first. Raises BadInput for what is none."""
-    whole = _SELECTOR.fullmatch(selector.strip())
-    if whole is None:
+    given = selector.strip()
+    whole = _SELECTOR.fullmatch(given)
+    if whole is None or given.startswith("{") != given.endswith("}"):
         raise BadInput(
             "this is no selector", where="selector", got=selector[:120], want='label matchers, as namespace="prod"'
         )
