@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from rooflight.errors import BadInput
+from rooflight.values.watching import TIMEOUT_S
 
 MOST_BYTES = 256 << 20
-TIMEOUT_S = 30.0
 _WANT = "http://host:port, or https://"
 _HINTS = {
     401: "--header or --api-key-env with what the server asks for", 403: "a key that may read it",

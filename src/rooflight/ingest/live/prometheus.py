@@ -10,8 +10,9 @@ from urllib.parse import urlencode
 import msgspec
 
 from rooflight.errors import BadInput
-from rooflight.ingest.live.http import TIMEOUT_S, fetch
+from rooflight.ingest.live.http import fetch
 from rooflight.values.recorded import Scrape, Series
+from rooflight.values.watching import TIMEOUT_S
 
 # Prometheus refuses more points of a series than this.
 _MOST_POINTS = 11_000

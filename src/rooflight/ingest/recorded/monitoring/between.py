@@ -133,7 +133,9 @@ def interval(before: Scrape, after: Scrape, seconds: float | None = None) -> See
         earlier = first.get(replica.subject)
         less = None if earlier is None else _less(replica, earlier)
         if earlier is None or less is None:
-            why = "is in the later scrape alone" if earlier is None else "counts less than before, so it was started anew"
+            why = (
+                "is in the later scrape alone" if earlier is None else "counts less than before, so it was started anew"
+            )
             notes.append(f"{replica.subject} {why}: there is no difference to take, only values since its start")
             watched += [one for one in (moment(replica), lifetime(replica)) if one is not None]
             continue
@@ -165,7 +167,9 @@ def _watched(before: Replica, after: Replica, less: Replica, seconds: float | No
     ends = [one for one in (moment(before), moment(after)) if one is not None]
     if found is None:
         base = ends[-1] if ends else Watched(subject=after.subject, kind="engine", engine=after.engine)
-        found = replace(base, span="interval", seconds=seconds, requests=0.0, output_tokens_per_s=0.0 if seconds else None)
+        found = replace(
+            base, span="interval", seconds=seconds, requests=0.0, output_tokens_per_s=0.0 if seconds else None
+        )
     running, waiting = _held(ends, less, found, seconds)
     running = _slots(before, after, less) if running is None else running
     return replace(

@@ -118,7 +118,7 @@ def _base(value: float, unit: str, percent: bool) -> float:
 
 
 def _subject(labels: dict[str, str]) -> str:
-    """"gpu 0 / mig 3 at node-1": by its index where that is said, else by its identifier."""
+    """ "gpu 0 / mig 3 at node-1": by its index where that is said, else by its identifier."""
     which = _first(labels, _INDEX) or _first(labels, _UUID) or labels.get("device", "")
     words = f"gpu {which}".rstrip()
     if labels.get("GPU_I_ID"):

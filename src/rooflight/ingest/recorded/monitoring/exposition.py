@@ -11,7 +11,9 @@ from rooflight.ingest.recorded.monitoring.totals import SECOND, SINGLE, lifetime
 from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.values.recorded import Measurements, Record, Recorded, Scrape, Stated, Watched
 
-_WANT = "metrics of vLLM, SGLang, TGI, llama.cpp's server, TensorRT-LLM or Dynamo, or of a DCGM, nvidia-smi or AMD exporter"
+_WANT = (
+    "metrics of vLLM, SGLang, TGI, llama.cpp's server, TensorRT-LLM or Dynamo, or of a DCGM, nvidia-smi or AMD exporter"
+)
 
 
 def read(source: Source) -> Recorded:

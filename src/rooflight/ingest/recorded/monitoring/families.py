@@ -80,7 +80,9 @@ def scrapes(text: str, known: Callable[[str], bool], notes: list[str]) -> tuple[
     if held:
         parts.append((held, times))
     if bad:
-        notes.append(f"{bad:,} {'line is' if bad == 1 else 'lines are'} no series and left out (the first: {first_bad})")
+        notes.append(
+            f"{bad:,} {'line is' if bad == 1 else 'lines are'} no series and left out (the first: {first_bad})"
+        )
     return _whole(parts, notes)
 
 

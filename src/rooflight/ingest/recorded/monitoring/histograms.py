@@ -41,7 +41,9 @@ class Histogram(msgspec.Struct, frozen=True, kw_only=True):
         if mean is None or mean < 0:
             return None
         found = {name: (self.quantile(share), mean / (1 - share)) for name, share in _RANKS}
-        return Spread(mean=mean, **{name: None if one is None else min(one, most) for name, (one, most) in found.items()})
+        return Spread(
+            mean=mean, **{name: None if one is None else min(one, most) for name, (one, most) in found.items()}
+        )
 
     def quantile(self, share: float) -> float | None:
         """The value below which that share lies, linear within its bucket.
