@@ -14,7 +14,19 @@ import click
 
 from rooflight import __version__
 
-COMMANDS = ("analyze", "sweep", "compare", "moves", "check", "measure", "diagnose", "studio", "models", "accelerators")
+COMMANDS = (
+    "analyze",
+    "sweep",
+    "compare",
+    "moves",
+    "check",
+    "measure",
+    "diagnose",
+    "exporter",
+    "studio",
+    "models",
+    "accelerators",
+)
 PROGRAM = "rooflight"
 COMPLETE_VARIABLE = "_ROOFLIGHT_COMPLETE"
 USAGE = 2  # no command given: the help is shown

@@ -9,10 +9,12 @@ import click
 from rooflight.cli import app, complete, options
 from rooflight.cli.app import HELP_NAMES
 from rooflight.cli.output import Answer, Output, emit, output_options
+from rooflight.cli.watched import watching_options
 from rooflight.values.question import FIELDS, NOT_CLAIMED
 
 if TYPE_CHECKING:
     from rooflight.values.diagnosis import Diagnosis
+    from rooflight.values.watching import Watching
 
 _FIELDS = tuple(field for name, field in FIELDS.items() if name not in NOT_CLAIMED)
 
@@ -24,6 +26,8 @@ _FIELDS = tuple(field for name, field in FIELDS.items() if name not in NOT_CLAIM
 @options.on_option(several=False)
 @click.option("--point", "points", multiple=True, metavar="VALUES",
               help='A measurement of your own, such as "batch=1 tpot_ms=12.0". May be repeated.')  # fmt: skip
+@watching_options
+@click.option("--watch", is_flag=True, help="Read again and again, until interrupted, in the terminal.")
 @click.option("--formats", is_flag=True, help="List what is read, and stop.")
 @options.field_options(*_FIELDS)
 @output_options
@@ -32,6 +36,8 @@ def command(
     model: str | None,
     on: str | None,
     points: tuple[str, ...],
+    watching: Watching | None,
+    watch: bool,
     formats: bool,
     output: Output,
     **given: Any,
@@ -45,6 +51,8 @@ def command(
     \b
     rooflight diagnose trace.json.gz --model qwen3-8b --on mi300x
     rooflight diagnose dcgm.prom vllm.prom --model llama-3.1-8b --on h100
+    rooflight diagnose --prometheus http://localhost:9090 --range 15m --model llama-3.1-8b --on h100
+    rooflight diagnose --scrape http://localhost:8000/metrics --model llama-3.1-8b --on h100 --watch
     rooflight diagnose --point "batch=1 tpot_ms=12" --point "batch=33 tpot_ms=15.2" --model qwen2.5-14b --on l40s
 
     Exit status 1: which ceiling binds cannot be told from this, and the answer says what to record.
@@ -53,9 +61,38 @@ def command(
         return _formats()
     from rooflight.library.diagnosed import diagnose
 
-    found = diagnose(*files, model=model, on=on, points=points, **options.fields(given))
+    asked: dict[str, Any] = {"model": model, "on": on, "points": points, **options.fields(given)}
+    if watch:
+        return _again(files, watching, asked, output)
+    found = diagnose(*files, watching=watching, **asked)
     show(found, output)
     return 1 if found.cannot_tell else 0
+
+
+def _again(files: tuple[str, ...], watching: Watching | None, asked: dict[str, Any], output: Output) -> int:
+    """The answer, read anew until an interrupt: in place on a terminal, one after the other elsewhere."""
+    import time
+
+    from rooflight.errors import BadInput
+    from rooflight.library.diagnosed import diagnose
+    from rooflight.library.live import Watcher
+
+    if watching is None or output.format != "text" or output.file is not None:
+        raise BadInput(
+            "--watch shows in the terminal what is read again", where="--watch",
+            got="no --prometheus or --scrape" if watching is None else "another form or a file",
+            want="--prometheus or --scrape, as text", try_this="rooflight exporter, to keep what is seen",
+        )  # fmt: skip
+    watcher = Watcher(watching)
+    found = None
+    try:
+        while True:
+            found = diagnose(*files, watching=watcher, **asked)
+            click.clear()
+            show(found, output)
+            time.sleep(watching.interval_s)
+    except KeyboardInterrupt:
+        return 0 if found is not None and not found.cannot_tell else 1
 
 
 def show(found: Diagnosis, output: Output) -> None:

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from rooflight.errors import BadInput, Named
+from rooflight.library.live import Watcher
 from rooflight.library.questions import _devices as devices
 from rooflight.library.questions import model as model_of
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.model import Model
 from rooflight.values.question import Fields
 from rooflight.values.recorded import Recorded
+from rooflight.values.watching import Watching
 
 if TYPE_CHECKING:
     from rooflight.values.diagnosis import Diagnosis
@@ -23,6 +25,7 @@ def diagnose(
     model: str | Path | Model | None = None,
     on: str | Accelerator | None = None,
     points: Iterable[str] = (),
+    watching: Watching | Watcher | None = None,
     **fields: Unpack[Fields],
 ) -> Diagnosis:
     """Which ceiling binds, by what profilers, engines, monitoring and load generators recorded.
@@ -30,6 +33,7 @@ def diagnose(
     files       paths ("-": standard input), each told by its content; gzip or not
     model, on   whose roof they are put under; left out: what the files name, where the catalog knows it
     points      measurements of one's own: "batch=1 tpot_ms=12.0"
+    watching    a Prometheus server or /metrics addresses, read now
     fields      of Workload and Deployment: how it ran, where the files do not say it
 
     Raises BadInput for what cannot be read, BadConfig for what nobody knows, MissingFact for a number nobody published.
@@ -38,6 +42,8 @@ def diagnose(
     from rooflight.ingest.recorded.read import recorded
 
     given = [one if isinstance(one, Recorded) else recorded(one) for one in files]
+    if watching is not None:
+        given += (Watcher(watching) if isinstance(watching, Watching) else watching).read()
     own = list(points)
     if own:
         given.append(recorded_points(own))

@@ -84,7 +84,7 @@ def measure_endpoint(
     )  # fmt: skip
     question = _Question(load, fields, model, on)
     chosen: Any = None if api is None else one_of(api, APIS, Named.of("api"))
-    known = headers_of(headers or {}, _key(api_key_env))
+    known = headers_of(headers or {}, key_of(api_key_env))
     return _report(question, url, chosen, served_model=served_model, headers=known, watch=watch, keep=keep)
 
 
@@ -236,7 +236,7 @@ def _run_fields(load: Load, fields: Mapping[str, Any]) -> dict[str, Any]:
     return question
 
 
-def _key(name: str | None) -> str | None:
+def key_of(name: str | None) -> str | None:
     """The key in a variable of the environment. Raises BadInput where there is none."""
     if name is None:
         return None

@@ -330,12 +330,33 @@ class Traced(Part, msgspec.Struct, frozen=True, kw_only=True):
     synchronize_s: float | None = None
 
 
+class Series(msgspec.Struct, frozen=True):
+    """One value of a scrape: its name as exported, its labels."""
+
+    name: str
+    labels: dict[str, str]
+    value: float
+
+
+class Scrape(Part, msgspec.Struct, frozen=True, kw_only=True):
+    """The series of a /metrics text that are known by name; two of one process have a difference.
+
+    time_s      since 1970, where the text has times
+    """
+
+    brief = ("time_s",)
+
+    series: tuple[Series, ...] = ()
+    time_s: float | None = None
+
+
 class Recorded(Part, msgspec.Struct, frozen=True, kw_only=True):
     """A file as its reader understood it.
 
     format      the reader's name ("vllm-log"); tool, version: what wrote it, as it says
     records, watched, traced    what there was of each
     samples     measurements that need no judging first, such as rooflight's own
+    scrape      the last /metrics text in it, for the difference to another file's
     lacks       what such files usually say and this one does not, in plain words ("the size of the KV pool")
     notes       what was odd about it
     """
@@ -350,5 +371,6 @@ class Recorded(Part, msgspec.Struct, frozen=True, kw_only=True):
     watched: tuple[Watched, ...] = ()
     traced: Traced | None = None
     samples: tuple[Sample, ...] = ()
+    scrape: Scrape | None = None
     lacks: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

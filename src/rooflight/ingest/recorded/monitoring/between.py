@@ -1,0 +1,217 @@
+"""What happened between two scrapes of the same /metrics address: counters' differences, which a single scrape lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from rooflight.ingest.recorded.monitoring.families import scrapes
+from rooflight.ingest.recorded.monitoring.histograms import Histogram
+from rooflight.ingest.recorded.monitoring.replicas import Replica, engines, known
+from rooflight.ingest.recorded.monitoring.totals import SECOND, SINGLE, clock, lifetime, moment, totalled
+from rooflight.values.recorded import Recorded, Scrape, Watched
+
+
+class Seen(NamedTuple):
+    """What replicas did, and what was odd about it."""
+
+    watched: tuple[Watched, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def watched_between(before: str, after: str, seconds: float | None = None) -> Recorded:
+    """What engines did between two texts of one /metrics address, the earlier first.
+
+    seconds     between them; None: by the texts' own times, and no rates where they have none
+    """
+    notes: list[str] = []
+    first, second = (scrapes(text, known, notes) for text in (before, after))
+    if not first or not second:
+        return Recorded(file="", format="engine-metrics", notes=(*notes, "a scrape has no metrics that are known"))
+    found = interval(first[-1], second[-1], seconds)
+    return Recorded(
+        file="", format="engine-metrics", watched=found.watched, scrape=second[-1], notes=(*notes, *found.notes)
+    )
+
+
+def difference(before: Recorded, after: Recorded, seconds: float | None = None) -> Recorded | None:
+    """The later of two recorded scrapes with what lies between them; None: they are not of the same process.
+
+    The order of the two does not matter: counters grow.
+    """
+    if before.scrape is None or after.scrape is None:
+        return None
+    sign = order(before.scrape, after.scrape)
+    if sign is None:
+        return None
+    if sign < 0:
+        before, after = after, before
+    assert before.scrape is not None and after.scrape is not None
+    found = interval(before.scrape, after.scrape, seconds)
+    devices = tuple(one for one in after.watched if one.kind == "device")
+    said = f"what lies between it and {before.file} is taken, not all since the engine's start"
+    return replace(
+        after, watched=(*found.watched, *devices), lacks=tuple(one for one in after.lacks if one != SECOND),
+        notes=(*(one for one in after.notes if one != SINGLE), *found.notes, said),
+    )  # fmt: skip
+
+
+def paired(files: Sequence[Recorded]) -> tuple[Recorded, ...]:
+    """Recorded files, where two or more are scrapes of one process: in their place the differences, in time's order.
+
+    The first scrape goes, as the differences say all that it does.
+    """
+    groups: list[list[Recorded]] = []
+    found: list[Recorded] = []
+    for one in files:
+        group = next((each for each in groups if _same(each[0], one)), None)
+        if one.scrape is None or group is None:
+            groups.append([one])
+        else:
+            group.append(one)
+    for group in groups:
+        ordered = _sorted(group)
+        made = [difference(a, b) for a, b in zip(ordered, ordered[1:], strict=False)]
+        found += [each or b for each, b in zip(made, ordered[1:], strict=True)] if made else ordered
+    return tuple(found)
+
+
+def _same(one: Recorded, other: Recorded) -> bool:
+    """Scrapes of one process at two times; one scrape given twice is no interval."""
+    if one.scrape is None or other.scrape is None:
+        return False
+    sign = order(one.scrape, other.scrape)
+    return bool(sign) or (sign == 0 and one.scrape.time_s != other.scrape.time_s)
+
+
+def _sorted(group: list[Recorded]) -> list[Recorded]:
+    """Scrapes of one process by how much it had counted."""
+    return sorted(group, key=lambda one: sum(_grown(one.scrape)) if one.scrape is not None else 0.0)
+
+
+def _grown(scrape: Scrape) -> list[float]:
+    return [value for replica in engines(scrape) for value in _monotone(replica).values()]
+
+
+def _monotone(replica: Replica) -> dict[str, float]:
+    return replica.counters | {name: one.count for name, one in replica.histograms.items()}
+
+
+def order(one: Scrape, other: Scrape) -> int | None:
+    """1: the second is later, -1: earlier, 0: nothing was counted between, None: of different processes."""
+    first = {replica.subject: replica for replica in engines(one)}
+    signs: set[int] = set()
+    met = False
+    for after in engines(other):
+        before = first.get(after.subject)
+        if before is None or before.model != after.model:
+            continue
+        if before.started_s != after.started_s:
+            return None
+        met = True
+        earlier = _monotone(before)
+        for name, value in _monotone(after).items():
+            if name in earlier and value != earlier[name]:
+                signs.add(1 if value > earlier[name] else -1)
+    if not met or len(signs) > 1:
+        return None
+    return signs.pop() if signs else 0
+
+
+def interval(before: Scrape, after: Scrape, seconds: float | None = None) -> Seen:
+    """What each replica that both scrapes have did between them; of others and of restarted ones what the later has."""
+    if seconds is None and before.time_s is not None and after.time_s is not None:
+        seconds = after.time_s - before.time_s
+    if seconds is not None and seconds <= 0:
+        seconds = None
+    first = {replica.subject: replica for replica in engines(before)}
+    watched: list[Watched] = []
+    notes: list[str] = []
+    for replica in engines(after):
+        earlier = first.get(replica.subject)
+        less = None if earlier is None else _less(replica, earlier)
+        if earlier is None or less is None:
+            why = (
+                "is in the later scrape alone" if earlier is None else "counts less than before, so it was started anew"
+            )
+            notes.append(f"{replica.subject} {why}: there is no difference to take, only values since its start")
+            watched += [one for one in (moment(replica), lifetime(replica)) if one is not None]
+            continue
+        watched.append(_watched(earlier, replica, less, seconds))
+    if watched and seconds is None:
+        notes.append("how long lies between the scrapes is not known: means of that time, no rates")
+    return Seen(tuple(watched), tuple(notes))
+
+
+def _less(after: Replica, before: Replica) -> Replica | None:
+    """A replica with what was counted since; None: its counters fell, or its process is another."""
+    if None not in (after.started_s, before.started_s) and after.started_s != before.started_s:
+        return None
+    counters = {name: value - before.counters.get(name, 0.0) for name, value in after.counters.items()}
+    histograms: dict[str, Histogram] = {}
+    for name, one in after.histograms.items():
+        less = one.less(before.histograms.get(name, Histogram()))
+        if less is None:
+            return None
+        histograms[name] = less
+    return None if any(value < 0 for value in counters.values()) else replace(
+        after, counters=counters, histograms=histograms
+    )  # fmt: skip
+
+
+def _watched(before: Replica, after: Replica, less: Replica, seconds: float | None) -> Watched:
+    """The interval: what was counted in it, and the mean of what the two scrapes saw at its ends."""
+    found = totalled(less, seconds, "interval")
+    ends = [one for one in (moment(before), moment(after)) if one is not None]
+    if found is None:
+        base = ends[-1] if ends else Watched(subject=after.subject, kind="engine", engine=after.engine)
+        found = replace(
+            base, span="interval", seconds=seconds, requests=0.0, output_tokens_per_s=0.0 if seconds else None
+        )
+    running, waiting = _held(ends, less, found, seconds)
+    running = _slots(before, after, less) if running is None else running
+    return replace(
+        found, start=clock(before.time_s), running=running, waiting=waiting,
+        kv_usage=_mean_of_ends(ends, "kv_usage", found), swapped=_mean_of_ends(ends, "swapped", found),
+    )  # fmt: skip
+
+
+def _held(
+    ends: list[Watched], less: Replica, found: Watched, seconds: float | None
+) -> tuple[float | None, float | None]:
+    """Requests running and waiting in the mean.
+
+    Where both scrapes saw some, the mean of the two; else by Little's law from the time that requests spent there;
+    else a step's sequences, each of which got one token. A load that began and ended between two scrapes leaves both
+    with zeros, which say nothing of it.
+    """
+    running, waiting = _mean_of_ends(ends, "running", found), _mean_of_ends(ends, "waiting", found)
+    spent, queued = less.histograms.get("inference_s"), less.histograms.get("queue_s")
+    if running is None and spent is not None and seconds:
+        running = spent.total / seconds
+    steps = less.histograms.get("step_tokens")
+    if running is None and steps is not None and steps.count and not less.counters.get("drafted"):
+        running = less.counters.get("output_tokens", 0.0) / steps.count or None
+    if waiting is None and queued is not None and seconds:
+        waiting = queued.total / seconds
+    return running, waiting
+
+
+def _slots(before: Replica, after: Replica, less: Replica) -> float | None:
+    """llama.cpp's busy slots a step, whose mean since its start both scrapes have."""
+    steps = less.counters.get("steps")
+    if not steps or not {"busy_slots"} <= before.gauges.keys() & after.gauges.keys():
+        return None
+    held = [one.gauges["busy_slots"] * one.counters.get("steps", 0.0) for one in (before, after)]
+    return max(held[1] - held[0], 0.0) / steps or None
+
+
+def _mean_of_ends(ends: list[Watched], name: str, found: Watched) -> float | None:
+    values = [value for one in ends if (value := getattr(one, name)) is not None]
+    if len(values) < 2:
+        return values[0] if values and values[0] else None
+    if all(values) or not (found.requests or found.step_tokens or found.osl):
+        return sum(values) / len(values)
+    return None

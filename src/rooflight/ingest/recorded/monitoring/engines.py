@@ -1,0 +1,29 @@
+"""What an engine's /metrics address says: vLLM, SGLang, TGI, llama.cpp's server, TensorRT-LLM, Dynamo."""
+
+from __future__ import annotations
+
+import re
+
+from rooflight.ingest.recorded.monitoring.aliases import ENGINES
+from rooflight.ingest.recorded.monitoring.exposition import looks as scraped
+from rooflight.ingest.recorded.monitoring.exposition import read
+from rooflight.ingest.recorded.source import Format, Head
+
+_OURS = re.compile(
+    rf"^(?:# (?:TYPE|HELP) )?(?:{'|'.join(re.escape(prefix) for one in ENGINES for prefix in one.prefixes)})\w+(?:[ {{]|$)",
+    re.MULTILINE,
+)
+# A line "name 3" alone, as llama.cpp's server has them, where no type is said.
+_VALUE = re.compile(r"^[a-z_]\w*:\w+(?:\{[^}\n]*\})? [-+0-9.eEINan]+$", re.MULTILINE)
+
+
+def looks(head: Head) -> bool:
+    """Scraped text with a name of an engine's in its start."""
+    return _OURS.search(head.text) is not None and (scraped(head) or _VALUE.search(head.text) is not None)
+
+
+FORMAT = Format(
+    name="engine-metrics",
+    words="/metrics of vLLM, SGLang, TGI, llama.cpp's server, TensorRT-LLM or Dynamo: once, or twice for what lies between",
+    looks=looks, read=read,
+)  # fmt: skip
