@@ -40,8 +40,8 @@ _LOOKS = re.compile(
     r"|INFO:? \d\d-\d\d \d\d:\d\d:\d\d \[?[a-z_0-9]+\.py:\d+\]"
 )
 _WORTH = re.compile(
-    r"vLLM|vllm|LLM engine|KV cache|KV Cache|kv_cache|blocks: |tokens per request|weights t|loading took|Graph capturing"
-    r"|memory|gpu_memory_utilization|max_num_batched_tokens|world size|Avg prompt|device_name=|args: |GPU \d|max seq len"
+    r"max seq len|vLLM|vllm|LLM engine|KV cache|KV Cache|kv_cache|blocks: |tokens per request|weights t|loading took"
+    r"|Graph capturing|memory|gpu_memory_util|max_num_batched_tokens|world size|Avg prompt|device_name=|args: |GPU \d"
 )
 _NUMBER = r"(-?\d[\d.,]{0,15})"
 _PREFIX = re.compile(r"\(([^()]{0,60}?pid=\d{1,10}[^()]{0,40})\)")
