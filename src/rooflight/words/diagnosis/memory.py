@@ -33,6 +33,8 @@ _WORDS = {
     "kv_cache": "Keep the cache in {value}", "gpu_memory_utilization": "Let the engine use {value} of the memory",
     "mem_fraction_static": "Give weights and cache {value} of the memory", "tp": "Run over {value} devices (TP)",
 }  # fmt: skip
+# Sequences over tokens by length, beyond the rounding of both.
+_WINDOWED = 1.05
 _WANTED = {"compute": " for the compute buffer", "kv": " for the KV cache", "weights": " for weights", None: ""}
 
 
@@ -190,7 +192,7 @@ def _cause(cause: Cause) -> str:
         "twice": "a token takes twice the expected bytes, as in a 16-bit cache",
         "bytes": f"a token takes {value:.2f} times the expected bytes",
         "full_layers": f"layers with a window keep every token, {value:.1f} times what the model needs",
-        "share": f"as a share of {value:g} of the memory leaves",
+        "share": f"a share of {value:g} of the memory would explain it",
         "first_start": f"{_gib(value)} a device, as a first start on ROCm leaves less while kernels are compiled",
         "taken": f"{_gib(value)} a device are taken by something else",
         "more": f"{_gib(value)} a device more are left than its rules leave",
@@ -278,17 +280,13 @@ def _notes(found: MemoryFound) -> Iterator[str]:
         yield f"the terms that {_name(kept)} prints {sums}"
     if seen.graph_bytes_per_accelerator is not None and seen.graph_bytes_per_accelerator < 0:
         yield "graphs took less than nothing by the engine's own count: memory was freed meanwhile, which saves none"
-    if stated.max_num_seqs and kept.tokens and kept.sequences is not None and 1 <= kept.sequences < stated.max_num_seqs:
-        mean = kept.tokens / stated.max_num_seqs
+    context, most = stated.context_tokens, stated.max_num_seqs
+    if most and context and kept.sequences is not None and 1 <= kept.sequences < most:
         yield (
-            f"its limit of {stated.max_num_seqs:,} sequences is reached where they hold {mean:,.0f} tokens in the mean; "
-            "longer ones wait or are preempted"
+            f"its limit of {most:,} sequences is reached where they hold {kept.sequences * context / most:,.0f} tokens "
+            "in the mean; longer ones wait or are preempted"
         )
-    if (
-        kept.tokens
-        and stated.context_tokens
-        and (seen.max_concurrency or 0) > 1.05 * kept.tokens / stated.context_tokens
-    ):
+    if kept.tokens and context and (seen.max_concurrency or 0) > _WINDOWED * kept.tokens / context:
         yield "more requests fit than tokens over their length: layers with a window keep less of a long one"
     if kept.trouble != "host" and kept.host_share:
         yield (
