@@ -83,8 +83,12 @@ class Measurements(Part, msgspec.Struct, frozen=True, kw_only=True, omit_default
     Memory of an engine, each of one accelerator where the name says so, which is the first where they differ:
     total_bytes..., usable_bytes...     its memory, and what the engine may use of it
     weights, kv, graph, activation, other, network, compute  bytes of each; free: left when all is placed
+    free_before_bytes...                free before the weights are loaded
     weights_bytes       the whole file or checkpoint; host_weights_bytes: what of it lies in the host's memory
-    wanted_bytes        an allocation that failed
+    wanted_bytes        an allocation that failed; wanted_for: "weights", "kv" or "compute", where the lines say
+    needed_kv_bytes...  the cache of one sequence of the full context, where the engine says that it lacks it;
+                        longest_tokens: the longest sequence that it says it could hold
+    out_of_memory       it says that it ran out of an accelerator's memory
     kv_tokens           tokens the cache holds, of the whole server; kv_tokens_per_replica of one data-parallel rank
     max_concurrency     sequences of the full context that the engine says it holds
     offloaded_layers, layers    llama.cpp's "offloaded 63/63"
@@ -112,6 +116,8 @@ class Measurements(Part, msgspec.Struct, frozen=True, kw_only=True, omit_default
     compute_bytes_per_accelerator: float | None = None
     free_bytes_per_accelerator: float | None = None
     projected_bytes_per_accelerator: float | None = None
+    free_before_bytes_per_accelerator: float | None = None
+    needed_kv_bytes_per_accelerator: float | None = None
     weights_bytes_by_accelerator: tuple[float, ...] | None = None
     kv_bytes_by_accelerator: tuple[float, ...] | None = None
     weights_bytes: float | None = None
@@ -119,10 +125,13 @@ class Measurements(Part, msgspec.Struct, frozen=True, kw_only=True, omit_default
     host_kv_bytes: float | None = None
     kv_bytes: float | None = None
     wanted_bytes: float | None = None
+    wanted_for: str | None = None
+    out_of_memory: bool | None = None
     bits_per_weight: float | None = None
     kv_tokens: float | None = None
     kv_tokens_per_replica: float | None = None
     max_concurrency: float | None = None
+    longest_tokens: float | None = None
     offloaded_layers: int | None = None
     layers: int | None = None
     duration_s: float | None = None
