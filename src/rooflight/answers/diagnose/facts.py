@@ -1,0 +1,140 @@
+"""What a row of monitoring comes to before it is judged: shares of time, who waits, how much clock is lost."""
+
+from __future__ import annotations
+
+import functools
+
+from rooflight.answers.diagnose.setting import Setting
+from rooflight.answers.diagnose.stepped import Stepped
+from rooflight.answers.diagnose.thresholds import limit
+from rooflight.answers.diagnose.together import Seen, busy
+
+
+class Facts:
+    """A row, and what follows from it. Every share is None where nobody recorded what it needs.
+
+    step    what arithmetic says of the engine's step, None: no model and card, or no time per token
+    holds   requests that the deployment takes at once by arithmetic
+    """
+
+    def __init__(self, seen: Seen, at: Setting, step: Stepped | None, holds: float | None) -> None:
+        self.seen, self.row, self.step, self._holds = seen, seen.row, step, holds
+        self._link = None if at.card is None or at.card.link is None else at.card.link.bytes_per_s
+
+    @functools.cached_property
+    def active(self) -> float | None:
+        """The share of time with a kernel."""
+        return busy(self.row)
+
+    @property
+    def gap(self) -> float | None:
+        """The share of time without one."""
+        return None if self.active is None else 1 - self.active
+
+    @property
+    def memory(self) -> float | None:
+        """Of what DRAM can do in practice."""
+        return _share(self.row.dram_active, limit("dram_most"))
+
+    @property
+    def compute(self) -> float | None:
+        """Of what tensor cores can do in practice."""
+        return _share(self.row.tensor_active, limit("tensor_most"))
+
+    @property
+    def link(self) -> float | None:
+        """Of what the link between devices can do in practice, both ways."""
+        sent, rate = self.row.nvlink_bytes_per_s, self._link
+        return None if sent is None or not rate else _share(sent / (2 * rate), limit("link_most"))
+
+    @property
+    def by_step(self) -> dict[str, float]:
+        """Shares of the measured time per token by arithmetic; {} where it cannot be the named deployment's."""
+        step = self.step
+        return step.shares if step is not None and step.possible else {}
+
+    @functools.cached_property
+    def shares(self) -> dict[str, float]:
+        """Of the time, what each resource takes: by counters where they were recorded."""
+        counted = {"memory": self.memory, "compute": self.compute, "link": self.link}
+        return {name: value for name, value in counted.items() if value is not None}
+
+    @property
+    def top(self) -> tuple[str, float] | None:
+        """The resource that takes most of the time, by counters."""
+        return max(self.shares.items(), key=lambda one: one[1]) if self.shares else None
+
+    @property
+    def counted(self) -> bool:
+        """Whether both counters that tell memory from arithmetic were recorded."""
+        return self.memory is not None and self.compute is not None
+
+    @functools.cached_property
+    def waits(self) -> bool | None:
+        """Whether more requests wait than those of the next step; None: not known, as without those that run."""
+        waiting, running = self.row.waiting, self.row.running
+        if waiting is None or (running is None and waiting >= 1):
+            return None
+        return waiting >= 1 and waiting >= limit("waiting") * (running or 0.0)
+
+    @property
+    def long_queue(self) -> bool:
+        """Whether at least half as many wait as run."""
+        waiting, running = self.row.waiting, self.row.running
+        return waiting is not None and running is not None and waiting >= limit("long_waiting") * max(running, 1.0)
+
+    @functools.cached_property
+    def takes(self) -> float | None:
+        """Requests that could run: what the pool holds of their length, at most the engine's cap; None: not known."""
+        row = self.row
+        pool = row.running / row.kv_usage if row.running and row.kv_usage else None
+        return min((most for most in (pool, row.max_num_seqs, self._holds) if most), default=None)
+
+    @property
+    def cap(self) -> float | None:
+        """The engine's own limit of requests that run."""
+        return None if self.row.max_num_seqs is None else float(self.row.max_num_seqs)
+
+    @property
+    def few(self) -> bool | None:
+        """Whether far fewer run than could; None: not known."""
+        running = self.row.running
+        if running is None:
+            return None
+        most = self.takes or limit("few_most")
+        return running <= limit("few") * most
+
+    @property
+    def clock_lost(self) -> float | None:
+        """The share of the highest clock that is missing."""
+        return _lost(self.row.sm_clock_hz, self.row.max_sm_clock_hz)
+
+    @property
+    def memory_clock_lost(self) -> float | None:
+        """The same of the memory's."""
+        return _lost(self.row.memory_clock_hz, self.row.max_memory_clock_hz)
+
+    @property
+    def power(self) -> float | None:
+        """The draw as a share of its limit."""
+        drawn, most = self.row.power_w, self.row.power_limit_w
+        return None if drawn is None or not most else drawn / most
+
+    @property
+    def hot(self) -> bool:
+        """Whether heat or the board's protection is named as what slows the clock."""
+        return any(("thermal" in one or "hw" in one or "brake" in one) for one in self.row.throttled or ())
+
+    @property
+    def capped(self) -> bool:
+        """Whether power is what slows the clock: named, or drawn up to its limit."""
+        named = any("power" in one and "brake" not in one for one in self.row.throttled or ())
+        return named or (self.power is not None and self.power >= limit("power_near"))
+
+
+def _share(value: float | None, most: float) -> float | None:
+    return None if value is None else min(value / most, 1.0)
+
+
+def _lost(now: float | None, most: float | None) -> float | None:
+    return None if now is None or not most else max(0.0, 1 - now / most)

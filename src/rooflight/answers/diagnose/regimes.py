@@ -1,0 +1,241 @@
+"""Monitoring judged minute by minute: which ceiling binds each device and engine, for how long, and what leads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import fmean
+
+import msgspec
+
+from rooflight.answers.diagnose.facts import Facts
+from rooflight.answers.diagnose.judged import Sign, Verdict, judge, lower
+from rooflight.answers.diagnose.setting import Setting
+from rooflight.answers.diagnose.stepped import Stepped, holds, stepped
+from rooflight.answers.diagnose.thresholds import limit
+from rooflight.answers.diagnose.together import Seen, together
+from rooflight.values.diagnosis import Bound, Confidence, Found, Regime
+from rooflight.values.recorded import Recorded
+
+# What a row shows, in its order, where it was recorded.
+_SHOWN = (
+    "gpu_util", "engine_active", "sm_active", "tensor_active", "dram_active", "memory_util", "power_w", "sm_clock_hz",
+    "temperature_c", "nvlink_bytes_per_s", "running", "waiting", "kv_usage", "preemptions", "output_tokens_per_s",
+)  # fmt: skip
+# Distinct batches and lengths of a monitoring for which the step is worked out; more are of their neighbours' kind.
+_MOST_STEPS = 64
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """How long one subject was in one regime: a share of its own time."""
+
+    subject: str
+    bound: Bound | None
+    share: float
+
+
+class RegimesFound(Found, frozen=True, kw_only=True):
+    """What monitoring says.
+
+    rows        the table of regimes, by subject and time; parts: of each subject's time, the longest first
+    why         the leading rule's reason; signs: its values, each the mean of the rows that it leads
+    missing     what to record to tell more
+    share       of the time with a load (of all, where nothing has one) in the leading regime; idle: of all the time
+    lead        subjects that are in it; others: subjects that mostly are in another one
+    step        arithmetic of the engine's step there; takes: requests that could run
+    running, kv_usage, clock_lost   in the mean
+    bytes_per_s of one device by DRAM active and the card's bandwidth, which is rate_bytes_per_s
+    throttled   the reasons that any row names; lifetime: the engine's values are since its start
+    replicas, devices   engines that were watched, and accelerators one of them runs on
+    model, accelerator  by name, as a command takes them
+    """
+
+    rows: tuple[Regime, ...] = ()
+    parts: tuple[Part, ...] = ()
+    why: str = ""
+    signs: tuple[Sign, ...] = ()
+    missing: tuple[str, ...] = ()
+    share: float = 1.0
+    idle: float = 0.0
+    lead: tuple[str, ...] = ()
+    others: tuple[Part, ...] = ()
+    step: Stepped | None = None
+    takes: float | None = None
+    running: float | None = None
+    kv_usage: float | None = None
+    clock_lost: float | None = None
+    bytes_per_s: float | None = None
+    rate_bytes_per_s: float | None = None
+    throttled: tuple[str, ...] = ()
+    lifetime: bool = False
+    replicas: int = 0
+    devices: int = 1
+    model: str | None = None
+    accelerator: str | None = None
+
+
+class _Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A row that was judged, and how much of the time it stands for."""
+
+    facts: Facts
+    verdict: Verdict
+    weight: float
+
+
+def regimes(files: Sequence[Recorded], at: Setting) -> RegimesFound | None:
+    """What monitoring in these files says; None where there is none."""
+    seen = together(files)
+    if not seen:
+        return None
+    judged = _judged(seen, at)
+    rows = tuple(_regime(one) for one in judged)
+    voters = _voters(judged)
+    lead, share, idle = _leading(voters)
+    first, sure = _first(lead), _confidence(lead, share)
+    told = first.verdict
+    found = RegimesFound(
+        bound=told.bound, confidence=sure, cannot_tell=told.bound is None, rows=rows, parts=_parts(judged),
+        why=told.why, signs=_signs(lead), missing=told.missing, share=share, idle=idle,
+        lead=tuple(sorted({one.facts.row.subject for one in lead})), step=first.facts.step,
+        takes=first.facts.takes, running=_mean(lead, "running"), kv_usage=_mean(lead, "kv_usage"),
+        clock_lost=_mean(lead, "clock_lost"),
+        throttled=tuple(sorted({name for one in lead for name in one.facts.row.throttled or ()})),
+        lifetime=any(one.facts.seen.queue_span == "lifetime" for one in lead),
+        replicas=max(one.replicas for one in seen), devices=max(one.facts.seen.devices for one in lead),
+    )  # fmt: skip
+    found = msgspec.structs.replace(found, others=_others(found))
+    return _rated(found, lead, at)
+
+
+def _judged(seen: Sequence[Seen], at: Setting) -> list[_Row]:
+    """Each row's verdict; arithmetic of a step once for each number that runs and each length."""
+    replicas = max(one.replicas for one in seen)
+    most = None if at.scenario is None else holds(at.scenario, replicas)
+    steps: dict[tuple[object, ...], Stepped | None] = {}
+    found = []
+    for one in seen:
+        row = one.row
+        step = None
+        if at.scenario is not None and one.queue_span is not None:
+            tpot = None if row.tpot_s is None else row.tpot_s.middle
+            key = (row.running and round(row.running), row.isl and round(row.isl), row.osl and round(row.osl), tpot)
+            if key not in steps and len(steps) < _MOST_STEPS:
+                steps[key] = stepped(at.scenario, row, replicas)
+            step = steps.get(key)
+        facts = Facts(one, at, step, most)
+        found.append(_Row(facts=facts, verdict=judge(facts), weight=row.seconds or 1.0))
+    return found
+
+
+def _regime(one: _Row) -> Regime:
+    row = one.facts.row
+    values = {name: float(value) for name in _SHOWN if (value := getattr(row, name)) is not None}
+    return Regime(
+        subject=row.subject, start=row.start, seconds=row.seconds, bound=one.verdict.bound, values=values
+    )  # fmt: skip
+
+
+def _voters(judged: Sequence[_Row]) -> list[_Row]:
+    """Whose rows say what leads: devices saw themselves; engines do where no device was watched, or none tells."""
+    devices = [one for one in judged if one.facts.row.kind == "device"]
+    engines = [one for one in judged if one.facts.row.kind == "engine"]
+    if not devices or (engines and all(one.verdict.bound is None for one in devices)):
+        return engines or devices
+    return devices
+
+
+def _leading(voters: Sequence[_Row]) -> tuple[list[_Row], float, float]:
+    """The rows of the regime that takes most of the time with a load, its share of that, and that of no load."""
+    whole = sum(one.weight for one in voters)
+    loaded = [one for one in voters if one.verdict.bound != "idle"]
+    idle = 1 - sum(one.weight for one in loaded) / whole
+    some = loaded if loaded and idle < limit("idle_all") else list(voters)
+    weights: dict[str, float] = {}
+    for one in some:
+        name = one.verdict.bound or ""
+        weights[name] = weights.get(name, 0.0) + one.weight
+    if idle >= limit("idle_all"):
+        weights = {"idle": weights.get("idle", 0.0)}
+    best = max(sorted(weights), key=lambda name: (weights[name], name != ""))
+    lead = [one for one in some if (one.verdict.bound or "") == best]
+    return lead, weights[best] / sum(one.weight for one in some), max(idle, 0.0)
+
+
+def _first(lead: Sequence[_Row]) -> _Row:
+    """The row whose reason is given: of the reason that is longest, the surest and then the first."""
+    weights: dict[str, float] = {}
+    for one in lead:
+        weights[one.verdict.why] = weights.get(one.verdict.why, 0.0) + one.weight
+    why = max(sorted(weights), key=lambda name: weights[name])
+    return max((one for one in lead if one.verdict.why == why), key=lambda one: len(one.verdict.signs))
+
+
+def _confidence(lead: Sequence[_Row], share: float) -> Confidence:
+    """The weighted middle of the rows', one step lower where the regime is one of several."""
+    levels = ("low", "medium", "high")
+    ranked = sorted(lead, key=lambda one: levels.index(one.verdict.confidence))
+    half, passed = sum(one.weight for one in ranked) / 2, 0.0
+    for one in ranked:
+        passed += one.weight
+        if passed >= half:
+            break
+    sure = one.verdict.confidence
+    return sure if share >= limit("mostly") else lower(sure)
+
+
+def _signs(lead: Sequence[_Row]) -> tuple[Sign, ...]:
+    """Each value's weighted mean, for the verdict where it is in most rows."""
+    found: dict[str, list[tuple[Sign, float]]] = {}
+    for one in lead:
+        for sign in one.verdict.signs:
+            found.setdefault(sign.name, []).append((sign, one.weight))
+    return tuple(
+        Sign(
+            name=name,
+            value=sum(sign.value * weight for sign, weight in some) / sum(weight for _, weight in some),
+            supports=2 * sum(weight for sign, weight in some if sign.supports) >= sum(weight for _, weight in some),
+        )
+        for name, some in found.items()
+    )
+
+
+def _parts(judged: Iterable[_Row]) -> tuple[Part, ...]:
+    """Of each subject's time, the share of every regime."""
+    weights: dict[str, dict[Bound | None, float]] = {}
+    for one in judged:
+        own = weights.setdefault(one.facts.row.subject, {})
+        own[one.verdict.bound] = own.get(one.verdict.bound, 0.0) + one.weight
+    return tuple(
+        Part(subject=subject, bound=bound, share=weight / sum(own.values()))
+        for subject, own in sorted(weights.items())
+        for bound, weight in sorted(own.items(), key=lambda item: (-item[1], item[0] or ""))
+    )
+
+
+def _others(found: RegimesFound) -> tuple[Part, ...]:
+    """Subjects whose longest regime is another one than the leading."""
+    longest: dict[str, Part] = {}
+    for part in found.parts:
+        longest.setdefault(part.subject, part)
+    return tuple(part for part in longest.values() if part.bound not in (found.bound, None))
+
+
+def _mean(lead: Sequence[_Row], name: str) -> float | None:
+    """The mean of a value of the facts or of the row, over the rows that have it."""
+    values = [
+        value for one in lead if (value := getattr(one.facts, name, getattr(one.facts.row, name, None))) is not None
+    ]
+    return fmean(values) if values else None
+
+
+def _rated(found: RegimesFound, lead: Sequence[_Row], at: Setting) -> RegimesFound:
+    """With the bytes a second that DRAM active comes to on the card; a MIG slice has an unknown part of it."""
+    names = {
+        "model": None if at.model is None else at.model.id,
+        "accelerator": None if at.card is None else f"{at.count}x{at.card.id}" if (at.count or 1) > 1 else at.card.id,
+    }
+    found = msgspec.structs.replace(found, **names)
+    rate = None if at.card is None else at.card.memory_bytes_per_s
+    whole = [one.facts.row.dram_active for one in lead if one.facts.row.dram_active is not None]
+    if rate is None or not whole or any(one.facts.row.mig is not None for one in lead):
+        return found
+    return msgspec.structs.replace(found, bytes_per_s=fmean(whole) * rate, rate_bytes_per_s=rate)

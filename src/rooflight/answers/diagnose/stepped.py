@@ -1,0 +1,104 @@
+"""What arithmetic says of the step that an engine takes: its time at the running batch, beside the one measured."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec.structs import replace
+
+from rooflight.errors import RooflightError
+from rooflight.scenario.definite import Scenario
+from rooflight.serve.analyze import phase_block
+from rooflight.serve.memory import largest_batch
+from rooflight.serve.phases import decode
+from rooflight.serve.room import room
+from rooflight.serve.schedule import scheduled
+from rooflight.span import Span
+from rooflight.values.recorded import Watched
+from rooflight.values.run import WholeRun
+
+# A share above one by so much is a measurement's own error, beyond it another deployment than the one named.
+_TOO_FAST = 1.05
+
+
+class Stepped(msgspec.Struct, frozen=True, kw_only=True):
+    """A decode step as predicted, beside the time per token that was measured.
+
+    batch           sequences that decode in it, of the whole deployment
+    tpot_s          measured, None: not; expected: of the served run (of the step alone where prompts are withheld)
+    memory_s, compute_s, link_s     what each resource alone takes at its ceiling; None: no peak
+    bound           the largest part of the expected time
+    moved_bytes     of all devices in a step; bytes_per_s: of one device, at the measured time
+    """
+
+    batch: int
+    tpot_s: float | None
+    expected: Span
+    memory_s: float
+    compute_s: float | None
+    link_s: float
+    bound: str
+    moved_bytes: float
+    bytes_per_s: float | None
+
+    @property
+    def as_expected(self) -> bool:
+        """What a well-run engine takes, or less."""
+        return self.tpot_s is not None and self.expected.high is not None and self.tpot_s <= self.expected.high
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Of the measured time, what each resource takes at least."""
+        if not self.tpot_s:
+            return {}
+        seconds = {"memory": self.memory_s, "compute": self.compute_s, "link": self.link_s}
+        return {name: value / self.tpot_s for name, value in seconds.items() if value is not None}
+
+    @property
+    def possible(self) -> bool:
+        """Whether the measured time is not faster than the ceiling of what was named."""
+        return all(share <= _TOO_FAST for share in self.shares.values())
+
+
+def stepped(sc: Scenario, row: Watched, replicas: int) -> Stepped | None:
+    """The step of an engine's running requests; None where none run, or the question has no such step.
+
+    replicas    engines that were watched: with as many data-parallel ranks each runs its own share
+    """
+    if row.running is None or row.running < 0.5 or sc.workload.osl < 2:
+        return None
+    if row.acceptance is not None or sc.workload.draft_tokens:  # a step yields several tokens
+        return None
+    ranks = sc.layout.dp if replicas == sc.layout.dp else 1
+    batch = max(1, round(row.running * ranks))
+    load = replace(
+        sc.workload, batch=batch, isl=max(1, round(row.isl or sc.workload.isl)),
+        osl=max(2, round(row.osl or sc.workload.osl)), request_rate=None,
+    )  # fmt: skip
+    load = replace(load, cached_prefix=min(load.cached_prefix, load.isl - 1))
+    measured = row.tpot_s.middle if row.tpot_s is not None else None
+    try:
+        at = replace(sc, workload=load)
+        phase = decode(at)
+        block = phase_block(at, phase)
+        run = scheduled(at) if sc.accelerator.memory_bytes is None or largest_batch(at, room(at)) >= 1 else None
+    except RooflightError:
+        return None
+    found = run.tpot_s if isinstance(run, WholeRun) else None
+    rate = None if not measured else block.bytes.total / measured / sc.layout.devices
+    return Stepped(
+        batch=batch, tpot_s=measured, expected=found or block.time_s, memory_s=float(block.ceilings_s.memory),
+        compute_s=block.ceilings_s.compute, link_s=float(block.ceilings_s.link), bound=block.expected_bound,
+        moved_bytes=float(block.bytes.total), bytes_per_s=rate,
+    )  # fmt: skip
+
+
+def holds(sc: Scenario, replicas: int) -> float | None:
+    """Sequences that what was watched takes at once, by memory and the engine's own limit; None: neither is known."""
+    limits = [] if sc.most_sequences is None else [float(sc.most_sequences * sc.layout.dp)]
+    try:
+        if sc.accelerator.memory_bytes is not None:
+            limits.append(float(largest_batch(sc, room(sc))))
+    except RooflightError:
+        pass
+    most = min(limits, default=None)
+    return most / sc.layout.dp if most is not None and replicas == sc.layout.dp else most

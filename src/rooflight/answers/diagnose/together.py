@@ -1,0 +1,151 @@
+"""Rows of monitoring that are of one time: a device's counters with the queue of the engine that it runs."""
+
+from __future__ import annotations
+
+import datetime
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import fmean
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from rooflight.answers.diagnose.thresholds import limit
+from rooflight.values.recorded import Recorded, Span, Watched
+
+# What a device says and an engine does not, and the other way round.
+_OF_DEVICE = (
+    "gpu_util", "memory_util", "engine_active", "sm_active", "sm_occupancy", "tensor_active", "dram_active", "power_w",
+    "power_limit_w", "sm_clock_hz", "max_sm_clock_hz", "memory_clock_hz", "max_memory_clock_hz", "temperature_c",
+    "nvlink_bytes_per_s", "pcie_bytes_per_s",
+)  # fmt: skip
+_OF_ENGINE = (
+    "engine", "running", "waiting", "swapped", "kv_usage", "kv_tokens", "preemptions", "requests",
+    "prompt_tokens_per_s", "output_tokens_per_s", "requests_per_s", "isl", "osl", "step_tokens", "prefix_hit",
+    "acceptance", "max_num_seqs", "ttft_s", "tpot_s", "itl_s", "request_s", "queue_s", "prefill_s", "decode_s",
+)  # fmt: skip
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """A row with what is known of the other kind at its time.
+
+    row         with the fields of both kinds
+    queue_span  of the engine's values (None: none known); "lifetime" ones are weaker evidence
+    devices     accelerators that the engine runs on, as far as they were watched with it
+    replicas    engines that were watched in all
+    """
+
+    row: Watched
+    queue_span: Span | None = None
+    devices: int = 1
+    replicas: int = 1
+
+
+def together(files: Iterable[Recorded]) -> tuple[Seen, ...]:
+    """Every row of monitoring, by subject and time.
+
+    Devices and an engine are joined where there is one engine, by the nearest time; with several nobody says which
+    device is whose. Slices of a MIG device are joined only where there is one.
+    """
+    watched = sorted((row for file in files for row in file.watched), key=_order)
+    devices = [row for row in watched if row.kind == "device"]
+    engines = [row for row in watched if row.kind == "engine"]
+    replicas = len({row.subject for row in engines})
+    slices = len({row.subject for row in devices if row.mig is not None})
+    joins = replicas == 1 and devices and (slices == 0 or len({row.subject for row in devices}) == 1)
+    if not joins:
+        return tuple(
+            Seen(row=row, queue_span=row.span if row.kind == "engine" else None, replicas=replicas) for row in watched
+        )
+    return tuple(sorted((*_devices(devices, engines), *_engines(engines, devices)), key=lambda one: _order(one.row)))
+
+
+def busy(row: Watched) -> float | None:
+    """The share of time with a kernel on the device: the profiler's where there is one."""
+    return row.gpu_util if row.engine_active is None else row.engine_active
+
+
+def _devices(devices: Sequence[Watched], engines: Sequence[Watched]) -> Iterator[Seen]:
+    """Devices with the engine beside; one without load is not the engine's while another has some."""
+    at = _Times(engines)
+    loaded = _loaded(devices)
+    for row in devices:
+        engine = at.nearest(row)
+        if engine is None or (loaded and row.subject not in loaded):
+            yield Seen(row=row)
+            continue
+        yield Seen(row=_with(row, engine, _OF_ENGINE), queue_span=engine.span, devices=max(1, len(loaded)))
+
+
+def _engines(engines: Sequence[Watched], devices: Sequence[Watched]) -> Iterator[Seen]:
+    """The engine with the mean of its devices."""
+    loaded = _loaded(devices)
+    by_subject = {
+        subject: _Times([row for row in devices if row.subject == subject])
+        for subject in sorted({row.subject for row in devices if not loaded or row.subject in loaded})
+    }
+    for row in engines:
+        near = [found for times in by_subject.values() if (found := times.nearest(row)) is not None]
+        mean: Watched = replace(row, **_means(near)) if near else row
+        yield Seen(row=mean, queue_span=row.span, devices=max(1, len(near)))
+
+
+def _loaded(devices: Sequence[Watched]) -> set[str]:
+    """Devices that had a load at any time; none: nobody says."""
+    return {row.subject for row in devices if (busy(row) or 0.0) > limit("idle")}
+
+
+def _means(rows: Sequence[Watched]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in _OF_DEVICE:
+        values = [value for row in rows if (value := getattr(row, name)) is not None]
+        if len(values) == len(rows):
+            found[name] = fmean(values)
+    reasons = [row.throttled for row in rows if row.throttled is not None]
+    if reasons:
+        found["throttled"] = tuple(sorted({name for some in reasons for name in some}))
+    return found
+
+
+def _with(row: Watched, other: Watched, names: Iterable[str]) -> Watched:
+    joined: Watched = replace(row, **{name: getattr(other, name) for name in names})
+    return joined
+
+
+class _Times:
+    """Rows of one subject, to find that of a time."""
+
+    def __init__(self, rows: Sequence[Watched]) -> None:
+        timed = [(when, row) for row in rows if (when := middle_s(row)) is not None]
+        self._rows, self._timed = rows, sorted(timed, key=lambda one: one[0])
+        self._at = [when for when, _ in self._timed]
+
+    def nearest(self, row: Watched) -> Watched | None:
+        """The row of that time; where either has no clock, the only one there is."""
+        when = middle_s(row)
+        if when is None or not self._timed:
+            return self._rows[0] if len(self._rows) == 1 else None
+        place = bisect(self._at, when)
+        near = min(self._timed[max(place - 1, 0) : place + 1], key=lambda one: abs(one[0] - when))
+        reach = limit("same_time_s") + ((row.seconds or 0.0) + (near[1].seconds or 0.0)) / 2
+        return near[1] if abs(near[0] - when) <= reach else None
+
+
+def middle_s(row: Watched) -> float | None:
+    """The middle of a row's time, in seconds; None without a clock."""
+    if row.start is None:
+        return None
+    try:
+        start = datetime.datetime.fromisoformat(row.start)
+    except ValueError:
+        return None
+    if start.tzinfo is None:
+        start = start.replace(tzinfo=datetime.UTC)
+    return start.timestamp() + (row.seconds or 0.0) / 2
+
+
+def _order(row: Watched) -> tuple[Any, ...]:
+    """By subject and time; what is left decides ties, so that the order of files never does."""
+    when = middle_s(row)
+    return row.subject, when is not None, when or 0.0, row.kind, row.span, msgspec.json.encode(row)
