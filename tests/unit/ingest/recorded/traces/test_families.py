@@ -127,7 +127,7 @@ def test_a_kernel_is_of_the_operator_that_its_name_says(family, name):
         ("Cijk_Alik_Bljk_HHS_BH_Bias_HA_S_SAV_UserArgs_MT256x32x64", "fp16"),
         ("Cijk_Alik_Bljk_SB_MT64x64x16_MI32x32x1", "fp32"),
         ("Cijk_Alik_Bljk_F8BS_BH_Bias_HAS_SAB_SAV_UserArgs_MT128x128x128", "fp8"),
-        ("_matmul_ogs_NNT_bf16xbf16xmxfp4_128x128x128x1_swiglu", "mxfp4"),
+        ("_matmul_ogs_NNT_bf16xbf16xmxfp4_128x128x128x1_swiglu", "bf16"),
         ("kernel_unified_attention_2d", None),
     ],
 )
