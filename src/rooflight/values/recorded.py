@@ -279,7 +279,9 @@ class StepSeen(Part, msgspec.Struct, frozen=True, kw_only=True):
     """A step of an engine that a profile marks. start_s: after the profile's first event.
 
     phase       prefill, decode or mixed; batch: decoding sequences; tokens: of prompts; context: cached a sequence
-    wall_s      of the mark itself; busy_s: of it, with a kernel of the device running
+    wall_s      of the mark itself, on the host
+    busy_s      with a kernel running that the step launched, whenever it ran: a device may lag behind its host
+    device_s    from the first of these kernels' start to the last one's end
     """
 
     brief = ("name", "phase", "batch", "tokens", "wall_s")
@@ -292,6 +294,7 @@ class StepSeen(Part, msgspec.Struct, frozen=True, kw_only=True):
     start_s: float = 0.0
     wall_s: float
     busy_s: float | None = None
+    device_s: float | None = None
 
 
 class DeviceTrace(Part, msgspec.Struct, frozen=True, kw_only=True):
