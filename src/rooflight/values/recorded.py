@@ -46,6 +46,7 @@ class Stated(Part, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     isl, osl            tokens in and out as asked for, depth: cached before what was timed
     speculative         whether drafts were used; draft_tokens a step
     phase               prefill or decode, where only one was timed
+    threads             of the host's processor
     """
 
     brief = ("model", "device", "engine", "concurrency")
@@ -75,6 +76,7 @@ class Stated(Part, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     speculative: bool | None = None
     draft_tokens: int | None = None
     phase: str | None = None
+    threads: int | None = None
 
 
 class Measurements(Part, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

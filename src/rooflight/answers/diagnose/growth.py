@@ -1,0 +1,128 @@
+"""Decode steps over the batch, or over the cached tokens: what is fixed, what grows, and at which rate it grows."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from rooflight.answers.diagnose.fit import CLEARLY, Fit, Split, Taken, settled, taken
+from rooflight.answers.diagnose.line import Line, fitted
+from rooflight.answers.diagnose.series import Series
+from rooflight.answers.diagnose.setting import Setting
+from rooflight.errors import RooflightError
+from rooflight.values.diagnosis import Bound, Confidence
+from rooflight.values.formats import format_named
+from rooflight.values.recorded import Stated
+from rooflight.work.count import kv_bytes_per_token
+
+# What grows is reading the cache, or arithmetic, where that alone would be this share of it at datasheet rates.
+_EXPLAINS = 0.3
+# A cache that is read at less than this share of the memory's rate lies elsewhere, or its kernel does not fit.
+_SLOW = 0.25
+# Growth of less than that, of the whole, is none.
+_FLAT = 0.03
+_BITS_A_BYTE = 8
+
+
+def growth(one: Series, setting: Setting) -> Fit | None:
+    """What a series of decode steps along "batch" or "context" says; None where no step is timed."""
+    quantity = one.quantity(("token_s",))
+    if quantity is None or not one.xs:
+        return None
+    points = taken(one, quantity, setting)
+    line = _line(points)
+    if line is not None and line.off is not None:
+        points = points.without(line.off)
+    if line is None:
+        if any(left.why == "beyond" for left in points.left_out):
+            return Fit(
+                axis=one.axis, said="beyond", quantity=quantity, cannot_tell=True, labels=points.labels,
+                values=points.ys, left_out=points.left_out,
+            )  # fmt: skip
+        return None
+    last, x = points.ys[-1], points.xs[-1]
+    growing = max(line.slope, 0.0) * x
+    flat = line.flat or growing < _FLAT * last
+    known = Fit(
+        axis=one.axis, said="", quantity=quantity, labels=points.labels, values=points.ys, line=line,
+        left_out=points.left_out, share=0.0 if flat else min(growing / last, 1.0), gain=points.ys[0] / last,
+        next_gain=_next(one, line, last, x, flat=flat), limit_gain=_limit(one, line, last, x, flat=flat),
+    )  # fmt: skip
+    if points.roofs:
+        return _under(known, points, line, flat=flat)
+    return _alone(known, points, line, setting, flat=flat)
+
+
+def _line(points: Taken) -> Line | None:
+    return fitted(points.xs, points.ys)
+
+
+def _next(one: Series, line: Line, last: float, x: float, *, flat: bool) -> float | None:
+    """What twice the batch yields together, by the line."""
+    growing = 0.0 if flat else max(line.slope, 0.0) * x
+    return 2 * last / (last + growing) if one.axis == "batch" else None
+
+
+def _limit(one: Series, line: Line, last: float, x: float, *, flat: bool) -> float | None:
+    """What any batch yields together, by the line."""
+    return last / (line.slope * x) if one.axis == "batch" and not flat and line.slope > 0 else None
+
+
+def _under(known: Fit, points: Taken, line: Line, *, flat: bool) -> Fit:
+    """With a model and a machine: the fixed part against the weights, the growing part against the cache."""
+    roofs, xs = points.roofs, points.xs
+    first, last = roofs[0], roofs[-1]
+    # experts wake with the batch, so the weights are taken off point by point
+    rest = fitted(xs, [y - roof.weights_s for y, roof in zip(points.ys, roofs, strict=True)]) or line
+    slope = 0.0 if flat else max(rest.slope, 0.0)
+    across = xs[-1] - xs[0] or 1.0
+    batch = known.axis == "batch"
+    bytes_each = last.cache_bytes / xs[-1] if batch else (last.cache_bytes - first.cache_bytes) / across
+    compute_each = (last.compute_s - first.compute_s) / across
+    cache_each = bytes_each / last.bytes_per_s
+    rate = bytes_each / slope if slope and bytes_each else None
+    growing = slope * xs[-1]
+    fixed = points.ys[-1] - growing - last.weights_s if flat else rest.fixed
+    left = max(fixed, 0.0)
+    link = min(left, last.link_s)
+    parts = {"memory": last.weights_s, "compute": 0.0, "link": link, "launch": left - link}
+    slow = not batch and rate is not None and rate < _SLOW * last.bytes_per_s
+    explains = cache_each >= _EXPLAINS * slope or slow
+    kind: Bound = "memory" if explains else "compute" if compute_each >= _EXPLAINS * slope else "launch"
+    parts[kind] += growing
+    split = Split(**parts)
+    bound, sure = settled(split, line, points.ys)
+    slow = slow and growing >= _SLOW * points.ys[-1]
+    said = "slow-cache" if slow else "flat" if flat and not batch else "split"
+    return replace(
+        known, bound=bound, confidence="low" if slow else sure, said=said, split=split, weights_s=last.weights_s,
+        left_s=fixed, host_s=last.host_s, bytes_each=bytes_each or None, bytes_per_s=rate,
+        roof_bytes_per_s=last.bytes_per_s,
+    )  # fmt: skip
+
+
+def _alone(known: Fit, points: Taken, line: Line, setting: Setting, *, flat: bool) -> Fit:
+    """Without a machine: how much grows. What the fixed part is made of cannot be told."""
+    if known.axis == "batch":
+        return replace(known, said="parts", cannot_tell=True)
+    each = _cache_bytes(setting, points.runs[-1].record.stated)
+    sequences = points.runs[-1].in_flight or 1
+    rate = each * sequences / line.slope if each and line.slope > 0 and not flat else None
+    if rate is None or (known.share or 0.0) < 1 - CLEARLY:
+        return replace(known, said="flat" if flat else "parts", cannot_tell=True)
+    bound: Bound | None = "memory"
+    sure: Confidence = "medium" if (known.share or 0.0) >= CLEARLY else "low"
+    return replace(
+        known, said="cache", bound=bound, confidence=sure, bytes_each=(each or 0) * sequences, bytes_per_s=rate
+    )
+
+
+def _cache_bytes(setting: Setting, stated: Stated) -> float | None:
+    """Bytes that a cached token has in all layers that keep it."""
+    if setting.model is None:
+        return None
+    try:
+        form = format_named(stated.kv_cache or "bf16", "kv_cache")
+    except RooflightError:
+        return None
+    scales = form.scale_bits / form.block_inputs if form.block_inputs else 0.0
+    return float(kv_bytes_per_token(setting.model, (form.bits + scales) / _BITS_A_BYTE)) or None
