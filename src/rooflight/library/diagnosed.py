@@ -38,15 +38,16 @@ def diagnose(
 
     Raises BadInput for what cannot be read, BadConfig for what nobody knows, MissingFact for a number nobody published.
     """
-    from rooflight.answers.diagnose.points import recorded_points
+    from rooflight.answers.diagnose.points import points as records_of
+    from rooflight.ingest.recorded.monitoring.between import paired
     from rooflight.ingest.recorded.read import recorded
 
-    given = [one if isinstance(one, Recorded) else recorded(one) for one in files]
+    given = list(paired([one if isinstance(one, Recorded) else recorded(one) for one in files]))
     if watching is not None:
         given += (Watcher(watching) if isinstance(watching, Watching) else watching).read()
     own = list(points)
     if own:
-        given.append(recorded_points(own))
+        given.append(Recorded(file="points", format="points", records=records_of(own)))
     if not given:
         raise BadInput(
             "there is nothing to diagnose", where=Named.of("files"), got="no file",

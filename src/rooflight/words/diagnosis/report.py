@@ -75,11 +75,11 @@ def _told(name: Analysis, found: Found) -> Told:
 
 
 def _further(lead: Found, others: Sequence[tuple[Found, Told]]) -> Iterator[Evidence]:
-    """Evidence of the other findings: against the verdict where they name another ceiling."""
+    """Evidence of findings that name a ceiling too: for the verdict where it is the same, against it where not."""
     for one, words in others:
-        agrees = one.bound in (None, lead.bound)
-        for value in words.evidence:
-            yield value if agrees else replace(value, supports=not value.supports)
+        if one.bound is not None:
+            agrees = one.bound == lead.bound
+            yield from (value if agrees else replace(value, supports=not value.supports) for value in words.evidence)
 
 
 def _each_once(steps: Sequence[Next]) -> Iterator[Next]:

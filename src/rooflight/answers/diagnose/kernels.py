@@ -1,0 +1,2 @@
+def kernels(files, at):
+    return None
