@@ -148,7 +148,8 @@ def _cached(values: Mapping[str, Any]) -> tuple[str, ...]:
 def _sweep(values: Mapping[str, Any]) -> Iterator[Record]:
     """Points of one stream over contexts, then of several over concurrencies.
 
-    "context" is a label; input_len is what was sent.
+    "context" is a label; input_len is what was sent. Tokens a second are one over the time of a token there: of
+    decoding alone, without the prompt.
     """
     how, part = _whose(values), "p50" if "median" in str(values.get("method")).lower() else "mean"
     osl = amount(values.get("output_tokens")) or None
@@ -158,7 +159,7 @@ def _sweep(values: Mapping[str, Any]) -> Iterator[Record]:
         label = count(point.get("context"))
         yield Record(
             name="" if label is None else f"context {label:,}",
-            stated=replace(how, concurrency=1) if alone else how,
+            stated=replace(how, batch=1, phase="decode") if alone else how,
             measured=Measurements(
                 isl=amount(point.get("input_len")), osl=osl, output_tokens_per_s=rate,
                 tpot_s=Spread(**{part: token}) if token else None,
