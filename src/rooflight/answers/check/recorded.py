@@ -97,9 +97,7 @@ def rows_of(found: Recorded, said: Said, configs: Iterable[str | Path] = ()) -> 
     rows = [
         row
         for place, record in enumerate(found.records, start=1)
-        for row in measurements(
-            record, record.name if record.name and titles[record.name] == 1 else _told(record, place)
-        )
+        for row in measurements(record, _told(record, place, alone=titles[record.name] == 1))
     ]
     if not rows:
         raise BadInput(
@@ -115,7 +113,7 @@ def rows_of(found: Recorded, said: Said, configs: Iterable[str | Path] = ()) -> 
     )  # fmt: skip
 
 
-def _told(record: Record, place: int, alone: bool) -> str:
+def _told(record: Record, place: int, *, alone: bool) -> str:
     """A run's name, with its place where others have the same."""
     if record.name and alone:
         return record.name
@@ -262,6 +260,8 @@ def _under(row: Measurement, said: Said) -> Measurement:
         asked["gpus"] = said.count
     elif any(name in said.stated for name in _LAYOUT):
         asked["gpus"] = None
+    elif said.accelerator is not None and row.gpus is row.tp is row.pp is row.dp is None and not row.apart:
+        asked["gpus"] = 1  # as a claim about it
     if said.model is not None:
         asked["model"] = said.model.id
     if said.accelerator is not None:

@@ -63,10 +63,7 @@ class _Block(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _looks(head: Head) -> bool:
-    text = head.text
-    if head.json:
-        return False
-    return any(one.search(text) for one in (_START, _THROUGHPUT, _LATENCY))
+    return any(one.search(head.text) for one in (_START, _THROUGHPUT, _LATENCY))
 
 
 def _read(source: Source) -> Recorded:
@@ -95,8 +92,8 @@ def _blocks(lines: list[str]) -> Iterator[_Block]:
     """Printed results in order, each up to its closing line, the next result, or the end of the text."""
     before = 0
     starts = [place for place, line in enumerate(lines) if _START.search(line)]
-    for start, following in zip(starts, [*starts[1:], len(lines)], strict=True):
-        last = min(following, start + _LONGEST)
+    for number, start in enumerate(starts, start=1):
+        last = min(starts[number] if number < len(starts) else len(lines), start + _LONGEST)
         end = next((place for place in range(start + 1, last) if _END.fullmatch(lines[place])), last)
         yield _Block(before=before, start=start, end=end)
         before = end

@@ -59,7 +59,7 @@ def _aggregated(values: Mapping[str, Any], how: Stated) -> Stated:
         speculative=None if not drafts else drafts not in ("none", "off", "false"),
     )  # fmt: skip
     if _yes(values.get("disagg")) or _yes(values.get("is_multinode")):
-        return replace(how, tp=None, pp=None, dp=None, ep=None, **_apart(values))
+        return replace(how, **_apart(values))
     return replace(how, **_together(values, how))
 
 
@@ -75,7 +75,7 @@ def _apart(values: Mapping[str, Any]) -> dict[str, int | None]:
     """Pools of workers: tp and the rest are those of one decode worker."""
     sides = {side: count(values.get(f"num_{side}_gpu")) for side in ("prefill", "decode")}
     known = [one for one in sides.values() if one is not None]
-    found: dict[str, int | None] = {"gpus": sum(known) if len(known) == len(sides) else None}
+    found: dict[str, int | None] = {"gpus": sum(known) if len(known) == len(sides) else None, "pp": None}
     for side, prefix in (("prefill", "prefill_"), ("decode", "")):
         tp = count(values.get(f"{side}_tp"))
         whole = _yes(values.get(f"{side}_dp_attention")) and tp is not None
