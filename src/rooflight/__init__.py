@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         RooflightError,
         UnknownName,
     )
+    from rooflight.library.checks import check, claim
     from rooflight.library.kernels import measure_kernels
     from rooflight.library.measured import measure
     from rooflight.library.questions import (
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
         accelerators,
         analyze,
         changed,
-        check,
-        claim,
         compare,
         landmarks,
         model,
@@ -85,8 +84,8 @@ _HOME = {
     "analyze": "rooflight.library.questions",
     "changed": "rooflight.library.questions",
     "chart": "rooflight.show.charts.draw",
-    "check": "rooflight.library.questions",
-    "claim": "rooflight.library.questions",
+    "check": "rooflight.library.checks",
+    "claim": "rooflight.library.checks",
     "compare": "rooflight.library.questions",
     "display": "rooflight.show.charts.draw",
     "document": "rooflight.show.answers",

@@ -16,11 +16,13 @@ from rooflight.errors import BadInput
 from rooflight.values.question import FIELDS, NOT_CLAIMED
 
 if TYPE_CHECKING:
+    from rooflight.answers.check.names import Names
     from rooflight.ingest.table import Table
     from rooflight.show.blocks import Block
     from rooflight.show.charts.chart import Chart
     from rooflight.show.data import Rows
-    from rooflight.values.measurement import Verdict
+    from rooflight.values.measurement import Report, Verdict
+    from rooflight.values.recorded import Recorded
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -47,7 +49,7 @@ def _claim_options(command: Command) -> Command:
 
 
 @click.command("check", cls=app.Command, context_settings=HELP_NAMES)
-@click.argument("file", metavar="[FILE.csv]", required=False, type=click.Path())
+@click.argument("file", metavar="[FILE]", required=False, type=click.Path())
 @click.option("--configs", multiple=True, type=click.Path(), metavar="DIR",
               help="Folder of configs whose file names are models of FILE. May be repeated.")  # fmt: skip
 @click.option("--model", metavar="MODEL", shell_complete=complete.models, help="A claim's model, as in analyze.")
@@ -67,7 +69,10 @@ def command(
 ) -> int:
     """Whether measurements are possible, and as fast as they should be: a file of them, or one claim.
 
-    FILE.csv (- for standard input) has the columns model, accelerator, metric, value, and what else is known of each
+    FILE may be what a benchmark wrote or printed (vllm bench, SGLang, InferenceX, guidellm, aiperf, llama-bench ...),
+    told by its content: --model, --on and other options then say what it leaves open, and count before what it says.
+
+    A CSV file (- for standard input) has the columns model, accelerator, metric, value, and what else is known of each
     row: gpus, tp, pp, ep, dp, weights, kv_cache, compute, phase, batch, input_len, output_len, depth, cached_prefix,
     prefix_hit, engine, engine_version, max_num_seqs, max_num_batched_tokens, speculative, draft_tokens, acceptance,
     draft_share, mode (agg or disagg), prefill_workers, decode_workers, prefill_tp, prefill_ep, prefill_dp, prompts,
@@ -79,6 +84,7 @@ def command(
 
     \b
     rooflight check measured.csv --configs configs/ -o judged.csv
+    rooflight check result.json --model qwen3-14b --on rtx-5090 --weights fp8
     rooflight check --model llama-3.1-8b --on h100-sxm --batch 1 --weights bf16 --output-tok-s 300
     rooflight check --model qwen2.5-14b --on l40s --isl 300 --osl 200 --output-tok-s 760 --tpot-ms 95
 
@@ -88,16 +94,61 @@ def command(
     values = {metric: value for metric in _CLAIMS if (value := given[metric]) is not None}
     if file is None:
         return _claim(model, on, values, given, configs, output)
+    if values:
+        raise _both(file, model, on, values, given)
+    from rooflight.answers.check.names import Names
+    from rooflight.ingest.rows import open_measured
+    from rooflight.values.recorded import Recorded
+
+    names = Names(configs)
+    found = open_measured(file)
+    if isinstance(found, Recorded):
+        return _results(found, model, on, given, configs, output)
+    with found as table:
+        if model is not None or on is not None or options.fields(given):
+            raise _both(file, model, on, values, given)
+        return _file(table, names, output, jobs)
+
+
+def _both(
+    file: str, model: str | None, on: str | None, values: Mapping[str, float], given: Mapping[str, Any]
+) -> BadInput:
     described = [name for name, value in {"model": model, "on": on}.items() if value is not None]
     described += [*values, *options.fields(given)]
-    if described:
-        spelled = options.spelling(click.get_current_context().command)
-        raise BadInput(
-            "a file's rows describe themselves", where="rooflight check",
-            got=f"{file} and {', '.join(spelled(name, None) for name in described)}",
-            want="a file, or a claim by options, not both",
-        )  # fmt: skip
-    return _file(file, configs, output, jobs)
+    spelled = options.spelling(click.get_current_context().command)
+    return BadInput(
+        "a file's rows describe themselves", where="rooflight check",
+        got=f"{file} and {', '.join(spelled(name, None) for name in described)}",
+        want="a file, or a claim by options, not both",
+    )  # fmt: skip
+
+
+def _results(
+    found: Recorded, model: str | None, on: str | None, given: Mapping[str, Any], configs: tuple[str, ...],
+    output: Output,
+) -> int:  # fmt: skip
+    """A benchmark's results, with what options say of them."""
+    from rooflight.library.checks import check
+    from rooflight.show import check as show
+
+    report = check(found, configs=configs, model=model, on=on, **options.fields(given))
+    emit(output, _answer(report, lambda: show.results_blocks(report), lambda: show.rows(report)))
+    return 1 if report.summary.impossible else 0
+
+
+def _answer(report: Report, blocks: Callable[[], list[Block]], rows: Callable[[], Rows]) -> Answer:
+    """A whole report in every form."""
+    from rooflight.show.data import write_json
+
+    def json(stream: TextIO) -> None:
+        write_json(report, stream)
+
+    def chart() -> Chart:
+        from rooflight.show.charts.verdicts import verdicts
+
+        return verdicts(report)
+
+    return Answer(lambda: report.answer, blocks, rows, json, chart)
 
 
 def _claim(
@@ -109,41 +160,23 @@ def _claim(
             "there is nothing to check" if not configs else "--configs names the models of a file",
             where="rooflight check",
             got=", ".join([*(["--configs"] if configs else []), *(["--model"] if model else [])]) or "no file",
-            want="FILE.csv, or --model, --on and a claimed value such as --output-tok-s 300",
+            want="FILE, or --model, --on and a claimed value such as --output-tok-s 300",
             try_this="rooflight check --help",
         )
-    from rooflight.library.questions import claim
+    from rooflight.library.checks import claim
     from rooflight.show import check as show
-    from rooflight.show.data import write_json
 
     report = claim(model, options.require_on(on), **{**values, **options.fields(given)})
-
-    def json(stream: TextIO) -> None:
-        write_json(report, stream)
-
-    def chart() -> Chart:
-        from rooflight.show.charts.verdicts import verdicts
-
-        return verdicts(report)
-
-    def blocks() -> list[Block]:
-        return show.claim_blocks(report)
-
-    emit(output, Answer(lambda: report.answer, blocks, lambda: show.claim_rows(report), json, chart))
+    emit(output, _answer(report, lambda: show.claim_blocks(report), lambda: show.claim_rows(report)))
     return 1 if report.summary.impossible else 0
 
 
-def _file(file: str, configs: tuple[str, ...], output: Output, jobs: int) -> int:
-    from rooflight.answers.check.names import Names
-    from rooflight.ingest.rows import open_table
-
-    names = Names(configs)
-    with open_table(file) as table:
-        watched = _Watched(table, names, jobs)
-        emit(output, watched.answer())
-        if table.lost and output.format not in ("text", "md", "json"):  # those say it themselves
-            for note in table.notes:
-                click.echo(f"Warning: {note}", err=True)
+def _file(table: Table, names: Names, output: Output, jobs: int) -> int:
+    watched = _Watched(table, names, jobs)
+    emit(output, watched.answer())
+    if table.lost and output.format not in ("text", "md", "json"):  # those say it themselves
+        for note in table.notes:
+            click.echo(f"Warning: {note}", err=True)
     if watched.counts.tally().impossible:
         return 1
     return BadInput.exit_status if table.lost else 0
@@ -152,7 +185,7 @@ def _file(file: str, configs: tuple[str, ...], output: Output, jobs: int) -> int
 class _Watched:
     """A file's verdicts as they pass, counted on their way into whichever form."""
 
-    def __init__(self, table: Table, names: Any, jobs: int) -> None:
+    def __init__(self, table: Table, names: Names, jobs: int) -> None:
         from rooflight.answers.check.tally import Counts
 
         self.table, self.names, self.jobs, self.counts = table, names, jobs, Counts()

@@ -10,9 +10,11 @@ from typing import Any
 import msgspec
 
 from rooflight.errors import BadInput
-from rooflight.ingest.table import Table
+from rooflight.files import opened
+from rooflight.ingest.table import WANT, Table
 from rooflight.units import network, ungrouped
 from rooflight.values.measurement import LEAST_VALUE, METRICS, MODES, MOST_VALUE, PHASES, SPECULATIVE, Measurement
+from rooflight.values.recorded import Recorded
 
 NEEDED = ("model", "accelerator", "metric", "value")
 COLUMNS = Measurement.__struct_fields__
@@ -59,6 +61,25 @@ class GivenRow(msgspec.Struct, frozen=True):
 def open_table(path: str | Path) -> Table:
     """A file of measurements, its header read. Raises BadInput, BadConfig."""
     return Table(path, NEEDED)
+
+
+def open_measured(path: str | Path) -> Table | Recorded:
+    """A file of measurements, its header read, or what a benchmark recorded: its content says which.
+
+    Raises BadInput, BadConfig.
+    """
+    from rooflight.ingest.recorded.read import results_or_bytes
+    from rooflight.ingest.recorded.source import decoded
+
+    file = opened(path, WANT)
+    try:
+        # what has come so far: rows of a pipe are read as they come
+        start = decoded(file.peek(1)).lstrip().split("\n", 1)[0]
+        found = file if all(name in start for name in NEEDED) else results_or_bytes(file, path)
+    except BaseException:
+        file.close()
+        raise
+    return found if isinstance(found, Recorded) else Table(path, NEEDED, file=found)
 
 
 def table_rows(table: Table) -> Iterator[GivenRow]:

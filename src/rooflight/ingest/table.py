@@ -20,7 +20,7 @@ from rooflight.values.cells import plain
 _LONGEST_LINE = 1 << 20
 _LONGEST_SHOWN = 10_000  # characters of a line that is no row, given back as cells
 _START = 1 << 10  # bytes looked at to tell what a file is
-_WANT = "a CSV file whose first line names the columns: model, accelerator, metric, value and others"
+WANT = "a CSV file whose first line names the columns: model, accelerator, metric, value and others"
 _DELIMITERS = (",", ";", "\t")
 _CUT = "unexpected end of data"  # the csv module's words for a quote that the file ends in
 _STRETCHES = 5  # of lines that are no rows, said one by one
@@ -42,7 +42,7 @@ class Table:
     """
 
     def __init__(
-        self, path: str | Path, needed: Iterable[str], *, file: io.BufferedReader | None = None, want: str = _WANT
+        self, path: str | Path, needed: Iterable[str], *, file: io.BufferedReader | None = None, want: str = WANT
     ) -> None:
         """Open the file ("-": standard input), read its header. Raises BadInput or BadConfig where it is no table.
 
@@ -65,6 +65,10 @@ class Table:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
         self._file.close()
 
     @property

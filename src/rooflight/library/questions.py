@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
@@ -16,14 +15,13 @@ from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import Deployment
 from rooflight.values.field import describe
 from rooflight.values.model import Model
-from rooflight.values.question import FIELDS, NOT_CLAIMED, ClaimFields, Fields, SeveralFields, asked
+from rooflight.values.question import FIELDS, Fields, SeveralFields, asked
 from rooflight.values.workload import Workload
 
 if TYPE_CHECKING:
     from rooflight.show.catalog import AcceleratorCatalog, ModelCatalog
     from rooflight.values.analysis import Analysis
     from rooflight.values.comparison import Comparison
-    from rooflight.values.measurement import Report
     from rooflight.values.moves import Moves
     from rooflight.values.sweep import Landmarks
     from rooflight.words.sweep import Sweep
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 Asking = TypeVar("Asking", bound=Callable[..., Any])
 
 
-def _by_name(function: Asking, *, without: tuple[str, ...] = ()) -> Asking:
+def by_name(function: Asking, *, without: tuple[str, ...] = ()) -> Asking:
     """The function as help() and notebooks show it: its fields by name, with the table's defaults and words."""
     own = inspect.signature(function)
     shown = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
@@ -131,7 +129,7 @@ def model(name: str | Path | Model) -> Model:
     return name if isinstance(name, Model) else load(name)
 
 
-@_by_name
+@by_name
 def analyze(
     model: str | Path | Model,
     on: str | Accelerator,
@@ -152,7 +150,7 @@ def analyze(
     return analyzed(make_scenario(model, on, workload=workload, deployment=deployment, **fields))
 
 
-@_by_name
+@by_name
 def sweep(
     model: str | Path | Model,
     on: str | Accelerator | Sequence[str],
@@ -185,58 +183,7 @@ def sweep(
     return told(make_sweep(_model(model), devices, axes, phase=phase, workload=load, deployment=layout, wanted=wanted))
 
 
-def check(
-    source: str | Path | Mapping[str, Any] | Iterable[Mapping[str, Any]], *, configs: Iterable[str | Path] = ()
-) -> Report:
-    """Measurements judged against their ceilings: a CSV file, one row as a mapping, or several of them.
-
-    Columns are `model`, `accelerator`, `metric`, `value` and what else is known (docs/check.md). `configs` are folders
-    whose files' stems may stand as `model`. A row that cannot be judged says so and stops nothing.
-
-    Raises BadInput or BadConfig for a file that is no such table.
-    """
-    from rooflight.words.verdicts import checked
-
-    return checked(source, configs=configs)
-
-
-@partial(_by_name, without=NOT_CLAIMED)
-def claim(
-    model: str | Path | Model,
-    on: str | Accelerator,
-    *,
-    output_tok_s: float | None = None,
-    output_tok_s_per_gpu: float | None = None,
-    output_tok_s_per_user: float | None = None,
-    total_tok_s: float | None = None,
-    prefill_tok_s: float | None = None,
-    ttft_ms: float | None = None,
-    tpot_ms: float | None = None,
-    e2e_latency_ms: float | None = None,
-    **fields: Unpack[ClaimFields],
-) -> Report:
-    """Whether claimed values are possible, and as fast as they should be: a verdict each, and on all together.
-
-    Values are tokens a second (_tok_s) or milliseconds (_ms), one or several of one run. Fields are given by name
-    alone, for what is not stated stays open: without `batch` a rate of all sequences is held against every batch.
-
-    Raises BadInput and its kinds for a malformed question or no value, MissingFact for a number nobody published.
-    """
-    from rooflight.answers.check.claims import claims_of
-    from rooflight.words.verdicts import claimed
-
-    values = claims_of(
-        {
-            "output_tok_s": output_tok_s, "output_tok_s_per_gpu": output_tok_s_per_gpu,
-            "output_tok_s_per_user": output_tok_s_per_user, "tpot_ms": tpot_ms, "ttft_ms": ttft_ms,
-            "prefill_tok_s": prefill_tok_s, "e2e_latency_ms": e2e_latency_ms, "total_tok_s": total_tok_s,
-        },
-        fields,
-    )  # fmt: skip
-    return claimed(make_scenario(model, on, **fields), values, fields.keys())
-
-
-@_by_name
+@by_name
 def landmarks(
     model: str | Path | Model,
     on: str | Accelerator,
@@ -256,7 +203,7 @@ def landmarks(
     return found(make_scenario(model, on, workload=workload, deployment=deployment, **fields))
 
 
-@_by_name
+@by_name
 def compare(
     model: str | Path | Model,
     on: str | Accelerator | Sequence[str | Accelerator],
@@ -302,7 +249,7 @@ def compare(
     return told(found)
 
 
-@_by_name
+@by_name
 def moves(
     model: str | Path | Model,
     on: str | Accelerator,
@@ -330,7 +277,7 @@ def moves(
     from rooflight.words.moves_found import answered
 
     sc = make_scenario(model, on, workload=workload, deployment=deployment, **fields)
-    tried = tuple(_devices(card)[0] for card in cards)
+    tried = tuple(devices_of(card)[0] for card in cards)
     named = {"speculative-decoding": speculative_tokens, "prefix-caching": hit_rate}
     asked = Asked(
         draft_tokens=4 if speculative_tokens is None else speculative_tokens,
@@ -352,7 +299,7 @@ def make_scenario(
 ) -> Scenario:
     """The definite question behind analyze(): names looked up, blanks filled, assumptions listed."""
     load, layout = asked(workload, deployment, fields)
-    card, count = _devices(on)
+    card, count = devices_of(on)
     return scenario(_model(model), card, count, load, layout)
 
 
@@ -361,7 +308,7 @@ _model = model
 
 def _several(on: str | Accelerator | Sequence[str | Accelerator]) -> list[tuple[Accelerator, int | None]]:
     """Each accelerator and its count. Raises BadInput for none at all."""
-    found = [_devices(on)] if isinstance(on, str | Accelerator) else [_devices(name) for name in on]
+    found = [devices_of(on)] if isinstance(on, str | Accelerator) else [devices_of(name) for name in on]
     if not found:
         raise BadInput("no accelerator was named", where=Named.of("on"), got=on, want="a name or several")
     return [(_told_apart(card, [other for other, _ in found]), count) for card, count in found]
@@ -376,7 +323,7 @@ def _told_apart(card: Accelerator, all_of_them: Sequence[Accelerator]) -> Accele
     return msgspec.structs.replace(card, id=f"{card.id} ({Path(card.origin).stem})")
 
 
-def _devices(on: str | Accelerator) -> tuple[Accelerator, int | None]:
+def devices_of(on: str | Accelerator) -> tuple[Accelerator, int | None]:
     """The accelerator and its count; None where no count was said."""
     from rooflight.catalog.accelerators import load
     from rooflight.catalog.changed import under_own_name

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TextIO
 
 import msgspec
@@ -25,6 +25,8 @@ APPENDED = ("ceiling", "expected", "low", "high", "over_ceiling", "verdict", "re
 # Rows of a kind that text shows: those furthest from what they should be.
 TEXT_ROWS = 20
 _REASONS = 8
+# Of a benchmark's results so many values are listed one by one.
+RESULTS = 40
 _MOST_REASONS = 10_000
 
 
@@ -49,6 +51,30 @@ def blocks(report: Report) -> list[Block]:
     if any(one.given for one in report.rows):
         return Picked(report.rows).blocks(report.answer, report.summary, report.notes)
     return claim_blocks(report)
+
+
+def results_blocks(report: Report) -> list[Block]:
+    """A benchmark's results as text: the sentence, a line a value, why; of many values those that matter."""
+    if len(report.rows) > RESULTS:
+        return Picked(report.rows).blocks(report.answer, report.summary, report.notes)
+    numbers = {name: place for place, name in enumerate(dict.fromkeys(map(_run, report.rows)), start=1)}
+    shown: list[Block] = [Prose(report.answer, "answer")]
+    if any(one.ceiling is not None for one in report.rows):
+        shown.append(_claim_table(report.rows, runs=numbers))
+    alike: dict[tuple[str, str], list[str]] = {}
+    for one in report.rows:
+        if one.verdict != "ok" and one.reason.rstrip(".") not in report.answer:
+            alike.setdefault((_run(one), one.reason), []).append(one.metric)
+    reasons = [
+        f"run {numbers[run]} ({run}), {' and '.join(metrics)}: {reason}" for (run, reason), metrics in alike.items()
+    ]
+    shown += [Bullets("Why:", tuple(reasons))] if reasons else []
+    shown += [Bullets("Noted:", report.notes)] if report.notes else []
+    return shown
+
+
+def _run(one: Verdict) -> str:
+    return one.given.get("run", "")
 
 
 def claim_rows(report: Report) -> Rows:
@@ -170,14 +196,18 @@ def claim_blocks(report: Report) -> list[Block]:
     return shown
 
 
-def _claim_table(rows: Sequence[Verdict]) -> Table:
+def _claim_table(rows: Sequence[Verdict], *, runs: Mapping[str, int] | None = None) -> Table:
+    """Claimed values; or measured ones, of runs by number where there are several."""
     limit, over = _limits(rows)
-    heads = ("metric", "claimed", limit, "expected", "low", "high", over, "bound", "verdict")
+    value = "claimed" if runs is None else "measured"
+    several = runs if runs is not None and len(runs) > 1 else {}
+    heads = ("metric", value, limit, "expected", "low", "high", over, "bound", "verdict")
     return Table(
-        heads=heads,
+        heads=("run", *heads) if several else heads,
         left=("metric", "bound", "verdict"),
         rows=tuple(
             (
+                *((str(several[_run(one)]),) if several else ()),
                 one.metric,
                 *(numbers.plain(value) for value in (one.value, one.ceiling, one.expected, one.low, one.high)),
                 "" if one.over_ceiling is None else round_significant(one.over_ceiling),

@@ -37,6 +37,8 @@ class Stated(Part, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     model, device       as the source names them
     weights, kv_cache   number formats by rooflight's names
     gpus                accelerators in all; tp, pp, ep, dp degrees of parallelism
+    prefill_workers, decode_workers, prefill_tp, prefill_ep, prefill_dp     of a disaggregated run, whose tp, pp, ep and
+                        dp are those of one decode worker
     engine, engine_version      "vllm", "0.12.0"
     context_tokens      the longest sequence it takes (max_model_len, n_ctx)
     max_num_seqs, max_num_batched_tokens    limits of a step; SGLang's chunked prefill size is the second
@@ -60,6 +62,11 @@ class Stated(Part, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     pp: int | None = None
     ep: int | None = None
     dp: int | None = None
+    prefill_workers: int | None = None
+    decode_workers: int | None = None
+    prefill_tp: int | None = None
+    prefill_ep: int | None = None
+    prefill_dp: int | None = None
     engine: str | None = None
     engine_version: str | None = None
     context_tokens: int | None = None

@@ -11,15 +11,18 @@ import msgspec
 from rooflight.answers.check.filled import Filled
 from rooflight.answers.check.names import Names
 from rooflight.answers.check.outcome import Judged, Limit, Load, NoCeiling, Pair
+from rooflight.answers.check.recorded import Said, rows_of
 from rooflight.answers.check.report import RowBlock, judged_block, judged_claims, judged_rows
 from rooflight.answers.check.tally import Counts
 from rooflight.errors import BadInput, Named
-from rooflight.ingest.rows import RowLike, given_rows, open_table, table_rows
+from rooflight.ingest.rows import RowLike, given_rows, open_measured, table_rows
+from rooflight.ingest.table import Table
 from rooflight.scenario.assume import file_notes
 from rooflight.scenario.definite import Scenario
 from rooflight.span import Span
 from rooflight.units import round_significant, scaled, to_base
 from rooflight.values.measurement import Measurement, Report, Tally, Verdict
+from rooflight.values.recorded import Recorded
 from rooflight.words.analysis import does_not_fit
 from rooflight.words.notes import sentence, worded
 from rooflight.words.readings import cause, doubt, mix_up, mix_ups, spared
@@ -27,6 +30,8 @@ from rooflight.words.seen import FASTER, FASTEST, ceiling
 
 # An interval so many times as wide says little.
 _WIDE = 4
+# Of so many values a file's answer is what is said of each.
+_FEW = 6
 _NAMES = {
     "e2e_latency_ms": "end to end", "ttft_ms": "to the first token", "tpot_ms": "a token", "output_tok_s": "",
     "output_tok_s_per_gpu": "per GPU", "output_tok_s_per_user": "per user", "total_tok_s": "in and out",
@@ -34,16 +39,47 @@ _NAMES = {
 }  # fmt: skip
 
 
-def checked(source: str | Path | Iterable[RowLike] | RowLike, *, configs: Iterable[str | Path] = ()) -> Report:
-    """All rows of a file, or of mappings, judged. Raises BadInput, BadConfig for a file that is no table."""
+def checked(
+    source: str | Path | Recorded | Iterable[RowLike] | RowLike, *, configs: Iterable[str | Path] = (),
+    said: Said | None = None,
+) -> Report:  # fmt: skip
+    """All rows of a file, or of mappings, judged; or what a benchmark recorded, with what is said beside it.
+
+    Raises BadInput, BadConfig for a file that is neither, and BadInput for rows with something said beside them.
+    """
     names = Names(configs)
-    if isinstance(source, str | Path):
-        with open_table(source) as table:
+    found = open_measured(source) if isinstance(source, str | Path) else source
+    if isinstance(found, Recorded):
+        return recorded(found, Said() if said is None else said, configs=configs)
+    if said is not None:
+        if isinstance(found, Table):
+            found.close()
+        raise BadInput(
+            "rows describe themselves", where=Named.of("source"), got="rows, and what is said beside them",
+            want="a benchmark's results, or rows without anything beside them",
+        )  # fmt: skip
+    if isinstance(found, Table):
+        with found as table:
             return _reported(judged_rows(table_rows(table), names), table.notes)
+    return _mappings(found, names)
+
+
+def _mappings(source: Iterable[RowLike] | RowLike, names: Names) -> Report:
     rows = (source,) if isinstance(source, Mapping | Measurement) else source
     if not isinstance(rows, Iterable):
         raise BadInput("there are no rows to check", where=Named.of("source"), got=source, want="a file or mappings")
     return _reported(judged_rows(given_rows(rows), names), ())
+
+
+def recorded(found: Recorded, said: Said, *, configs: Iterable[str | Path] = ()) -> Report:
+    """What a benchmark recorded, judged: each time and rate of a run as a row, those of one run together."""
+    asked = rows_of(found, said, configs)
+    counts = Counts()
+    rows = tuple(map(_claim, counts.over(judged_rows(asked.rows, asked.names))))
+    tally = counts.tally()
+    few = " ".join(f"{one.reason.rstrip('.')}." for one in rows) if len(rows) <= _FEW else ""
+    lacks = (f"the file does not say {what}" for what in found.lacks)
+    return Report(answer=few or answer(tally), summary=tally, notes=(*found.notes, *lacks, *asked.notes), rows=rows)
 
 
 def told(names: Names, block: RowBlock) -> tuple[list[Verdict], Counts]:

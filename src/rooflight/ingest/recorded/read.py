@@ -16,13 +16,14 @@ from rooflight.ingest.recorded.source import HEAD_BYTES, Format, Head, Source, p
 from rooflight.values.recorded import Recorded
 
 _GROUPS = ("traces", "bench", "monitoring", "logs")
+_RESULTS = "bench"
 _WANT = "a profile, an engine's log or metrics, monitoring, or a benchmark's results"
 
 
-def formats() -> tuple[Format, ...]:
-    """All that are read, in the order in which they are tried."""
+def formats(*groups: str) -> tuple[Format, ...]:
+    """All that are read, or those of some groups, in the order in which they are tried."""
     found: list[Format] = []
-    for group in _GROUPS:
+    for group in groups or _GROUPS:
         names = import_module(f"rooflight.ingest.recorded.{group}").FORMATS
         found += [import_module(f"rooflight.ingest.recorded.{group}.{name}").FORMAT for name in names]
     return tuple(found)
@@ -35,7 +36,6 @@ def recorded(path: str | Path) -> Recorded:
     """
     name = name_of(path)
     with opened(path, _WANT) as bare, unpacked(bare) as file:
-        packed = file is not bare
         try:
             raw = _head(file)
         except DAMAGED as error:
@@ -43,15 +43,47 @@ def recorded(path: str | Path) -> Recorded:
         head = Head.of(raw)
         if not raw.strip():
             raise BadConfig(f"{name} is empty", where=name, got="nothing", want=_WANT)
-        form = next((one for one in formats() if one.looks(head)), None)
+        form = _form(head)
         if form is None:
             raise BadConfig(
                 f"nothing that is read looks like {name}", where=name, got=repr(head.text[:60]), want=_WANT,
                 try_this="rooflight diagnose --formats",
             )  # fmt: skip
-        whole = cast(io.BufferedReader, io.BufferedReader(cast(io.RawIOBase, _Rejoined(raw, file)), HEAD_BYTES))
-        source = Source(whole, name, None if packed else plain_path(path), head)
-        found = form.read(source)
+        return _understood(form, _Rejoined.whole(raw, file), None if file is not bare else path, name, head)
+
+
+def results_or_bytes(bare: io.BufferedReader, path: str | Path) -> Recorded | io.BufferedReader:
+    """What an open file holds where it is a benchmark's results, else its bytes from their start on.
+
+    Raises BadConfig for a file of another kind that is known: it has no results.
+    """
+    name = name_of(path)
+    file = unpacked(bare)
+    try:
+        raw = _head(file)
+    except DAMAGED as error:
+        raise BadConfig(f"{name} cannot be read", where=name, got=str(error)[:200], want=_WANT) from None
+    head = Head.of(raw)
+    whole = _Rejoined.whole(raw, file)
+    form = _form(head) if raw.strip() else None
+    if form is None:
+        return whole
+    if form not in formats(_RESULTS):
+        raise BadConfig(
+            f"{name} holds no results of a benchmark", where=name, got=form.words,
+            want="a table of measurements, or a benchmark's results", try_this=f"rooflight diagnose {name}",
+        )  # fmt: skip
+    return _understood(form, whole, None if file is not bare else path, name, head)
+
+
+def _form(head: Head) -> Format | None:
+    return next((one for one in formats() if one.looks(head)), None)
+
+
+def _understood(form: Format, whole: io.BufferedReader, path: str | Path | None, name: str, head: Head) -> Recorded:
+    """A file read by the reader of its format; path: None of what is packed."""
+    source = Source(whole, name, None if path is None else plain_path(path), head)
+    found = form.read(source)
     notes = (*found.notes, *([source.cut] if source.cut else []))
     return replace(found, file=name, format=form.name, notes=notes)
 
@@ -63,8 +95,17 @@ class _Rejoined(io.RawIOBase):
         super().__init__()
         self._head, self._file = head, file
 
+    @classmethod
+    def whole(cls, head: bytes, file: io.BufferedReader) -> io.BufferedReader:
+        """All of it, head first."""
+        return io.BufferedReader(cast(io.RawIOBase, cls(head, file)), HEAD_BYTES)
+
     def readable(self) -> bool:
         return True
+
+    def close(self) -> None:
+        super().close()
+        self._file.close()
 
     def readinto(self, buffer: Any) -> int:
         part = self._head[: len(buffer)] or self._file.read1(len(buffer))
