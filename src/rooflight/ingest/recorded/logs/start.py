@@ -23,7 +23,7 @@ _TORCH_WANTED = re.compile(
     r"out of memory\.? ?(?:Tried|tried) to allocate (?P<size>\d[\d.]{0,12}) ?(?P<unit>[KMGT]?i?B)"
 )
 _TORCH_TOTAL = re.compile(
-    r"(?:has a total capacity of|; )(?P<size>\d[\d.]{0,12}) ?(?P<unit>[KMGT]iB)(?: of which "
+    r"(?:has a total capacity of |; )(?P<size>\d[\d.]{0,12}) ?(?P<unit>[KMGT]iB)(?: of which "
     r"(?P<free>\d[\d.]{0,12}) ?(?P<free_unit>[KMGT]iB) is free| total capacity)"
 )
 _OUT_OF_MEMORY = re.compile(r"(?:CUDA|HIP) (?:error: )?out of memory|OutOfMemoryError|hipErrorOutOfMemory")

@@ -34,7 +34,7 @@ _BLOCK_TOKENS = 16
 #   0.11     "Free memory on device (30.9/31.4 GiB) on startup. Desired GPU memory utilization is (0.9, 28.2 GiB)."
 _LOOKS = re.compile(
     r"vLLM API server version|Initializing an? (?:V[01] )?LLM engine|GPU KV cache size: [\d,]+ tokens"
-    r"|# (?:GPU|CUDA|cuda|rocm|ROCm|tpu|xpu|hpu|npu) blocks: \d|Maximum concurrency for [\d,]+ tokens per request"
+    r"|# (?:GPU|CUDA|cuda|rocm|ROCm|tpu|xpu|hpu|npu) blocks: \d"
     r"|Available KV cache memory: |the current vLLM instance can use|Loading model weights took [\d.]+ ?G"
     r"|Model loading took [\d.]+ ?G|Memory profiling (?:results|takes)|Avg generation throughput: "
     r"|INFO:? \d\d-\d\d \d\d:\d\d:\d\d \[?[a-z_0-9]+\.py:\d+\]"
@@ -104,14 +104,14 @@ class _Run:
         self.start.state(engine="vllm")
         self.weights, self.graphs, self.kv, self.tokens = Ranks(), Ranks(), Ranks(), Ranks()
         self.concurrency = Ranks()
-        self.configured = False
+        self.cores: set[str] = set()
         self.block = _BLOCK_TOKENS
         self.by_blocks = False
 
     @property
     def begun(self) -> bool:
         """Whether it is more than a command or a version."""
-        return self.configured or not self.start.empty or bool(self.tokens.all or self.weights.all)
+        return bool(self.cores) or not self.start.empty or bool(self.tokens.all or self.weights.all)
 
 
 def _rank(line: str) -> str:
@@ -153,7 +153,7 @@ def _arguments(run: _Run, line: str) -> None:
 def _configured(run: _Run, line: str) -> None:
     """The engine's own config, in which nothing is left open."""
     start = run.start
-    run.configured = True
+    run.cores.add(_rank(line))
     model = model_name(argument(line, "model"))
     dtype, method = type_named(argument(line, "dtype")), argument(line, "quantization")
     tp, pp, dp = (count(argument(line, f"{kind}_parallel_size")) for kind in ("tensor", "pipeline", "data"))
@@ -264,7 +264,8 @@ def _read(source: Source) -> Recorded:
         if found := _STATS.search(line):
             steps.vllm(found)
             continue
-        if _NEW_START.search(line) and runs[-1].begun:
+        again = _ENGINE.search(line) is not None and _rank(line) in runs[-1].cores
+        if again or (_NEW_START.search(line) and runs[-1].begun):
             runs.append(_Run(at))
         run = runs[-1]
         if (found := _VERSION.search(line)) and ("LLM" in line or "version" in line):

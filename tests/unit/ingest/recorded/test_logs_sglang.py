@@ -1,0 +1,105 @@
+"""SGLang's log, rank by rank."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine_logs import SGLANG, read
+from rooflight.units import to_base
+
+GIB = to_base(1, "GiB")
+
+
+def one(folder, text):
+    found = read(folder, text)
+    assert found.format == "sglang-log"
+    assert len(found.records) == 1
+    return found.records[0].stated, found.records[0].measured
+
+
+def test_a_start_of_two_ranks_says_how_it_runs_and_what_came_out(tmp_path):
+    stated, seen = one(tmp_path, SGLANG)
+
+    assert (stated.engine, stated.model, stated.weights, stated.kv_cache) == ("sglang", "Small-7B", "bf16", "bf16")
+    assert (stated.tp, stated.dp, stated.gpus, stated.memory_share) == (2, 1, 2, 0.85)
+    assert (stated.context_tokens, stated.max_num_seqs, stated.max_num_batched_tokens) == (32_768, 2048, 2048)
+    assert stated.speculative is False
+    assert seen.weights_bytes_by_accelerator == (7.5 * GIB, pytest.approx(7.6 * GIB))
+    assert seen.kv_bytes_per_accelerator == 12 * GIB  # keys and values, 6 each; "GB" is 2^30
+    assert seen.kv_bytes_by_accelerator == (12 * GIB, pytest.approx(11.8 * GIB))
+    assert seen.kv_tokens == 199_000  # the smallest rank decides
+    assert seen.network_bytes_per_accelerator == 0.5 * GIB
+    assert seen.free_before_bytes_per_accelerator == 23 * GIB
+    assert seen.free_bytes_per_accelerator == pytest.approx(3.4 * GIB)
+    assert seen.graph_bytes_per_accelerator == pytest.approx(0.4 * GIB)
+
+
+def test_decode_lines_of_the_first_rank_are_watched(tmp_path):
+    (watched,) = read(tmp_path, SGLANG).watched
+
+    assert (watched.running, watched.waiting, watched.kv_usage) == (12, 3, 0.02)
+    assert watched.output_tokens_per_s == 612.5
+    assert watched.start is None  # its clock has no zone
+
+
+@pytest.mark.parametrize(
+    ("attention", "gpus"),
+    # replicas on devices of their own; attention alone run data-parallel on the tensor ranks' devices
+    [("enable_dp_attention=False", 2 * 4), ("enable_dp_attention=True", 2)],
+)
+def test_each_data_parallel_rank_has_a_pool_and_the_server_all(tmp_path, attention, gpus):
+    text = SGLANG.replace("dp_size=1", "dp_size=4").replace("enable_dp_attention=False", attention)
+    stated, seen = one(tmp_path, text)
+
+    assert (seen.kv_tokens_per_replica, seen.kv_tokens) == (199_000, 4 * 199_000)
+    assert stated.gpus == gpus
+
+
+def test_a_latent_cache_is_one_size(tmp_path):
+    line = "[2026-01-08 12:00:16 TP0] KV Cache is allocated. #tokens: 524288, KV size: 17.00 GB\n"
+    _, seen = one(tmp_path, line)
+
+    assert (seen.kv_tokens, seen.kv_bytes_per_accelerator) == (524_288, 17 * GIB)
+
+
+def test_layers_with_windows_have_a_pool_beside(tmp_path):
+    text = (
+        "[2026-01-08 12:00:16 TP0] Use sliding window memory pool. full_layer_tokens=60000, swa_layer_tokens=48000\n"
+        "[2026-01-08 12:00:16 TP0] KV Cache is allocated. #tokens: 48000, K size: 2.00 GB, V size: 2.00 GB\n"
+        "[2026-01-08 12:00:16 TP0] KV Cache is allocated. #tokens: 60000, K size: 1.00 GB, V size: 1.00 GB\n"
+    )
+    _, seen = one(tmp_path, text)
+
+    assert seen.kv_bytes_per_accelerator == (2 + 2 + 1 + 1) * GIB
+
+
+def test_a_drafts_weights_and_pool_are_not_the_models(tmp_path):
+    draft = (
+        "[2026-01-08 12:00:17 TP0] Load weight end. type=SmallDraft, dtype=torch.bfloat16, avail mem=3.00 GB, "
+        "mem usage=1.00 GB.\n"
+        "[2026-01-08 12:00:17 TP0] KV Cache is allocated. #tokens: 199000, K size: 0.20 GB, V size: 0.20 GB\n"
+    )
+    stated, seen = one(tmp_path, SGLANG + draft)
+
+    assert seen.weights_bytes_per_accelerator == 7.5 * GIB
+    assert seen.kv_bytes_per_accelerator == 12 * GIB
+    assert stated.model == "Small-7B"
+
+
+def test_what_a_log_does_not_say_is_named_and_never_zero(tmp_path):
+    found = read(tmp_path, "\n".join(SGLANG.splitlines()[:3]))
+
+    assert found.lacks == ("the size of the weights", "the size of the KV pool")
+    assert found.records[0].measured.weights_bytes_per_accelerator is None
+
+
+def test_too_little_memory_is_said(tmp_path):
+    text = SGLANG + "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.\n"
+
+    assert one(tmp_path, text)[1].out_of_memory is True
+
+
+def test_a_quantised_checkpoint_is_told_by_the_line_of_its_weights(tmp_path):
+    text = SGLANG.replace("type=SmallForCausalLM, dtype=torch.bfloat16", "type=SmallForCausalLM, quant=fp8, fmt=e4m3")
+
+    assert one(tmp_path, text)[0].weights == "fp8"
