@@ -1,8 +1,9 @@
-"""What happened between two scrapes of the same /metrics address: counters' differences, which a single scrape lacks."""
+"""What happened between two scrapes of one /metrics address: the differences of its counters."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -48,9 +49,10 @@ def difference(before: Recorded, after: Recorded, seconds: float | None = None) 
         return None
     if sign < 0:
         before, after = after, before
-    assert before.scrape is not None and after.scrape is not None
+    assert before.scrape is not None
+    assert after.scrape is not None
     found = interval(before.scrape, after.scrape, seconds)
-    devices = tuple(one for one in after.watched if one.kind == "device")
+    devices = tuple(one for one in (*before.watched, *after.watched) if one.kind == "device")
     said = f"what lies between it and {before.file} is taken, not all since the engine's start"
     return replace(
         after, watched=(*found.watched, *devices), lacks=tuple(one for one in after.lacks if one != SECOND),
@@ -73,7 +75,7 @@ def paired(files: Sequence[Recorded]) -> tuple[Recorded, ...]:
             group.append(one)
     for group in groups:
         ordered = _sorted(group)
-        made = [difference(a, b) for a, b in zip(ordered, ordered[1:], strict=False)]
+        made = [difference(a, b) for a, b in pairwise(ordered)]
         found += [each or b for each, b in zip(made, ordered[1:], strict=True)] if made else ordered
     return tuple(found)
 
@@ -133,8 +135,8 @@ def interval(before: Scrape, after: Scrape, seconds: float | None = None) -> See
         earlier = first.get(replica.subject)
         less = None if earlier is None else _less(replica, earlier)
         if earlier is None or less is None:
-            why = "is in the later scrape alone" if earlier is None else "counts less than before, so it was started anew"
-            notes.append(f"{replica.subject} {why}: there is no difference to take, only values since its start")
+            why = "is in the later scrape alone" if earlier is None else "counts less than before: it was started anew"
+            notes.append(f"{replica.subject} {why}; there is no difference to take, only values since its start")
             watched += [one for one in (moment(replica), lifetime(replica)) if one is not None]
             continue
         watched.append(_watched(earlier, replica, less, seconds))
@@ -165,7 +167,8 @@ def _watched(before: Replica, after: Replica, less: Replica, seconds: float | No
     ends = [one for one in (moment(before), moment(after)) if one is not None]
     if found is None:
         base = ends[-1] if ends else Watched(subject=after.subject, kind="engine", engine=after.engine)
-        found = replace(base, span="interval", seconds=seconds, requests=0.0, output_tokens_per_s=0.0 if seconds else None)
+        rate = 0.0 if seconds else None
+        found = replace(base, span="interval", seconds=seconds, requests=0.0, output_tokens_per_s=rate)
     running, waiting = _held(ends, less, found, seconds)
     running = _slots(before, after, less) if running is None else running
     return replace(
@@ -205,7 +208,7 @@ def _slots(before: Replica, after: Replica, less: Replica) -> float | None:
 
 
 def _mean_of_ends(ends: list[Watched], name: str, found: Watched) -> float | None:
-    values = [value for one in ends if (value := getattr(one, name)) is not None]
+    values: list[float] = [value for one in ends if (value := getattr(one, name)) is not None]
     if len(values) < 2:
         return values[0] if values and values[0] else None
     if all(values) or not (found.requests or found.step_tokens or found.osl):

@@ -11,7 +11,7 @@ from rooflight.ingest.recorded.monitoring.totals import SECOND, SINGLE, lifetime
 from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.values.recorded import Measurements, Record, Recorded, Scrape, Stated, Watched
 
-_WANT = "metrics of vLLM, SGLang, TGI, llama.cpp's server, TensorRT-LLM or Dynamo, or of a DCGM, nvidia-smi or AMD exporter"
+_WANT = "metrics of vLLM, SGLang, TGI, llama.cpp's server, TensorRT-LLM or Dynamo, or of an accelerator's exporter"
 
 
 def read(source: Source) -> Recorded:
@@ -28,8 +28,7 @@ def read_text(text: str, name: str = "the text") -> Recorded:
     records = tuple(record for one in replicas if (record := _record(one)) is not None)
     if not watched and not records:
         raise BadConfig(
-            f"{name} has metrics of neither an engine nor an accelerator", where=name,
-            got=_met(text), want=_WANT,
+            f"{name} has metrics of neither an engine nor an accelerator", where=name, got=_met(text), want=_WANT,
         )  # fmt: skip
     tools = sorted({one.engine for one in replicas}) or ["exporter"]
     return Recorded(

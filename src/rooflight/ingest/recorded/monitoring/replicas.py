@@ -82,8 +82,9 @@ def engines(scrape: Scrape) -> tuple[Replica, ...]:
         for named in table.get(series.name, ()):
             if named.source not in ENGINES or not _meant(named.metric, series):
                 continue
-            identity = (named.source.name, *(f"{key}={series.labels[key]}" for key in _IDENTITY if key in series.labels))
-            model = next((series.labels[key] for key in _MODEL if series.labels.get(key)), None)
+            labels = series.labels
+            identity = (named.source.name, *(f"{key}={labels[key]}" for key in _IDENTITY if key in labels))
+            model = next((labels[key] for key in _MODEL if labels.get(key)), None)
             groups.setdefault(identity, {}).setdefault(model, []).append((named, series))
     found: list[Replica] = []
     for models in groups.values():
@@ -133,7 +134,7 @@ def _replica(model: str | None, rows: list[tuple[Named, Series]], *, alone: bool
 
 
 def _subject(source: Source, labels: dict[str, str], model: str | None) -> str:
-    """"vllm engine 1 at 10.0.0.7:8000": what it is called wherever the same is seen again."""
+    """As "vllm engine 1 at 10.0.0.7:8000": what it is called wherever the same is seen again."""
     words = [source.name]
     if model is not None:
         words.append(model)
