@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rooflight.ingest.recorded.monitoring.aliases import DEVICES, reasons
+from rooflight.ingest.recorded.monitoring.aliases import reasons
 from rooflight.ingest.recorded.monitoring.replicas import Named, names
 from rooflight.ingest.recorded.monitoring.totals import clock
 from rooflight.units import to_base
@@ -34,7 +34,7 @@ def devices(scrape: Scrape, notes: list[str]) -> tuple[Watched, ...]:
     for series in scrape.series:
         for named in names().get(series.name, ()):
             where = named.metric.where
-            if named.source not in DEVICES or (where and series.labels.get(where[0]) != where[1]):
+            if not named.source.devices or (where and series.labels.get(where[0]) != where[1]):
                 continue
             if named.metric.field == "info":
                 about[_first(series.labels, _UUID) or ""] = series.labels

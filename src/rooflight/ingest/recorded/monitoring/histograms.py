@@ -61,6 +61,6 @@ class Histogram(msgspec.Struct, frozen=True, kw_only=True):
                     return None
                 if bound <= 0 or upto == under:
                     return bound
-                return low + (bound - low) * (rank - under) / (upto - under)
+                return min(low + (bound - low) * (rank - under) / (upto - under), bound)
             low, under = max(bound, 0.0), upto
         return None

@@ -78,14 +78,17 @@ def engines(scrape: Scrape) -> tuple[Replica, ...]:
     groups: dict[tuple[str, ...], dict[str | None, list[tuple[Named, Series]]]] = {}
     started = [one.value for one in scrape.series if one.name == STARTED and math.isfinite(one.value)]
     table = names()
+    told: dict[int, tuple[tuple[str, ...], str | None]] = {}  # by the labels, which many series share
     for series in scrape.series:
         for named in table.get(series.name, ()):
-            if named.source not in ENGINES or not _meant(named.metric, series):
+            if named.source.devices or not _meant(named.metric, series):
                 continue
             labels = series.labels
-            identity = (named.source.name, *(f"{key}={labels[key]}" for key in _IDENTITY if key in labels))
-            model = next((labels[key] for key in _MODEL if labels.get(key)), None)
-            groups.setdefault(identity, {}).setdefault(model, []).append((named, series))
+            who = told.get(id(labels))
+            if who is None:
+                identity = tuple(f"{key}={labels[key]}" for key in _IDENTITY if key in labels)
+                who = told[id(labels)] = identity, next((labels[key] for key in _MODEL if labels.get(key)), None)
+            groups.setdefault((named.source.name, *who[0]), {}).setdefault(who[1], []).append((named, series))
     found: list[Replica] = []
     for models in groups.values():
         unnamed = models.pop(None, [])

@@ -35,7 +35,7 @@ def header(line: str) -> tuple[tuple[str, str], ...] | None:
         pairs.append((matched[1].lower(), matched[2]) if matched else (cell.lower(), ""))
     names = {name for name, _ in pairs}
     if len(cells) == 1:
-        return tuple(pairs) if names <= QUERY.keys() else None
+        return tuple(pairs) if names <= QUERY.keys() and pairs[0][1] else None
     named = any(name.startswith(_GPU) for name in names) or not names.isdisjoint(_PROCESS)
     return tuple(pairs) if named and all(_NAME.fullmatch(name) for name in names) else None
 
