@@ -167,3 +167,27 @@ def test_a_header_of_many_tensors(benchmark, tmp_path):
     file.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 95_000, 0) + tensors + bytes(64))
     found = benchmark(lambda: len(read(file).tensors))
     assert found == 95_000
+
+
+def metrics_text(lines):
+    """A vLLM's /metrics text with one replica after another until it has that many lines."""
+    buckets = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, "+Inf"]
+    names = ["time_to_first_token_seconds", "inter_token_latency_seconds", "e2e_request_latency_seconds"]
+    text = ["# TYPE vllm:num_requests_running gauge"]
+    for engine in range(lines):
+        who = f'engine="{engine}",model_name="meta-llama/Llama-3.1-8B-Instruct"'
+        text += [f"vllm:{name}{{{who}}} {engine}.0" for name in ("num_requests_running", "generation_tokens_total")]
+        for name in names:
+            text += [f'vllm:{name}_bucket{{{who},le="{bound}"}} {at}.0' for at, bound in enumerate(buckets)]
+            text += [f"vllm:{name}_sum{{{who}}} 8.5e+03", f"vllm:{name}_count{{{who}}} 17.0"]
+        if len(text) >= lines:
+            break
+    return "\n".join(text[:lines]) + "\n"
+
+
+def test_metrics_text(benchmark):
+    """10,000 lines, every one of an engine's: read, sorted to replicas, percentiles taken."""
+    from rooflight.ingest.recorded.monitoring.exposition import read_text
+
+    found = benchmark(read_text, metrics_text(10_000))
+    benchmark.extra_info["replicas"] = len({one.subject for one in found.watched})

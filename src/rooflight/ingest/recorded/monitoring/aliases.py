@@ -35,6 +35,7 @@ class Source(NamedTuple):
     name: str
     prefixes: tuple[str, ...]
     metrics: tuple[Metric, ...]
+    devices: bool = False
 
 
 # https://docs.vllm.ai/en/stable/usage/metrics/ and vllm/v1/metrics/loggers.py
@@ -256,10 +257,10 @@ _TRITON_GPU = (
 )
 
 DEVICES = (
-    Source("dcgm", ("",), _DCGM),
-    Source("nvidia_smi", ("nvidia_smi_",), _NVIDIA_SMI),
-    Source("amd", ("", "amd_"), _AMD),
-    Source("triton", ("nv_",), _TRITON_GPU),
+    Source("dcgm", ("",), _DCGM, devices=True),
+    Source("nvidia_smi", ("nvidia_smi_",), _NVIDIA_SMI, devices=True),
+    Source("amd", ("", "amd_"), _AMD, devices=True),
+    Source("triton", ("nv_",), _TRITON_GPU, devices=True),
 )
 
 # Since when the process runs, in seconds since 1970: of every Prometheus client library.

@@ -1,8 +1,9 @@
-"""What happened between two scrapes of the same /metrics address: counters' differences, which a single scrape lacks."""
+"""What happened between two scrapes of one /metrics address: the differences of its counters."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -48,9 +49,10 @@ def difference(before: Recorded, after: Recorded, seconds: float | None = None) 
         return None
     if sign < 0:
         before, after = after, before
-    assert before.scrape is not None and after.scrape is not None
+    assert before.scrape is not None
+    assert after.scrape is not None
     found = interval(before.scrape, after.scrape, seconds)
-    devices = tuple(one for one in after.watched if one.kind == "device")
+    devices = tuple(one for one in (*before.watched, *after.watched) if one.kind == "device")
     said = f"what lies between it and {before.file} is taken, not all since the engine's start"
     return replace(
         after, watched=(*found.watched, *devices), lacks=tuple(one for one in after.lacks if one != SECOND),
@@ -73,7 +75,7 @@ def paired(files: Sequence[Recorded]) -> tuple[Recorded, ...]:
             group.append(one)
     for group in groups:
         ordered = _sorted(group)
-        made = [difference(a, b) for a, b in zip(ordered, ordered[1:], strict=False)]
+        made = [difference(a, b) for a, b in pairwise(ordered)]
         found += [each or b for each, b in zip(made, ordered[1:], strict=True)] if made else ordered
     return tuple(found)
 
@@ -133,13 +135,12 @@ def interval(before: Scrape, after: Scrape, seconds: float | None = None) -> See
         earlier = first.get(replica.subject)
         less = None if earlier is None else _less(replica, earlier)
         if earlier is None or less is None:
-            why = (
-                "is in the later scrape alone" if earlier is None else "counts less than before, so it was started anew"
-            )
-            notes.append(f"{replica.subject} {why}: there is no difference to take, only values since its start")
+            why = "is in the later scrape alone" if earlier is None else "counts less than before: it was started anew"
+            notes.append(f"{replica.subject} {why}; there is no difference to take, only values since its start")
             watched += [one for one in (moment(replica), lifetime(replica)) if one is not None]
             continue
         watched.append(_watched(earlier, replica, less, seconds))
+    notes += [f"{name} is in the earlier scrape alone" for name in first.keys() - {one.subject for one in watched}]
     if watched and seconds is None:
         notes.append("how long lies between the scrapes is not known: means of that time, no rates")
     return Seen(tuple(watched), tuple(notes))
@@ -162,41 +163,40 @@ def _less(after: Replica, before: Replica) -> Replica | None:
 
 
 def _watched(before: Replica, after: Replica, less: Replica, seconds: float | None) -> Watched:
-    """The interval: what was counted in it, and the mean of what the two scrapes saw at its ends."""
+    """The interval: what was counted in it, and what the two scrapes saw at its ends.
+
+    Requests running and waiting are the mean of the two ends where both saw a load; else by Little's law from the time
+    that requests spent there; else a step's sequences, each of which got one token. A load that began or ended between
+    two scrapes leaves zeros there, which say nothing of it.
+    """
     found = totalled(less, seconds, "interval")
     ends = [one for one in (moment(before), moment(after)) if one is not None]
+    seen = ends if found is None or (len(ends) > 1 and all(one.running for one in ends)) else []
     if found is None:
         base = ends[-1] if ends else Watched(subject=after.subject, kind="engine", engine=after.engine)
-        found = replace(
-            base, span="interval", seconds=seconds, requests=0.0, output_tokens_per_s=0.0 if seconds else None
-        )
-    running, waiting = _held(ends, less, found, seconds)
-    running = _slots(before, after, less) if running is None else running
-    return replace(
-        found, start=clock(before.time_s), running=running, waiting=waiting,
-        kv_usage=_mean_of_ends(ends, "kv_usage", found), swapped=_mean_of_ends(ends, "swapped", found),
-    )  # fmt: skip
+        rate = 0.0 if seconds else None
+        found = replace(base, span="interval", seconds=seconds, requests=0.0, output_tokens_per_s=rate)
+    values = {name: _mean(seen, name) for name in ("running", "waiting", "swapped", "kv_usage")}
+    for name, field in (("running", "inference_s"), ("waiting", "queue_s")):
+        spent = less.histograms.get(field)
+        if values[name] is None and spent is not None and seconds:
+            values[name] = spent.total / seconds
+    if values["running"] is None:
+        values["running"] = _stepped(less) or _slots(before, after, less)
+    return replace(found, start=clock(before.time_s), **values)
 
 
-def _held(
-    ends: list[Watched], less: Replica, found: Watched, seconds: float | None
-) -> tuple[float | None, float | None]:
-    """Requests running and waiting in the mean.
+def _mean(ends: list[Watched], name: str) -> float | None:
+    values: list[float] = [value for one in ends if (value := getattr(one, name)) is not None]
+    return sum(values) / len(values) if values else None
 
-    Where both scrapes saw some, the mean of the two; else by Little's law from the time that requests spent there;
-    else a step's sequences, each of which got one token. A load that began and ended between two scrapes leaves both
-    with zeros, which say nothing of it.
-    """
-    running, waiting = _mean_of_ends(ends, "running", found), _mean_of_ends(ends, "waiting", found)
-    spent, queued = less.histograms.get("inference_s"), less.histograms.get("queue_s")
-    if running is None and spent is not None and seconds:
-        running = spent.total / seconds
+
+def _stepped(less: Replica) -> float | None:
+    """Tokens that a step gave, one for each sequence where nothing is drafted."""
     steps = less.histograms.get("step_tokens")
-    if running is None and steps is not None and steps.count and not less.counters.get("drafted"):
-        running = less.counters.get("output_tokens", 0.0) / steps.count or None
-    if waiting is None and queued is not None and seconds:
-        waiting = queued.total / seconds
-    return running, waiting
+    if steps is None or steps.count <= 0 or less.counters.get("drafted"):
+        return None
+    return less.counters.get("output_tokens", 0.0) / steps.count or None
 
 
 def _slots(before: Replica, after: Replica, less: Replica) -> float | None:
@@ -206,12 +206,3 @@ def _slots(before: Replica, after: Replica, less: Replica) -> float | None:
         return None
     held = [one.gauges["busy_slots"] * one.counters.get("steps", 0.0) for one in (before, after)]
     return max(held[1] - held[0], 0.0) / steps or None
-
-
-def _mean_of_ends(ends: list[Watched], name: str, found: Watched) -> float | None:
-    values = [value for one in ends if (value := getattr(one, name)) is not None]
-    if len(values) < 2:
-        return values[0] if values and values[0] else None
-    if all(values) or not (found.requests or found.step_tokens or found.osl):
-        return sum(values) / len(values)
-    return None

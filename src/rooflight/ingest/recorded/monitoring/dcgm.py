@@ -11,7 +11,8 @@ from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.values.recorded import Recorded
 
 _OURS = re.compile(
-    r"^(?:# (?:TYPE|HELP) )?(?:DCGM_FI_\w+|dcgm_\w+|nvidia_smi_\w+|nv_gpu_\w+|(?:amd_)?gpu_(?:gfx_activity|total_vram))[ {]",
+    r"^(?:# (?:TYPE|HELP) )?"
+    r"(?:DCGM_FI_\w+|dcgm_\w+|nvidia_smi_\w+|nv_gpu_\w+|(?:amd_)?gpu_(?:gfx_activity|total_vram))[ {]",
     re.MULTILINE,
 )
 # dcgm-exporter's list of what to export: "DCGM_FI_DEV_SM_CLOCK, gauge, SM clock frequency (in MHz)."
@@ -30,7 +31,7 @@ def read(source: Source) -> Recorded:
     if _LISTED.search(source.head.text) and not scraped(source.head):
         raise BadConfig(
             f"{source.name} lists what DCGM's exporter should export, and has no values of it",
-            where=source.name, got="names, types and help", want="what the exporter then answers on its /metrics address",
+            where=source.name, got="names, types and help", want="what the exporter answers on its /metrics address",
             try_this="curl -s localhost:9400/metrics > dcgm.prom",
         )  # fmt: skip
     return read_metrics(source)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rooflight.ingest.recorded.monitoring.aliases import DEVICES, reasons
+from rooflight.ingest.recorded.monitoring.aliases import reasons
 from rooflight.ingest.recorded.monitoring.replicas import Named, names
 from rooflight.ingest.recorded.monitoring.totals import clock
 from rooflight.units import to_base
@@ -34,7 +34,7 @@ def devices(scrape: Scrape, notes: list[str]) -> tuple[Watched, ...]:
     for series in scrape.series:
         for named in names().get(series.name, ()):
             where = named.metric.where
-            if named.source not in DEVICES or (where and series.labels.get(where[0]) != where[1]):
+            if not named.source.devices or (where and series.labels.get(where[0]) != where[1]):
                 continue
             if named.metric.field == "info":
                 about[_first(series.labels, _UUID) or ""] = series.labels
@@ -45,7 +45,7 @@ def devices(scrape: Scrape, notes: list[str]) -> tuple[Watched, ...]:
     percent = _in_percent([row for group in rows.values() for row in group])
     found = [_watched(group, percent, about, scrape.time_s) for group in rows.values()]
     if blank:
-        notes.append(f"{blank:,} values of accelerators are blank, which is not zero: left out")
+        notes.append(f"blank values of accelerators, which are not zeros, are left out: {blank:,}")
     if any(one.mig for one in found):
         notes.append("power and clocks of a MIG slice are those of its whole accelerator")
     return tuple(found)
@@ -118,7 +118,7 @@ def _base(value: float, unit: str, percent: bool) -> float:
 
 
 def _subject(labels: dict[str, str]) -> str:
-    """ "gpu 0 / mig 3 at node-1": by its index where that is said, else by its identifier."""
+    """As "gpu 0 / mig 3 at node-1": by its index where that is said, else by its identifier."""
     which = _first(labels, _INDEX) or _first(labels, _UUID) or labels.get("device", "")
     words = f"gpu {which}".rstrip()
     if labels.get("GPU_I_ID"):

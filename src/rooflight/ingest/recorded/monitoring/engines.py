@@ -9,10 +9,8 @@ from rooflight.ingest.recorded.monitoring.exposition import looks as scraped
 from rooflight.ingest.recorded.monitoring.exposition import read
 from rooflight.ingest.recorded.source import Format, Head
 
-_OURS = re.compile(
-    rf"^(?:# (?:TYPE|HELP) )?(?:{'|'.join(re.escape(prefix) for one in ENGINES for prefix in one.prefixes)})\w+(?:[ {{]|$)",
-    re.MULTILINE,
-)
+_PREFIXES = "|".join(re.escape(prefix) for one in ENGINES for prefix in one.prefixes)
+_OURS = re.compile(rf"^(?:# (?:TYPE|HELP) )?(?:{_PREFIXES})\w+(?:[ {{]|$)", re.MULTILINE)
 # A line "name 3" alone, as llama.cpp's server has them, where no type is said.
 _VALUE = re.compile(r"^[a-z_]\w*:\w+(?:\{[^}\n]*\})? [-+0-9.eEINan]+$", re.MULTILINE)
 
@@ -24,6 +22,6 @@ def looks(head: Head) -> bool:
 
 FORMAT = Format(
     name="engine-metrics",
-    words="/metrics of vLLM, SGLang, TGI, llama.cpp's server, TensorRT-LLM or Dynamo: once, or twice for what lies between",
+    words="/metrics of vLLM, SGLang, TGI, llama.cpp's server, TensorRT-LLM or Dynamo, once or twice",
     looks=looks, read=read,
 )  # fmt: skip

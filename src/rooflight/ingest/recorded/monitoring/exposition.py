@@ -11,9 +11,7 @@ from rooflight.ingest.recorded.monitoring.totals import SECOND, SINGLE, lifetime
 from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.values.recorded import Measurements, Record, Recorded, Scrape, Stated, Watched
 
-_WANT = (
-    "metrics of vLLM, SGLang, TGI, llama.cpp's server, TensorRT-LLM or Dynamo, or of a DCGM, nvidia-smi or AMD exporter"
-)
+_WANT = "metrics of vLLM, SGLang, TGI, llama.cpp's server, TensorRT-LLM or Dynamo, or of an accelerator's exporter"
 
 
 def read(source: Source) -> Recorded:
@@ -26,12 +24,14 @@ def read_text(text: str, name: str = "the text") -> Recorded:
     notes: list[str] = []
     found = scrapes(text, known, notes)
     replicas = engines(found[-1]) if found else ()
-    watched = [*_engines(found, notes), *(one for scrape in found for one in devices(scrape, notes))]
+    lately = _engines(found, notes) if len(found) > 1 else _alone(replicas)
+    watched = [*lately, *(one for scrape in found for one in devices(scrape, notes))]
+    if any(one.span == "lifetime" for one in watched):
+        notes.append(SINGLE)
     records = tuple(record for one in replicas if (record := _record(one)) is not None)
     if not watched and not records:
         raise BadConfig(
-            f"{name} has metrics of neither an engine nor an accelerator", where=name,
-            got=_met(text), want=_WANT,
+            f"{name} has metrics of neither an engine nor an accelerator", where=name, got=_met(text), want=_WANT,
         )  # fmt: skip
     tools = sorted({one.engine for one in replicas}) or ["exporter"]
     return Recorded(
@@ -41,7 +41,7 @@ def read_text(text: str, name: str = "the text") -> Recorded:
 
 
 def _engines(found: tuple[Scrape, ...], notes: list[str]) -> list[Watched]:
-    """Of one scrape its moment and all since the engine's start; of several what lies between each and the next."""
+    """What lies between each scrape and the next; of one that no other continues, what it says alone."""
     watched: list[Watched] = []
     for at, scrape in enumerate(found):
         after = found[at + 1] if at + 1 < len(found) else None
@@ -51,12 +51,14 @@ def _engines(found: tuple[Scrape, ...], notes: list[str]) -> list[Watched]:
             watched += seen.watched
             notes += seen.notes
         elif at == 0 or order(found[at - 1], scrape) is None:
-            watched += [one for each in engines(scrape) for one in (moment(each), lifetime(each)) if one is not None]
-    if len(found) > 1:
-        notes.append(f"{len(found):,} scrapes stand in it, one after another")
-    if any(one.span == "lifetime" for one in watched):
-        notes.append(SINGLE)
+            watched += _alone(engines(scrape))
+    notes.append(f"{len(found):,} scrapes stand in it, one after another")
     return watched
+
+
+def _alone(replicas: tuple[Replica, ...]) -> list[Watched]:
+    """Of a single scrape the moment, and all since each engine's start."""
+    return [one for each in replicas for one in (moment(each), lifetime(each)) if one is not None]
 
 
 def _record(replica: Replica) -> Record | None:

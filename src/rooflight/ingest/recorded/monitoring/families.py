@@ -80,9 +80,8 @@ def scrapes(text: str, known: Callable[[str], bool], notes: list[str]) -> tuple[
     if held:
         parts.append((held, times))
     if bad:
-        notes.append(
-            f"{bad:,} {'line is' if bad == 1 else 'lines are'} no series and left out (the first: {first_bad})"
-        )
+        words = "line is" if bad == 1 else "lines are"
+        notes.append(f"{bad:,} {words} no series and left out (the first: {first_bad})")
     return _whole(parts, notes)
 
 
@@ -141,7 +140,7 @@ def _odd(line: str) -> tuple[Series | None, float | None]:
 
     try:
         samples = [one for family in text_string_to_metric_families(line + "\n") for one in family.samples]
-    except Exception:  # noqa: BLE001 - it raises whatever it meets: ValueError, IndexError, KeyError
+    except Exception:  # it raises whatever it meets: ValueError, IndexError, KeyError
         return None, None
     if len(samples) != 1:
         return None, None

@@ -40,10 +40,9 @@ class Histogram(msgspec.Struct, frozen=True, kw_only=True):
         mean = self.mean
         if mean is None or mean < 0:
             return None
-        found = {name: (self.quantile(share), mean / (1 - share)) for name, share in _RANKS}
-        return Spread(
-            mean=mean, **{name: None if one is None else min(one, most) for name, (one, most) in found.items()}
-        )
+        ranks = {name: (self.quantile(share), mean / (1 - share)) for name, share in _RANKS}
+        found = {name: None if one is None else min(one, most) for name, (one, most) in ranks.items()}
+        return Spread(mean=mean, **found)
 
     def quantile(self, share: float) -> float | None:
         """The value below which that share lies, linear within its bucket.
@@ -62,6 +61,6 @@ class Histogram(msgspec.Struct, frozen=True, kw_only=True):
                     return None
                 if bound <= 0 or upto == under:
                     return bound
-                return low + (bound - low) * (rank - under) / (upto - under)
+                return min(low + (bound - low) * (rank - under) / (upto - under), bound)
             low, under = max(bound, 0.0), upto
         return None

@@ -78,16 +78,17 @@ def engines(scrape: Scrape) -> tuple[Replica, ...]:
     groups: dict[tuple[str, ...], dict[str | None, list[tuple[Named, Series]]]] = {}
     started = [one.value for one in scrape.series if one.name == STARTED and math.isfinite(one.value)]
     table = names()
+    told: dict[int, tuple[tuple[str, ...], str | None]] = {}  # by the labels, which many series share
     for series in scrape.series:
         for named in table.get(series.name, ()):
-            if named.source not in ENGINES or not _meant(named.metric, series):
+            if named.source.devices or not _meant(named.metric, series):
                 continue
-            identity = (
-                named.source.name,
-                *(f"{key}={series.labels[key]}" for key in _IDENTITY if key in series.labels),
-            )
-            model = next((series.labels[key] for key in _MODEL if series.labels.get(key)), None)
-            groups.setdefault(identity, {}).setdefault(model, []).append((named, series))
+            labels = series.labels
+            who = told.get(id(labels))
+            if who is None:
+                identity = tuple(f"{key}={labels[key]}" for key in _IDENTITY if key in labels)
+                who = told[id(labels)] = identity, next((labels[key] for key in _MODEL if labels.get(key)), None)
+            groups.setdefault((named.source.name, *who[0]), {}).setdefault(who[1], []).append((named, series))
     found: list[Replica] = []
     for models in groups.values():
         unnamed = models.pop(None, [])
@@ -136,7 +137,7 @@ def _replica(model: str | None, rows: list[tuple[Named, Series]], *, alone: bool
 
 
 def _subject(source: Source, labels: dict[str, str], model: str | None) -> str:
-    """ "vllm engine 1 at 10.0.0.7:8000": what it is called wherever the same is seen again."""
+    """As "vllm engine 1 at 10.0.0.7:8000": what it is called wherever the same is seen again."""
     words = [source.name]
     if model is not None:
         words.append(model)
