@@ -19,7 +19,9 @@ class Facts:
 
     def __init__(self, seen: Seen, at: Setting, step: Stepped | None, holds: float | None) -> None:
         self.seen, self.row, self.step, self._holds = seen, seen.row, step, holds
-        self._link = None if at.card is None or at.card.link is None else at.card.link.bytes_per_s
+        card = at.card
+        self._link = None if card is None or card.link is None else card.link.bytes_per_s
+        self._pcie = None if card is None else card.pcie_bytes_per_s
 
     @functools.cached_property
     def active(self) -> float | None:
@@ -43,9 +45,13 @@ class Facts:
 
     @property
     def link(self) -> float | None:
-        """Of what the link between devices can do in practice, both ways."""
-        sent, rate = self.row.nvlink_bytes_per_s, self._link
-        return None if sent is None or not rate else _share(sent / (2 * rate), limit("link_most"))
+        """Of what a link can do in practice: NVLink both ways, as collectives send; PCIe one way, as weights come."""
+        row, found = self.row, []
+        if row.nvlink_bytes_per_s is not None and self._link:
+            found.append(row.nvlink_bytes_per_s / (2 * self._link))
+        if row.pcie_bytes_per_s is not None and self._pcie:
+            found.append(row.pcie_bytes_per_s / self._pcie)
+        return _share(max(found), limit("link_most")) if found else None
 
     @property
     def by_step(self) -> dict[str, float]:

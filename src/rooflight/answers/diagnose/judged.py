@@ -212,15 +212,20 @@ def _resource(facts: Facts, *names: str) -> Verdict | None:
     )  # fmt: skip
 
 
+def _host(facts: Facts) -> Verdict | None:
+    """Gaps with so many requests running that they cannot be for want of any: before what those that wait wait for."""
+    return _gaps(facts) if (facts.row.running or 0.0) >= limit("few_most") else None
+
+
 def _gaps(facts: Facts) -> Verdict | None:
     """The device has no kernel for a part of the time that is more than any ceiling takes: for want of requests, or
     because the host does not launch them in time."""
-    gap, row = facts.gap, facts.row
+    gap, row, top = facts.gap, facts.row, facts.top
     if gap is None or gap < limit("gaps") or row.running is None:
         return None
-    few = facts.few and row.running < limit("few_most")
-    if few and facts.by_step and facts.step is not None and not facts.step.as_expected:
-        few = max(facts.by_step.values()) >= limit("binds")  # a token takes far longer than arithmetic: the host
+    if top is not None and top[1] >= limit("binds") and top[1] >= gap:
+        return None
+    few = facts.few and row.running < limit("few_most") and not _host_takes(facts)
     signs = _Signs().add("active", facts.active, True)
     for name, share in (("dram_active", facts.memory), ("tensor_active", facts.compute)):
         signs.add(name, getattr(row, name), None if share is None else share < limit("binds"))
@@ -232,6 +237,14 @@ def _gaps(facts: Facts) -> Verdict | None:
     return Verdict(bound="launch", why="gaps", confidence=_sure(signs, clear=clear), signs=signs.all)
 
 
+def _host_takes(facts: Facts) -> bool:
+    """Whether arithmetic says that the host takes most of the time of the few tokens that there are."""
+    step, by_step = facts.step, facts.by_step
+    if step is None or not by_step:
+        return False
+    return step.bound == "launch" if step.as_expected else max(by_step.values()) < limit("binds")
+
+
 def _few(facts: Facts, signs: _Signs) -> Verdict:
     row = facts.row
     signs.add("running", row.running, True).add(
@@ -239,7 +252,11 @@ def _few(facts: Facts, signs: _Signs) -> Verdict:
     )
     signs.add("kv_usage", row.kv_usage, None if row.kv_usage is None else row.kv_usage < limit("kv_empty"))
     clear = facts.gap is not None and facts.gap >= limit("wide_gaps")
-    return Verdict(bound="starved", why="few", confidence=_sure(signs, clear=clear), signs=signs.all)
+    sure = _sure(signs, clear=clear)
+    # with one request or more at any time a slow host leaves the same gaps, which more requests a step would share
+    sure = sure if (row.running or 0.0) < 1 else _at_most(sure, _INDIRECT)
+    missing = () if facts.by_step else ("model",)
+    return Verdict(bound="starved", why="few", confidence=sure, signs=signs.all, missing=missing)
 
 
 def _small_kernels(facts: Facts) -> Verdict | None:
@@ -251,9 +268,11 @@ def _small_kernels(facts: Facts) -> Verdict | None:
     if row.sm_active is not None and row.sm_active >= limit("sm_low"):
         return None
     signs = _Signs().add("active", facts.active, True).add("dram_active", row.dram_active, True)
-    signs.add("tensor_active", row.tensor_active, True).add("sm_active", row.sm_active, True if row.sm_active else None)
+    signs.add("tensor_active", row.tensor_active, True).add("sm_active", row.sm_active, True)
     clear = row.sm_active is not None and row.sm_active <= limit("sm_clear")
-    sure = _sure(signs, clear=clear) if row.sm_active is not None else "low"
+    # collectives that wait for one another keep a few multiprocessors busy too
+    alone = row.sm_active is not None and facts.seen.devices == 1
+    sure = _sure(signs, clear=clear) if alone else "low"
     return Verdict(
         bound="launch", why="small-kernels", confidence=sure, signs=signs.all,
         missing=("profile",) if row.sm_active is not None else ("counters", "profile"),
@@ -274,7 +293,7 @@ def _by_arithmetic(facts: Facts) -> Verdict | None:
     else:
         bound, why = (names[name], "below-expected") if share >= limit("binds") else ("launch", "beyond-arithmetic")
     signs.add(f"{name}_by_step", share, bound == name)
-    sure = _at_most(_sure(signs, clear=share >= limit("binds")), _INDIRECT if why != "beyond-arithmetic" else "low")
+    sure = _at_most(_queued(facts, signs, share >= limit("binds")), _INDIRECT if why != "beyond-arithmetic" else "low")
     return Verdict(bound=bound, why=why, confidence=sure, signs=signs.all, missing=("counters",))
 
 
@@ -327,5 +346,6 @@ Rule = Callable[[Facts], Verdict | None]
 # In their order: who has no load has no ceiling, a slow clock lowers every ceiling, what the engine lets in decides
 # the batch, then what the device does with it; what is only arithmetic comes last.
 _RULES: tuple[Rule, ...] = (
-    _idle, _throttled, _capacity, _arithmetic, _queue, _hardware, _gaps, _small_kernels, _by_arithmetic, _engine_alone,
+    _idle, _throttled, _capacity, _arithmetic, _host, _queue, _hardware, _gaps, _small_kernels, _by_arithmetic,
+    _engine_alone,
 )  # fmt: skip
