@@ -9,6 +9,9 @@ from rooflight.answers.diagnose.stepped import Stepped
 from rooflight.answers.diagnose.thresholds import limit
 from rooflight.answers.diagnose.together import Seen, busy
 
+# Shares are compared with thresholds as they are printed: 0.6 of 0.8 is 0.75.
+_DIGITS = 9
+
 
 class Facts:
     """A row, and what follows from it. Every share is None where nobody recorded what it needs.
@@ -97,9 +100,10 @@ class Facts:
         return min((most for most in (pool, row.max_num_seqs, self._holds) if most), default=None)
 
     @property
-    def cap(self) -> float | None:
-        """The engine's own limit of requests that run."""
-        return None if self.row.max_num_seqs is None else float(self.row.max_num_seqs)
+    def at_cap(self) -> bool | None:
+        """Whether as many run as the engine's own limit allows; None: it is not known."""
+        most = self.row.max_num_seqs
+        return None if most is None or self.row.running is None else self.row.running >= limit("at_cap") * most
 
     @property
     def few(self) -> bool | None:
@@ -139,7 +143,7 @@ class Facts:
 
 
 def _share(value: float | None, most: float) -> float | None:
-    return None if value is None else min(value / most, 1.0)
+    return None if value is None else min(round(value / most, _DIGITS), 1.0)
 
 
 def _lost(now: float | None, most: float | None) -> float | None:

@@ -120,16 +120,19 @@ def _capacity(facts: Facts) -> Verdict | None:
     """The pool of the KV cache is full, and requests wait or are thrown out for it."""
     row, usage = facts.row, facts.row.kv_usage
     full = None if usage is None else usage >= limit("kv_full")
-    thrown = _thrown(facts)
-    waits = facts.waits
-    if not thrown and not (full and (waits or row.swapped)):
+    thrown, waits = _thrown(facts), facts.waits
+    swapped = True if row.swapped else None
+    near = usage is not None and usage >= limit("kv_room") and waits and not facts.at_cap
+    if not thrown and not swapped and not (full and waits) and not near:
         return None
     signs = _Signs().add("kv_usage", usage, None if usage is None else usage >= limit("kv_room"))
     signs.add("preemptions", row.preemptions, thrown).add("waiting", row.waiting, waits)
-    signs.add("swapped", row.swapped, True if row.swapped else None)
-    clear = bool(full) and (bool(thrown) or facts.long_queue)
-    why = "thrown-out" if thrown else "full"
-    return Verdict(bound="capacity", why=why, confidence=_queued(facts, signs, clear), signs=signs.all)
+    signs.add("swapped", row.swapped, swapped)
+    sure = _queued(facts, signs, clear=bool(full) and (bool(thrown) or facts.long_queue))
+    if not thrown and not swapped and not full:  # a long prompt may want the last tenth
+        sure = "low"
+    why = "thrown-out" if thrown or swapped else "full"
+    return Verdict(bound="capacity", why=why, confidence=sure, signs=signs.all)
 
 
 def _thrown(facts: Facts) -> bool | None:
@@ -157,8 +160,7 @@ def _queue(facts: Facts) -> Verdict | None:
     row = facts.row
     if not facts.waits or (row.kv_usage is not None and row.kv_usage >= limit("kv_full")):
         return None
-    at_cap = None if facts.cap is None else (row.running or 0.0) >= limit("at_cap") * facts.cap
-    top = facts.top
+    at_cap, top = facts.at_cap, facts.top
     full = row.kv_usage is not None and row.kv_usage >= limit("kv_room")
     if not at_cap and (full or (top is not None and top[1] >= limit("clear") and row.kv_usage is None)):
         return None
@@ -206,8 +208,12 @@ def _resource(facts: Facts, *names: str) -> Verdict | None:
     if name == "compute":
         signs.add("power", facts.power, None if facts.power is None else facts.power >= limit("power_near"))
     bound: Bound = "memory" if name == "memory" else "compute" if name == "compute" else "link"
+    # near the ridge, or with one of the two not recorded, it may as well be the other
+    others = {"memory", "compute"} - {name}
+    apart = facts.counted and all(facts.shares[other] < limit("binds") for other in others)
+    sure = _sure(signs, clear=share >= limit("clear") and apart)
     return Verdict(
-        bound=bound, why=name, confidence=_sure(signs, clear=share >= limit("clear")), signs=signs.all,
+        bound=bound, why=name, confidence=sure, signs=signs.all,
         missing=() if facts.counted else ("counters",),
     )  # fmt: skip
 
@@ -242,7 +248,10 @@ def _host_takes(facts: Facts) -> bool:
     step, by_step = facts.step, facts.by_step
     if step is None or not by_step:
         return False
-    return step.bound == "launch" if step.as_expected else max(by_step.values()) < limit("binds")
+    share = max(by_step.values())
+    if step.as_expected and share >= limit("by_kernels"):
+        return step.bound == "launch"
+    return share < limit("binds")
 
 
 def _few(facts: Facts, signs: _Signs) -> Verdict:
@@ -287,7 +296,7 @@ def _by_arithmetic(facts: Facts) -> Verdict | None:
     name, share = max(by_step.items(), key=lambda one: one[1])
     signs = _Signs().add("tpot_s", step.tpot_s, True).add("running", facts.row.running, True)
     names: dict[str, Bound] = {"memory": "memory", "compute": "compute", "link": "link", "launch": "launch"}
-    if step.as_expected:
+    if step.as_expected and share >= limit("by_kernels"):
         bound = names[step.bound]
         why = "as-expected"
     else:

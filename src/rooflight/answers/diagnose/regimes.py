@@ -83,7 +83,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
 
 def regimes(files: Sequence[Recorded], at: Setting) -> RegimesFound | None:
     """What monitoring in these files says; None where there is none."""
-    seen = together(files)
+    seen = together(files, None if at.scenario is None else at.scenario.deployment.max_num_seqs)
     if not seen:
         return None
     judged = _judged(seen, at)

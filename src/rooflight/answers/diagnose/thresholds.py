@@ -30,6 +30,9 @@ TABLE = {
     "binds": Threshold(
         0.5, "what takes less than half of the time that it could take leaves more of it to something else"
     ),
+    "by_kernels": Threshold(
+        0.25, "kernels of a whole step that reach less than a quarter of every rate leave the time to somebody else"
+    ),
     "clear": Threshold(0.75, "half as far again above what binds: no error of a counter turns it"),
     "idle": Threshold(0.05, "a desktop, or the monitoring itself, uses some percent of a device without load"),
     "gaps": Threshold(0.25, "a device without a kernel for a quarter of the time waits for somebody"),

@@ -204,6 +204,7 @@ def _capacity(found: RegimesFound, values: Values) -> str:
     parts = _joined(
         values.share("kv_usage", "{} of the KV cache is in use"),
         values.count("waiting", "request waits", "requests wait"),
+        values.count("swapped", "is swapped out", "are swapped out"),
         values.count("preemptions", "was preempted", "were preempted") if values.get("preemptions") else "",
     )  # fmt: skip
     running = f", with {round_significant(found.running)} running" if found.running else ""
@@ -211,12 +212,8 @@ def _capacity(found: RegimesFound, values: Values) -> str:
 
 
 def _throttled(found: RegimesFound, values: Values) -> str:
-    lost = values.share("clock_lost", "the SM clock is {} below its highest")
-    memory = (
-        values.share("memory_clock_lost", "the memory clock {} below its highest")
-        if found.why == "memory-clock"
-        else ""
-    )
+    clock = ("memory_clock_lost", "memory") if found.why == "memory-clock" else ("clock_lost", "SM")
+    lost = values.share(clock[0], f"the {clock[1]} clock is {{}} below its highest") or "the driver says so"
     named = f" ({', '.join(found.throttled)})" if found.throttled else ""
     because = {
         "heat": "by heat or the board's protection", "power": "by the power limit",
@@ -226,8 +223,7 @@ def _throttled(found: RegimesFound, values: Values) -> str:
     hot = values.get("temperature_c")
     degrees = f"at {hot:.0f} C" if found.why == "heat" and hot is not None else ""
     where = near or degrees
-    said = _joined(lost, memory) or "the driver says so"
-    return f"The GPU is slowed {because}{named}: {said}{f', {where}' if where else ''}"
+    return f"The GPU is slowed {because}{named}: {lost}{f', {where}' if where else ''}"
 
 
 def _idle(_: RegimesFound, values: Values) -> str:
