@@ -107,12 +107,12 @@ class Facts:
 
     @property
     def few(self) -> bool | None:
-        """Whether far fewer run than could; None: not known."""
-        running = self.row.running
+        """Whether far fewer run than could; None: not known. So many as fill a step are few only of a known cap."""
+        running, most = self.row.running, limit("few_most")
         if running is None:
             return None
-        most = self.takes or limit("few_most")
-        return running <= limit("few") * most
+        known = self.row.max_num_seqs is not None and self.active is None
+        return (known or running < most) and running <= limit("few") * (self.takes or most)
 
     @property
     def clock_lost(self) -> float | None:

@@ -122,8 +122,9 @@ def _capacity(facts: Facts) -> Verdict | None:
     full = None if usage is None else usage >= limit("kv_full")
     thrown, waits = _thrown(facts), facts.waits
     swapped = True if row.swapped else None
+    kept_out = bool(full) and (row.waiting or 0.0) >= 1
     near = usage is not None and usage >= limit("kv_room") and waits and not facts.at_cap
-    if not thrown and not swapped and not (full and waits) and not near:
+    if not thrown and not swapped and not kept_out and not near:
         return None
     signs = _Signs().add("kv_usage", usage, None if usage is None else usage >= limit("kv_room"))
     signs.add("preemptions", row.preemptions, thrown).add("waiting", row.waiting, waits)
@@ -157,10 +158,10 @@ def _arithmetic(facts: Facts) -> Verdict | None:
 
 def _queue(facts: Facts) -> Verdict | None:
     """Requests wait while the cache has room for them: a cap, or what lets them in, is what binds."""
-    row = facts.row
-    if not facts.waits or (row.kv_usage is not None and row.kv_usage >= limit("kv_full")):
+    row, at_cap, top = facts.row, facts.at_cap, facts.top
+    kept_out = facts.waits or (at_cap and (row.waiting or 0.0) >= 1)
+    if not kept_out or (row.kv_usage is not None and row.kv_usage >= limit("kv_full")):
         return None
-    at_cap, top = facts.at_cap, facts.top
     full = row.kv_usage is not None and row.kv_usage >= limit("kv_room")
     if not at_cap and (full or (top is not None and top[1] >= limit("clear") and row.kv_usage is None)):
         return None
@@ -231,7 +232,7 @@ def _gaps(facts: Facts) -> Verdict | None:
         return None
     if top is not None and top[1] >= limit("binds") and top[1] >= gap:
         return None
-    few = facts.few and row.running < limit("few_most") and not _host_takes(facts)
+    few = facts.few and not _host_takes(facts)
     signs = _Signs().add("active", facts.active, True)
     for name, share in (("dram_active", facts.memory), ("tensor_active", facts.compute)):
         signs.add(name, getattr(row, name), None if share is None else share < limit("binds"))
@@ -266,6 +267,20 @@ def _few(facts: Facts, signs: _Signs) -> Verdict:
     sure = sure if (row.running or 0.0) < 1 else _at_most(sure, _INDIRECT)
     missing = () if facts.by_step else ("model",)
     return Verdict(bound="starved", why="few", confidence=sure, signs=signs.all, missing=missing)
+
+
+def _low_and_few(facts: Facts) -> Verdict | None:
+    """Nothing is used much, few requests run and none waits: more of them would use it, whatever else may."""
+    row, top = facts.row, facts.top
+    low = facts.counted and top is not None and top[1] < limit("binds")
+    small = row.sm_active is not None and row.sm_active < limit("sm_low")
+    if not low or small or not facts.few or facts.waits is not False:
+        return None
+    signs = _Signs().add("dram_active", row.dram_active, True).add("tensor_active", row.tensor_active, True)
+    found = _few(
+        facts, signs.add("active", facts.active, None if facts.active is None else facts.active < limit("wide_gaps"))
+    )
+    return msgspec.structs.replace(found, confidence="low", missing=(*found.missing, "profile"))
 
 
 def _small_kernels(facts: Facts) -> Verdict | None:
@@ -355,6 +370,6 @@ Rule = Callable[[Facts], Verdict | None]
 # In their order: who has no load has no ceiling, a slow clock lowers every ceiling, what the engine lets in decides
 # the batch, then what the device does with it; what is only arithmetic comes last.
 _RULES: tuple[Rule, ...] = (
-    _idle, _throttled, _capacity, _arithmetic, _host, _queue, _hardware, _gaps, _small_kernels, _by_arithmetic,
-    _engine_alone,
+    _idle, _throttled, _capacity, _arithmetic, _host, _queue, _hardware, _gaps, _low_and_few, _small_kernels,
+    _by_arithmetic, _engine_alone,
 )  # fmt: skip

@@ -293,6 +293,7 @@ def _notes(found: RegimesFound, values: Values) -> Iterator[str]:
             f"DRAM active comes to {scaled(found.bytes_per_s, 'B/s')} of the card's "
             f"{scaled(found.rate_bytes_per_s, 'B/s')}; about 80 % is what DRAM reaches in practice."
         )
+    yield from _moved(found)
     if values.get("tensor_active") is not None and found.bound == "compute":
         yield "Tensor active times the peak is at most what was computed: an active cycle may do less."
     if found.idle >= 0.01 and found.bound != "idle":
@@ -314,6 +315,29 @@ def _notes(found: RegimesFound, values: Values) -> Iterator[str]:
         yield f"Others differ: {said}{f' and {more} more' if more > 0 else ''}{slowest}."
 
 
+def _moved(found: RegimesFound) -> Iterator[str]:
+    """What arithmetic says of the bytes of a step, beside what the counter says."""
+    step, rate = found.step, found.rate_bytes_per_s
+    if step is None or step.bytes_per_s is None:
+        return
+    if not step.possible:
+        yield (
+            "A token comes faster than the named card can read what the named model needs: the model, the card or "
+            "their number is another one."
+        )
+        return
+    share = f", {percent(step.bytes_per_s / rate)} of the card's bandwidth (MBU)" if rate else ""
+    yield (
+        f"A step with {step.batch:,} requests moves {scaled(step.moved_bytes, 'B')}: at the time it took "
+        f"{scaled(step.bytes_per_s, 'B/s')} a device{share}."
+    )
+    if found.bytes_per_s is not None and found.bytes_per_s > _FAR_MORE * step.bytes_per_s:
+        times = round_significant(found.bytes_per_s / step.bytes_per_s, 2)
+        yield f"DRAM active comes to {times} times that: prompts beside it, or kernels that read more than they need."
+
+
+# What DRAM moves over what a step needs, from which it is said.
+_FAR_MORE = 1.5
 _MOST_OTHERS = 4
 _ADJECTIVES = {
     "memory": "memory-bound", "compute": "compute-bound", "link": "link-bound",
