@@ -9,6 +9,9 @@ from rooflight.answers.diagnose.stepped import Stepped
 from rooflight.answers.diagnose.thresholds import limit
 from rooflight.answers.diagnose.together import Seen, busy
 
+# Shares are compared with thresholds as they are printed: 0.6 of 0.8 is 0.75.
+_DIGITS = 9
+
 
 class Facts:
     """A row, and what follows from it. Every share is None where nobody recorded what it needs.
@@ -19,7 +22,9 @@ class Facts:
 
     def __init__(self, seen: Seen, at: Setting, step: Stepped | None, holds: float | None) -> None:
         self.seen, self.row, self.step, self._holds = seen, seen.row, step, holds
-        self._link = None if at.card is None or at.card.link is None else at.card.link.bytes_per_s
+        card = at.card
+        self._link = None if card is None or card.link is None else card.link.bytes_per_s
+        self._pcie = None if card is None else card.pcie_bytes_per_s
 
     @functools.cached_property
     def active(self) -> float | None:
@@ -43,9 +48,13 @@ class Facts:
 
     @property
     def link(self) -> float | None:
-        """Of what the link between devices can do in practice, both ways."""
-        sent, rate = self.row.nvlink_bytes_per_s, self._link
-        return None if sent is None or not rate else _share(sent / (2 * rate), limit("link_most"))
+        """Of what a link can do in practice: NVLink both ways, as collectives send; PCIe one way, as weights come."""
+        row, found = self.row, []
+        if row.nvlink_bytes_per_s is not None and self._link:
+            found.append(row.nvlink_bytes_per_s / (2 * self._link))
+        if row.pcie_bytes_per_s is not None and self._pcie:
+            found.append(row.pcie_bytes_per_s / self._pcie)
+        return _share(max(found), limit("link_most")) if found else None
 
     @property
     def by_step(self) -> dict[str, float]:
@@ -91,18 +100,19 @@ class Facts:
         return min((most for most in (pool, row.max_num_seqs, self._holds) if most), default=None)
 
     @property
-    def cap(self) -> float | None:
-        """The engine's own limit of requests that run."""
-        return None if self.row.max_num_seqs is None else float(self.row.max_num_seqs)
+    def at_cap(self) -> bool | None:
+        """Whether as many run as the engine's own limit allows; None: it is not known."""
+        most = self.row.max_num_seqs
+        return None if most is None or self.row.running is None else self.row.running >= limit("at_cap") * most
 
     @property
     def few(self) -> bool | None:
-        """Whether far fewer run than could; None: not known."""
-        running = self.row.running
+        """Whether far fewer run than could; None: not known. So many as fill a step are few only of a known cap."""
+        running, most = self.row.running, limit("few_most")
         if running is None:
             return None
-        most = self.takes or limit("few_most")
-        return running <= limit("few") * most
+        known = self.row.max_num_seqs is not None and self.active is None
+        return (known or running < most) and running <= limit("few") * (self.takes or most)
 
     @property
     def clock_lost(self) -> float | None:
@@ -133,7 +143,7 @@ class Facts:
 
 
 def _share(value: float | None, most: float) -> float | None:
-    return None if value is None else min(value / most, 1.0)
+    return None if value is None else min(round(value / most, _DIGITS), 1.0)
 
 
 def _lost(now: float | None, most: float | None) -> float | None:

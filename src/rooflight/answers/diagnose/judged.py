@@ -120,16 +120,20 @@ def _capacity(facts: Facts) -> Verdict | None:
     """The pool of the KV cache is full, and requests wait or are thrown out for it."""
     row, usage = facts.row, facts.row.kv_usage
     full = None if usage is None else usage >= limit("kv_full")
-    thrown = _thrown(facts)
-    waits = facts.waits
-    if not thrown and not (full and (waits or row.swapped)):
+    thrown, waits = _thrown(facts), facts.waits
+    swapped = True if row.swapped else None
+    kept_out = bool(full) and (row.waiting or 0.0) >= 1
+    near = usage is not None and usage >= limit("kv_room") and waits and not facts.at_cap
+    if not thrown and not swapped and not kept_out and not near:
         return None
     signs = _Signs().add("kv_usage", usage, None if usage is None else usage >= limit("kv_room"))
     signs.add("preemptions", row.preemptions, thrown).add("waiting", row.waiting, waits)
-    signs.add("swapped", row.swapped, True if row.swapped else None)
-    clear = bool(full) and (bool(thrown) or facts.long_queue)
-    why = "thrown-out" if thrown else "full"
-    return Verdict(bound="capacity", why=why, confidence=_queued(facts, signs, clear), signs=signs.all)
+    signs.add("swapped", row.swapped, swapped)
+    sure = _queued(facts, signs, clear=bool(full) and (bool(thrown) or facts.long_queue))
+    if not thrown and not swapped and not full:  # a long prompt may want the last tenth
+        sure = "low"
+    why = "thrown-out" if thrown or swapped else "full"
+    return Verdict(bound="capacity", why=why, confidence=sure, signs=signs.all)
 
 
 def _thrown(facts: Facts) -> bool | None:
@@ -154,11 +158,10 @@ def _arithmetic(facts: Facts) -> Verdict | None:
 
 def _queue(facts: Facts) -> Verdict | None:
     """Requests wait while the cache has room for them: a cap, or what lets them in, is what binds."""
-    row = facts.row
-    if not facts.waits or (row.kv_usage is not None and row.kv_usage >= limit("kv_full")):
+    row, at_cap, top = facts.row, facts.at_cap, facts.top
+    kept_out = facts.waits or (at_cap and (row.waiting or 0.0) >= 1)
+    if not kept_out or (row.kv_usage is not None and row.kv_usage >= limit("kv_full")):
         return None
-    at_cap = None if facts.cap is None else (row.running or 0.0) >= limit("at_cap") * facts.cap
-    top = facts.top
     full = row.kv_usage is not None and row.kv_usage >= limit("kv_room")
     if not at_cap and (full or (top is not None and top[1] >= limit("clear") and row.kv_usage is None)):
         return None
@@ -206,21 +209,30 @@ def _resource(facts: Facts, *names: str) -> Verdict | None:
     if name == "compute":
         signs.add("power", facts.power, None if facts.power is None else facts.power >= limit("power_near"))
     bound: Bound = "memory" if name == "memory" else "compute" if name == "compute" else "link"
+    # near the ridge, or with one of the two not recorded, it may as well be the other
+    others = {"memory", "compute"} - {name}
+    apart = facts.counted and all(facts.shares[other] < limit("binds") for other in others)
+    sure = _sure(signs, clear=share >= limit("clear") and apart)
     return Verdict(
-        bound=bound, why=name, confidence=_sure(signs, clear=share >= limit("clear")), signs=signs.all,
+        bound=bound, why=name, confidence=sure, signs=signs.all,
         missing=() if facts.counted else ("counters",),
     )  # fmt: skip
+
+
+def _host(facts: Facts) -> Verdict | None:
+    """Gaps with so many requests running that they cannot be for want of any: before what those that wait wait for."""
+    return _gaps(facts) if (facts.row.running or 0.0) >= limit("few_most") else None
 
 
 def _gaps(facts: Facts) -> Verdict | None:
     """The device has no kernel for a part of the time that is more than any ceiling takes: for want of requests, or
     because the host does not launch them in time."""
-    gap, row = facts.gap, facts.row
+    gap, row, top = facts.gap, facts.row, facts.top
     if gap is None or gap < limit("gaps") or row.running is None:
         return None
-    few = facts.few and row.running < limit("few_most")
-    if few and facts.by_step and facts.step is not None and not facts.step.as_expected:
-        few = max(facts.by_step.values()) >= limit("binds")  # a token takes far longer than arithmetic: the host
+    if top is not None and top[1] >= limit("binds") and top[1] >= gap:
+        return None
+    few = facts.few and not _host_takes(facts)
     signs = _Signs().add("active", facts.active, True)
     for name, share in (("dram_active", facts.memory), ("tensor_active", facts.compute)):
         signs.add(name, getattr(row, name), None if share is None else share < limit("binds"))
@@ -232,6 +244,17 @@ def _gaps(facts: Facts) -> Verdict | None:
     return Verdict(bound="launch", why="gaps", confidence=_sure(signs, clear=clear), signs=signs.all)
 
 
+def _host_takes(facts: Facts) -> bool:
+    """Whether arithmetic says that the host takes most of the time of the few tokens that there are."""
+    step, by_step = facts.step, facts.by_step
+    if step is None or not by_step:
+        return False
+    share = max(by_step.values())
+    if step.as_expected and share >= limit("by_kernels"):
+        return step.bound == "launch"
+    return share < limit("binds")
+
+
 def _few(facts: Facts, signs: _Signs) -> Verdict:
     row = facts.row
     signs.add("running", row.running, True).add(
@@ -239,7 +262,25 @@ def _few(facts: Facts, signs: _Signs) -> Verdict:
     )
     signs.add("kv_usage", row.kv_usage, None if row.kv_usage is None else row.kv_usage < limit("kv_empty"))
     clear = facts.gap is not None and facts.gap >= limit("wide_gaps")
-    return Verdict(bound="starved", why="few", confidence=_sure(signs, clear=clear), signs=signs.all)
+    sure = _sure(signs, clear=clear)
+    # with one request or more at any time a slow host leaves the same gaps, which more requests a step would share
+    sure = sure if (row.running or 0.0) < 1 else _at_most(sure, _INDIRECT)
+    missing = () if facts.by_step else ("model",)
+    return Verdict(bound="starved", why="few", confidence=sure, signs=signs.all, missing=missing)
+
+
+def _low_and_few(facts: Facts) -> Verdict | None:
+    """Nothing is used much, few requests run and none waits: more of them would use it, whatever else may."""
+    row, top = facts.row, facts.top
+    low = facts.counted and top is not None and top[1] < limit("binds")
+    small = row.sm_active is not None and row.sm_active < limit("sm_low")
+    if not low or small or not facts.few or facts.waits is not False:
+        return None
+    signs = _Signs().add("dram_active", row.dram_active, True).add("tensor_active", row.tensor_active, True)
+    found = _few(
+        facts, signs.add("active", facts.active, None if facts.active is None else facts.active < limit("wide_gaps"))
+    )
+    return msgspec.structs.replace(found, confidence="low", missing=(*found.missing, "profile"))
 
 
 def _small_kernels(facts: Facts) -> Verdict | None:
@@ -251,9 +292,11 @@ def _small_kernels(facts: Facts) -> Verdict | None:
     if row.sm_active is not None and row.sm_active >= limit("sm_low"):
         return None
     signs = _Signs().add("active", facts.active, True).add("dram_active", row.dram_active, True)
-    signs.add("tensor_active", row.tensor_active, True).add("sm_active", row.sm_active, True if row.sm_active else None)
+    signs.add("tensor_active", row.tensor_active, True).add("sm_active", row.sm_active, True)
     clear = row.sm_active is not None and row.sm_active <= limit("sm_clear")
-    sure = _sure(signs, clear=clear) if row.sm_active is not None else "low"
+    # collectives that wait for one another keep a few multiprocessors busy too
+    alone = row.sm_active is not None and facts.seen.devices == 1
+    sure = _sure(signs, clear=clear) if alone else "low"
     return Verdict(
         bound="launch", why="small-kernels", confidence=sure, signs=signs.all,
         missing=("profile",) if row.sm_active is not None else ("counters", "profile"),
@@ -268,13 +311,13 @@ def _by_arithmetic(facts: Facts) -> Verdict | None:
     name, share = max(by_step.items(), key=lambda one: one[1])
     signs = _Signs().add("tpot_s", step.tpot_s, True).add("running", facts.row.running, True)
     names: dict[str, Bound] = {"memory": "memory", "compute": "compute", "link": "link", "launch": "launch"}
-    if step.as_expected:
+    if step.as_expected and share >= limit("by_kernels"):
         bound = names[step.bound]
         why = "as-expected"
     else:
         bound, why = (names[name], "below-expected") if share >= limit("binds") else ("launch", "beyond-arithmetic")
     signs.add(f"{name}_by_step", share, bound == name)
-    sure = _at_most(_sure(signs, clear=share >= limit("binds")), _INDIRECT if why != "beyond-arithmetic" else "low")
+    sure = _at_most(_queued(facts, signs, share >= limit("binds")), _INDIRECT if why != "beyond-arithmetic" else "low")
     return Verdict(bound=bound, why=why, confidence=sure, signs=signs.all, missing=("counters",))
 
 
@@ -327,5 +370,6 @@ Rule = Callable[[Facts], Verdict | None]
 # In their order: who has no load has no ceiling, a slow clock lowers every ceiling, what the engine lets in decides
 # the batch, then what the device does with it; what is only arithmetic comes last.
 _RULES: tuple[Rule, ...] = (
-    _idle, _throttled, _capacity, _arithmetic, _queue, _hardware, _gaps, _small_kernels, _by_arithmetic, _engine_alone,
+    _idle, _throttled, _capacity, _arithmetic, _host, _queue, _hardware, _gaps, _low_and_few, _small_kernels,
+    _by_arithmetic, _engine_alone,
 )  # fmt: skip

@@ -16,11 +16,16 @@ from rooflight.answers.diagnose.together import Seen, together
 from rooflight.values.diagnosis import Bound, Confidence, Found, Regime
 from rooflight.values.recorded import Recorded
 
-# What a row shows, in its order, where it was recorded.
+# What a row shows, in its order, where it was recorded; and what only one of its regime does.
 _SHOWN = (
-    "gpu_util", "engine_active", "sm_active", "tensor_active", "dram_active", "memory_util", "power_w", "sm_clock_hz",
-    "temperature_c", "nvlink_bytes_per_s", "running", "waiting", "kv_usage", "preemptions", "output_tokens_per_s",
+    "gpu_util", "engine_active", "sm_active", "tensor_active", "dram_active", "running", "waiting", "kv_usage",
+    "preemptions",
 )  # fmt: skip
+_SHOWN_OF = {
+    "throttled": ("power_w", "sm_clock_hz", "memory_clock_hz", "temperature_c"),
+    "link": ("nvlink_bytes_per_s", "pcie_bytes_per_s"),
+    None: ("memory_util", "power_w"),
+}
 # Distinct batches and lengths of a monitoring for which the step is worked out; more are of their neighbours' kind.
 _MOST_STEPS = 64
 
@@ -83,7 +88,7 @@ class _Row(msgspec.Struct, frozen=True, kw_only=True):
 
 def regimes(files: Sequence[Recorded], at: Setting) -> RegimesFound | None:
     """What monitoring in these files says; None where there is none."""
-    seen = together(files)
+    seen = together(files, None if at.scenario is None else at.scenario.deployment.max_num_seqs)
     if not seen:
         return None
     judged = _judged(seen, at)
@@ -128,7 +133,8 @@ def _judged(seen: Sequence[Seen], at: Setting) -> list[_Row]:
 
 def _regime(one: _Row) -> Regime:
     row = one.facts.row
-    values = {name: float(value) for name in _SHOWN if (value := getattr(row, name)) is not None}
+    shown = (*_SHOWN, *_SHOWN_OF.get(one.verdict.bound, ()))
+    values = {name: float(value) for name in shown if (value := getattr(row, name)) is not None}
     return Regime(
         subject=row.subject, start=row.start, seconds=row.seconds, bound=one.verdict.bound, values=values
     )  # fmt: skip
@@ -235,7 +241,9 @@ def _rated(found: RegimesFound, lead: Sequence[_Row], at: Setting) -> RegimesFou
     }
     found = msgspec.structs.replace(found, **names)
     rate = None if at.card is None else at.card.memory_bytes_per_s
-    whole = [one.facts.row.dram_active for one in lead if one.facts.row.dram_active is not None]
-    if rate is None or not whole or any(one.facts.row.mig is not None for one in lead):
+    if rate is None or any(one.facts.row.mig is not None for one in lead):
         return found
-    return msgspec.structs.replace(found, bytes_per_s=fmean(whole) * rate, rate_bytes_per_s=rate)
+    active = _mean(lead, "dram_active")
+    return msgspec.structs.replace(
+        found, bytes_per_s=None if active is None else active * rate, rate_bytes_per_s=rate
+    )  # fmt: skip

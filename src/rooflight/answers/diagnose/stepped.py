@@ -75,7 +75,7 @@ def stepped(sc: Scenario, row: Watched, replicas: int) -> Stepped | None:
         osl=max(2, round(row.osl or sc.workload.osl)), request_rate=None,
     )  # fmt: skip
     load = replace(load, cached_prefix=min(load.cached_prefix, load.isl - 1))
-    measured = row.tpot_s.middle if row.tpot_s is not None else None
+    measured = _tpot_s(row)
     try:
         at = replace(sc, workload=load)
         phase = decode(at)
@@ -90,6 +90,14 @@ def stepped(sc: Scenario, row: Watched, replicas: int) -> Stepped | None:
         compute_s=block.ceilings_s.compute, link_s=float(block.ceilings_s.link), bound=block.expected_bound,
         moved_bytes=float(block.bytes.total), bytes_per_s=rate,
     )  # fmt: skip
+
+
+def _tpot_s(row: Watched) -> float | None:
+    """A token's time as measured; else by Little's law from how many run and what all of them put out."""
+    if row.tpot_s is not None and row.tpot_s.middle:
+        return row.tpot_s.middle
+    rate = None if row.span == "lifetime" else row.output_tokens_per_s
+    return row.running / rate if row.running and rate else None
 
 
 def holds(sc: Scenario, replicas: int) -> float | None:

@@ -24,9 +24,14 @@ TABLE = {
     "tensor_most": Threshold(
         0.8, "large BF16 products keep the tensor cores busy for 0.74 to 0.80 of the time on an H100, timed one by one"
     ),
-    "link_most": Threshold(0.8, "large collectives over NVLink reach about 0.8 of its rate in both directions"),
+    "link_most": Threshold(
+        0.8, "large collectives over NVLink, and pinned copies over PCIe (24.7 of 31.5 GB/s), reach about 0.8"
+    ),
     "binds": Threshold(
         0.5, "what takes less than half of the time that it could take leaves more of it to something else"
+    ),
+    "by_kernels": Threshold(
+        0.25, "kernels of a whole step that reach less than a quarter of every rate leave the time to somebody else"
     ),
     "clear": Threshold(0.75, "half as far again above what binds: no error of a counter turns it"),
     "idle": Threshold(0.05, "a desktop, or the monitoring itself, uses some percent of a device without load"),

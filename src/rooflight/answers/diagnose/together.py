@@ -42,13 +42,14 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     replicas: int = 1
 
 
-def together(files: Iterable[Recorded]) -> tuple[Seen, ...]:
-    """Every row of monitoring, by subject and time.
+def together(files: Sequence[Recorded], cap: int | None = None) -> tuple[Seen, ...]:
+    """Every row of monitoring, by subject and time. cap: of requests that run, as the user states it.
 
     Devices and an engine are joined where there is one engine, by the nearest time; with several nobody says which
     device is whose. Slices of a MIG device are joined only where there is one.
     """
-    watched = sorted((row for file in files for row in file.watched), key=_order)
+    cap = cap or _cap(files)
+    watched = sorted((_capped(row, cap) for file in files for row in file.watched), key=_order)
     devices = [row for row in watched if row.kind == "device"]
     engines = [row for row in watched if row.kind == "engine"]
     replicas = len({row.subject for row in engines})
@@ -59,6 +60,17 @@ def together(files: Iterable[Recorded]) -> tuple[Seen, ...]:
             Seen(row=row, queue_span=row.span if row.kind == "engine" else None, replicas=replicas) for row in watched
         )
     return tuple(sorted((*_devices(devices, engines), *_engines(engines, devices)), key=lambda one: _order(one.row)))
+
+
+def _cap(files: Iterable[Recorded]) -> int | None:
+    """The limit that the other files state of the engine, where they agree."""
+    said = {record.stated.max_num_seqs for file in files for record in file.records} - {None}
+    return said.pop() if len(said) == 1 else None
+
+
+def _capped(row: Watched, cap: int | None) -> Watched:
+    known = row.kind == "device" or row.max_num_seqs is not None or cap is None
+    return row if known else replace(row, max_num_seqs=cap)
 
 
 def busy(row: Watched) -> float | None:

@@ -20,6 +20,7 @@ KINDS = {
     "Comparison": ("crossing",),
     "Kernels": ("timed",),
     "Samples": ("stored",),
+    "Diagnosis": ("timeline",),
 }
 
 

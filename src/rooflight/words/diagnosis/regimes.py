@@ -204,6 +204,7 @@ def _capacity(found: RegimesFound, values: Values) -> str:
     parts = _joined(
         values.share("kv_usage", "{} of the KV cache is in use"),
         values.count("waiting", "request waits", "requests wait"),
+        values.count("swapped", "is swapped out", "are swapped out"),
         values.count("preemptions", "was preempted", "were preempted") if values.get("preemptions") else "",
     )  # fmt: skip
     running = f", with {round_significant(found.running)} running" if found.running else ""
@@ -211,12 +212,8 @@ def _capacity(found: RegimesFound, values: Values) -> str:
 
 
 def _throttled(found: RegimesFound, values: Values) -> str:
-    lost = values.share("clock_lost", "the SM clock is {} below its highest")
-    memory = (
-        values.share("memory_clock_lost", "the memory clock {} below its highest")
-        if found.why == "memory-clock"
-        else ""
-    )
+    clock = ("memory_clock_lost", "memory") if found.why == "memory-clock" else ("clock_lost", "SM")
+    lost = values.share(clock[0], f"the {clock[1]} clock is {{}} below its highest") or "the driver says so"
     named = f" ({', '.join(found.throttled)})" if found.throttled else ""
     because = {
         "heat": "by heat or the board's protection", "power": "by the power limit",
@@ -226,8 +223,7 @@ def _throttled(found: RegimesFound, values: Values) -> str:
     hot = values.get("temperature_c")
     degrees = f"at {hot:.0f} C" if found.why == "heat" and hot is not None else ""
     where = near or degrees
-    said = _joined(lost, memory) or "the driver says so"
-    return f"The GPU is slowed {because}{named}: {said}{f', {where}' if where else ''}"
+    return f"The GPU is slowed {because}{named}: {lost}{f', {where}' if where else ''}"
 
 
 def _idle(_: RegimesFound, values: Values) -> str:
@@ -297,6 +293,7 @@ def _notes(found: RegimesFound, values: Values) -> Iterator[str]:
             f"DRAM active comes to {scaled(found.bytes_per_s, 'B/s')} of the card's "
             f"{scaled(found.rate_bytes_per_s, 'B/s')}; about 80 % is what DRAM reaches in practice."
         )
+    yield from _moved(found)
     if values.get("tensor_active") is not None and found.bound == "compute":
         yield "Tensor active times the peak is at most what was computed: an active cycle may do less."
     if found.idle >= 0.01 and found.bound != "idle":
@@ -318,6 +315,29 @@ def _notes(found: RegimesFound, values: Values) -> Iterator[str]:
         yield f"Others differ: {said}{f' and {more} more' if more > 0 else ''}{slowest}."
 
 
+def _moved(found: RegimesFound) -> Iterator[str]:
+    """What arithmetic says of the bytes of a step, beside what the counter says."""
+    step, rate = found.step, found.rate_bytes_per_s
+    if step is None or step.bytes_per_s is None:
+        return
+    if not step.possible:
+        yield (
+            "A token comes faster than the named card can read what the named model needs: the model, the card or "
+            "their number is another one."
+        )
+        return
+    share = f", {percent(step.bytes_per_s / rate)} of the card's bandwidth (MBU)" if rate else ""
+    yield (
+        f"A step with {step.batch:,} requests moves {scaled(step.moved_bytes, 'B')}: at the time it took "
+        f"{scaled(step.bytes_per_s, 'B/s')} a device{share}."
+    )
+    if found.bytes_per_s is not None and found.bytes_per_s > _FAR_MORE * step.bytes_per_s:
+        times = round_significant(found.bytes_per_s / step.bytes_per_s, 2)
+        yield f"DRAM active comes to {times} times that: prompts beside it, or kernels that read more than they need."
+
+
+# What DRAM moves over what a step needs, from which it is said.
+_FAR_MORE = 1.5
 _MOST_OTHERS = 4
 _ADJECTIVES = {
     "memory": "memory-bound", "compute": "compute-bound", "link": "link-bound",
