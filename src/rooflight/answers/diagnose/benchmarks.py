@@ -25,6 +25,8 @@ _KEPT = 0.9
 # Requests that a deployment finishes, over those that came, from which on it has too little to do; and how far under
 # the batch where output stops growing.
 _SPARE, _UNDER = 2.0, 4.0
+# So many times as fast as expected, and above its roofline, a value is another than its name says.
+_FAST = 1.5
 # An expected interval that is wider than that says little.
 _WIDE = 3.0
 _SURE = {"high": 0, "medium": 1, "low": 2}
@@ -200,9 +202,22 @@ def _step(known: RunFound) -> RunFound | None:
         bound: Bound = "launch" if beside.of_roof is None or beside.of_roof < BINDS else beside.bound
         sure: Confidence = "medium" if beside.bound == "launch" else "low"
         return replace(known, said="slow", bound=bound, confidence=sure)
+    if beside.slow < 1 / _FAST and (beside.of_roof or 0) > 1:
+        total = _if_total(known)
+        found = replace(known, said="fast", bound=None if beside.open else beside.bound, cannot_tell=beside.open)
+        return found if total is None else replace(found, odd=(*found.odd, total))
     wide = beside.width is None or beside.width > _WIDE
     sure = "low" if wide else "high" if beside.slow <= 1.25 else "medium"
     off = any(one.kind in ("in flight", "start-up", "output counts prompts", "short") for one in known.odd)
     if off and sure == "high":
         sure = "medium"
     return replace(known, said="bound", bound=beside.bound, confidence=sure)
+
+
+def _if_total(known: RunFound) -> Odd | None:
+    """Output as it would be, were prompt tokens counted in it, where that is what is expected."""
+    run, beside = known.run, known.beside
+    if beside is None or beside.slow is None or not (run.rate and run.isl and run.osl):
+        return None
+    times = (run.isl + run.osl) / run.osl
+    return Odd("perhaps total", run.rate, run.rate / times) if 1 / _FAST < beside.slow * times < _FAST else None

@@ -65,6 +65,11 @@ class Beside(msgspec.Struct, frozen=True, kw_only=True):
         return any(isinstance(one, Judged) and one.above and not one.on_measured for _, one in self.judged)
 
     @property
+    def open(self) -> bool:
+        """Whether a figure leaves open what it is of, so that it can be neither true nor false."""
+        return any(one.verdict == "cannot-judge" for _, one in self.judged)
+
+    @property
     def close(self) -> bool:
         """Whether what was measured is what is expected, more or less."""
         return self.slow is not None and 1 / _CLOSE <= self.slow <= _CLOSE

@@ -90,7 +90,8 @@ def _under(known: Fit, points: Taken, line: Line, *, flat: bool) -> Fit:
     kind: Bound = "memory" if explains else "compute" if compute_each >= _EXPLAINS * slope else "launch"
     parts[kind] += growing
     split = Split(**parts)
-    bound, sure = settled(split, line, points.ys)
+    unsure = line.flat and not flat
+    bound, sure = settled(split, line, points.ys, most="medium" if unsure else "high")
     slow = slow and growing >= _SLOW * points.ys[-1]
     said = "slow-cache" if slow else "flat" if flat and not batch else "split"
     return replace(

@@ -19,7 +19,7 @@ _PROMPTS = 0.1
 # words.diagnosis.benchmarks lists what `first` and `second` hold of each.
 Kind = Literal[
     "tpot counts the first token", "itl is per chunk", "tpot above itl", "output counts prompts", "total is off",
-    "output is off", "in flight", "start-up", "user rate is of all", "drafts", "short", "capped", "offline",
+    "output is off", "in flight", "start-up", "user rate is of all", "drafts", "short", "capped", "perhaps total",
 ]  # fmt: skip
 
 
