@@ -151,8 +151,8 @@ def _format(one: Fit) -> str:
 
 def _scales(one: Fit) -> str:
     return (
-        f"It scales: {ends(one)}, of {_times(one.ideal_gain)} at most; which ceiling the split work hits cannot be told "
-        "without the model and the accelerator."
+        f"It scales: {ends(one)}, of {_times(one.ideal_gain)} at most; which ceiling the split work hits cannot be "
+        "told without the model and the accelerator."
     )
 
 
@@ -371,6 +371,6 @@ _SAID: dict[str, Callable[[Fit], str]] = {
     "flat-prompt": lambda one: f"Host and launches bind: the first token does not grow with the prompt ({ends(one)}).",
     "slower": _slower, "no-gain": _no_gain, "scales": _scales, "partly": _partly, "stages": _stages,
     "layouts": _layouts, "moved": _moved, "alike": _alike, "mixed": _mixed, "same-memory": _same_memory,
-    "not-memory": _not_memory, "worse": _worse, "engines": _engines, "layers": _layers, "layers-slow": _layers, "threads": _threads,
-    "threads-on": _threads, "drafts": _drafts, "collide": _collide, "slots": _slots, "room": _slots,
+    "not-memory": _not_memory, "worse": _worse, "engines": _engines, "layers": _layers, "layers-slow": _layers,
+    "threads": _threads, "threads-on": _threads, "drafts": _drafts, "collide": _collide, "slots": _slots, "room": _slots,
 }  # fmt: skip
