@@ -28,7 +28,7 @@ def told(found: BenchmarksFound) -> Told:
     """The run that the verdict is of, its figures beside the prediction, and what the other runs say."""
     first, others = found.runs[0], found.runs[1 : 1 + _MOST]
     several = len(found.runs) > 1
-    notes = [*map(odd_words, first.odd)]
+    notes = [odd_words(odd) for odd in first.odd if odd.kind != "perhaps total"]  # which is in the answer
     notes += [f"{_name(one)}: {sentence(one)}" for one in others if one.said != first.said or one.odd]
     notes += [f"{_name(one)}: {odd_words(odd)}" for one in others for odd in one.odd]
     if found.unplaced:
@@ -68,9 +68,8 @@ def _overload(one: RunFound) -> str:
     what = "The KV cache's capacity binds" if one.bound == "capacity" else "A queue binds"
     said = f"{what}: {asked} requests a second come and {kept} are finished, so ever more wait"
     if one.waiting and one.decoding:
-        said += (
-            f" ({round_significant(one.waiting, 2)} in the mean, beside {round_significant(one.decoding, 2)} that run)"
-        )
+        waiting, running = round_significant(one.waiting, 2), round_significant(one.decoding, 2)
+        said += f" ({waiting} in the mean, beside {running} that run)"
     return f"{said}{_most(one)}."
 
 
@@ -140,16 +139,13 @@ def _bound(one: RunFound) -> str:
 
 def _slow(one: RunFound) -> str:
     beside = one.beside
-    slow = (
-        ""
-        if beside is None or beside.slow is None
-        else f"{round_significant(beside.slow, 2)} times as slow as expected"
-    )
-    roof = f" and at {percent(beside.of_roof)} of the roofline's speed" if beside and beside.of_roof is not None else ""
+    times = round_significant(beside.slow, 2) if beside is not None and beside.slow is not None else "many"
+    share = beside.of_roof if beside is not None else None
+    roof = "" if share is None else f" and at {percent(share)} of the roofline's speed"
     what = "host and launches bind it, or kernels far below the roof do"
     if one.bound != "launch" and one.bound is not None:
         what = f"what would bind is {_THING.get(one.bound, one.bound)}"
-    return f"No ceiling of the machine is reached: the run is {slow}{roof}, so {what}."
+    return f"No ceiling of the machine is reached: the run is {times} times as slow as expected{roof}, so {what}."
 
 
 def _fast(one: RunFound) -> str:
@@ -199,7 +195,7 @@ def _s(value: float | None) -> str:
 
 _ODD: dict[str, Callable[[float | None, float | None], str]] = {
     "tpot counts the first token": lambda one, two: (
-        f"the TPOT of {_s(one)} counts the first token in (request time over all tokens); between tokens it is {_s(two)}"
+        f"the TPOT of {_s(one)} has the first token in it (request time over all tokens); without it it is {_s(two)}"
     ),
     "itl is per chunk": lambda one, two: (
         f"ITL ({_s(one)}) is longer than TPOT ({_s(two)}): it is per chunk, and a chunk holds several tokens"
@@ -209,7 +205,7 @@ _ODD: dict[str, Callable[[float | None, float | None], str]] = {
         "much as long ones in it, and prompts of others come between tokens"
     ),
     "output counts prompts": lambda one, two: (
-        f"the output rate ({_n(one)} tok/s) counts prompt tokens; of requests a second and answer length it is {_n(two)}"
+        f"the output rate ({_n(one)} tok/s) counts prompt tokens; requests a second x answer length make {_n(two)}"
     ),
     "perhaps total": lambda one, two: (
         f"were prompt tokens counted in it, its output would be {_n(two)} tok/s of {_n(one)}, which is what is expected"

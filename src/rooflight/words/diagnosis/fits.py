@@ -372,5 +372,6 @@ _SAID: dict[str, Callable[[Fit], str]] = {
     "slower": _slower, "no-gain": _no_gain, "scales": _scales, "partly": _partly, "stages": _stages,
     "layouts": _layouts, "moved": _moved, "alike": _alike, "mixed": _mixed, "same-memory": _same_memory,
     "not-memory": _not_memory, "worse": _worse, "engines": _engines, "layers": _layers, "layers-slow": _layers,
-    "threads": _threads, "threads-on": _threads, "drafts": _drafts, "collide": _collide, "slots": _slots, "room": _slots,
+    "threads": _threads, "threads-on": _threads, "drafts": _drafts, "collide": _collide, "slots": _slots,
+    "room": _slots,
 }  # fmt: skip
