@@ -18,8 +18,8 @@ from rooflight.work.count import kv_bytes_per_token
 _EXPLAINS = 0.3
 # A cache that is read at less than this share of the memory's rate lies elsewhere, or its kernel does not fit.
 _SLOW = 0.25
-# Growth of less than that, of the whole, is none.
-_FLAT = 0.03
+# Growth of less than that, of the whole, is none; where the line's interval has 0 in it, of less than the second.
+_FLAT, _UNSURE = 0.03, 0.1
 _BITS_A_BYTE = 8
 
 
@@ -41,7 +41,7 @@ def growth(one: Series, setting: Setting) -> Fit | None:
         return None
     last, x = points.ys[-1], points.xs[-1]
     growing = max(line.slope, 0.0) * x
-    flat = line.flat or growing < _FLAT * last
+    flat = growing < (_UNSURE if line.flat else _FLAT) * last
     known = Fit(
         axis=one.axis, said="", quantity=quantity, labels=points.labels, values=points.ys, line=line,
         left_out=points.left_out, share=0.0 if flat else min(growing / last, 1.0), gain=points.ys[0] / last,
@@ -90,7 +90,8 @@ def _under(known: Fit, points: Taken, line: Line, *, flat: bool) -> Fit:
     kind: Bound = "memory" if explains else "compute" if compute_each >= _EXPLAINS * slope else "launch"
     parts[kind] += growing
     split = Split(**parts)
-    bound, sure = settled(split, line, points.ys)
+    unsure = line.flat and not flat
+    bound, sure = settled(split, line, points.ys, most="medium" if unsure else "high")
     slow = slow and growing >= _SLOW * points.ys[-1]
     said = "slow-cache" if slow else "flat" if flat and not batch else "split"
     return replace(

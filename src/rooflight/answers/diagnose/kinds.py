@@ -161,6 +161,8 @@ def _cards(one: Series, quantity: Quantity, points: Taken, ends: _Ends, setting:
     cards = [card_of(points.runs[place], setting) for place in (ends.order[0], ends.order[-1])]
     peaks = [_peak(card) for card in cards]
     compute = max(peaks) / min(peaks) if all(peaks) else None
+    if ends.ideal >= _DIFFERS and ends.gain < 1 / _DIFFERS and (compute or 1) >= 1:
+        return replace(known, said="worse", confidence="medium", gain=ends.gain)
     if ends.ideal >= _DIFFERS:
         found = _shares(known, points, ends)
         if found.said == "no-gain" or (found.share or 0) < BINDS:

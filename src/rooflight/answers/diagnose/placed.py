@@ -64,26 +64,27 @@ def placed(setting: Setting, run: Seen, *, own_device: bool = False) -> Scenario
     own_device  the record's accelerator is taken in place of the setting's, as where records differ in it
     """
     stated = run.record.stated
-    base, count = setting.scenario, setting.count
-    card = setting.card
+    base, card, found = setting.scenario, setting.card, None
     if (own_device or card is None) and stated.device:
         found = _named(stated.device)
-        if found is None and own_device:
-            return None
-        if found is not None:
-            card, count = found[0], found[1] if found[1] > 1 else None
-            base = None
+        card = found[0] if found is not None else None if own_device else card
+    if card is None or setting.model is None:
+        return None
+    count = found[1] if found is not None and found[1] > 1 else None
     wanted = _fields(stated, run, setting)
+    if count is not None and not {"tp", "pp", "dp"} & {*wanted, *setting.given}:
+        wanted["tp"] = count
     for dropped in ((), _LIMITS):
         fields = {name: value for name, value in wanted.items() if name not in dropped}
         try:
             if base is not None:
-                return changed(base, **fields)
-            if setting.model is None or card is None:
-                return None
+                return changed(base, accelerator=card if own_device and card != base.accelerator else None, **fields)
             load_fields = {name: value for name, value in fields.items() if name in Workload.__struct_fields__}
             others = {name: value for name, value in fields.items() if name not in load_fields}
-            return scenario(setting.model, card, count, Workload(**load_fields), Deployment(**others))
+            return scenario(
+                setting.model, card, None if "tp" in others else setting.count, Workload(**load_fields),
+                Deployment(**others),
+            )  # fmt: skip
         except RooflightError:
             continue
     return None
@@ -109,14 +110,14 @@ def _fields(stated: Stated, run: Seen, setting: Setting) -> dict[str, Any]:
         found["engine"], found["engine_version"] = stated.engine, stated.engine_version
     if stated.engine is None:
         found["engine_version"] = None
-    load = {
+    load: dict[str, Any] = {
         "batch": None if run.in_flight is None else max(1, round(run.in_flight)),
         "isl": None if run.isl is None else max(1, round(run.isl)),
         "osl": None if run.osl is None else max(1, round(run.osl)),
         "context": None if stated.depth is None or run.context is None else max(0, round(run.context)),
     }
     if stated.draft_tokens:
-        load["draft_tokens"] = stated.draft_tokens
+        load["draft_tokens"], load["acceptance"] = stated.draft_tokens, run.record.measured.acceptance
     kept = {**found, **load}
     return {name: value for name, value in kept.items() if value is not None and name not in setting.given}
 

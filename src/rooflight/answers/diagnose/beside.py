@@ -1,0 +1,188 @@
+"""The run that is predicted for a recorded load, and its figures judged as values of it."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import msgspec
+
+from rooflight.answers.check.outcome import Judged, NoCeiling
+from rooflight.answers.check.report import judged_claims
+from rooflight.answers.diagnose.placed import StepRoof, placed, step_roof
+from rooflight.answers.diagnose.seen import Seen
+from rooflight.answers.diagnose.setting import Setting
+from rooflight.errors import RooflightError
+from rooflight.numeric import is_plain
+from rooflight.scenario.change import changed
+from rooflight.scenario.definite import Scenario
+from rooflight.serve import phases
+from rooflight.serve.analyze import expected_bound, split
+from rooflight.serve.arrivals import capacity_per_s, holds_one
+from rooflight.serve.landmarks import landmarks
+from rooflight.serve.memory import admitted
+from rooflight.serve.schedule import scheduled
+from rooflight.units import to_base
+from rooflight.values.diagnosis import Bound
+from rooflight.values.run import Run
+
+_MS = to_base(1, "ms")
+# Prompts that take more than this share of the machine's time bind it.
+_PROMPTS = 0.5
+# An expected value and a measured one are close within that.
+_CLOSE = 1.5
+
+
+class Beside(msgspec.Struct, frozen=True, kw_only=True):
+    """What is predicted where a run ran.
+
+    run         predicted; None where not one sequence fits
+    judged      its figures, by the metric of `check`
+    bound       of the expected step at that batch, or of prompts where they take most of the time
+    step        the decode step; None of a run that times prompts alone
+    prefill_s   expected of one prompt alone; room: sequences that memory holds
+    most_per_s  requests that it finishes a second at most; knee: the batch where doubling it gains half of that
+    slow        measured time over expected time of what decides; of_roof: the ceiling's time over the measured one
+    width       of the expected interval of it, high over low
+    """
+
+    scenario: Scenario
+    run: Run | None
+    judged: tuple[tuple[str, Judged | NoCeiling], ...] = ()
+    bound: Bound | None = None
+    step: StepRoof | None = None
+    prefill_s: float | None = None
+    prompts: bool = False
+    room: float | None = None
+    most_per_s: float | None = None
+    knee: int | None = None
+    slow: float | None = None
+    of_roof: float | None = None
+    width: float | None = None
+
+    @property
+    def above(self) -> bool:
+        """Whether a figure is faster than its ceiling."""
+        return any(isinstance(one, Judged) and one.above and not one.on_measured for _, one in self.judged)
+
+    @property
+    def open(self) -> bool:
+        """Whether a figure leaves open what it is of, so that it can be neither true nor false."""
+        return any(one.verdict == "cannot-judge" for _, one in self.judged)
+
+    @property
+    def close(self) -> bool:
+        """Whether what was measured is what is expected, more or less."""
+        return self.slow is not None and 1 / _CLOSE <= self.slow <= _CLOSE
+
+
+def beside(run: Seen, setting: Setting) -> Beside | None:
+    """The prediction for a run with so many in flight; None without a model and a machine that it can be made for."""
+    sc = placed(setting, run)
+    if sc is None:
+        return None
+    try:
+        sc = _served(sc, run)
+        one = scheduled(sc) if holds_one(sc) else None
+    except RooflightError:
+        return None
+    known = Beside(scenario=sc, run=one, judged=_judged(sc, run, setting), room=_room(sc))
+    known = _with_prompts(known, run)
+    return _decisive(_with_load(known, run))
+
+
+def _served(sc: Scenario, run: Seen) -> Scenario:
+    """Requests that come one after the other, unless one phase alone was timed or one request at a time."""
+    stated = run.record.stated
+    if stated.phase is not None or sc.deployment.schedule is not None or sc.workload.batch == 1 or not run.ttft_s:
+        return sc
+    return changed(sc, schedule="served")
+
+
+def _judged(sc: Scenario, run: Seen, setting: Setting) -> tuple[tuple[str, Judged | NoCeiling], ...]:
+    stated = run.record.stated
+    drafted = stated.speculative and not stated.draft_tokens
+    values: dict[str, float] = {}
+    if run.ttft_s and not drafted:
+        values["ttft_ms"] = run.ttft_s / _MS
+    if run.record.measured.prefill_tokens_per_s and not run.rate:
+        values["prefill_tok_s"] = run.record.measured.prefill_tokens_per_s
+    if run.token_s and not drafted and run.basis != "rate":
+        values["tpot_ms"] = run.token_s / _MS
+    if run.request_s and not drafted and run.osl:
+        values["e2e_latency_ms"] = run.request_s / _MS
+    if run.rate and not drafted:
+        values["output_tok_s"] = run.rate
+    if not values:
+        return ()
+    told = set(setting.given)
+    told |= {"isl"} if run.isl else set()
+    told |= {"osl"} if run.osl else set()
+    told |= {"batch"} if run.in_flight else set()
+    told |= {"context"} if stated.depth is not None else set()
+    found: list[tuple[str, Judged | NoCeiling]] = []
+    for metric, value in values.items():  # one by one: how they go together is judged by oddities
+        try:
+            found += [(metric, one) for one in judged_claims(sc, {metric: value}, told)]
+        except RooflightError:
+            continue
+    return tuple(found)
+
+
+def _room(sc: Scenario) -> float | None:
+    if sc.accelerator.given_bytes is None:
+        return None
+    try:
+        held = admitted(sc)
+    except (RooflightError, ZeroDivisionError):
+        return None
+    return float(held) * sc.layout.dp if is_plain(held) else None
+
+
+def _with_prompts(known: Beside, run: Seen) -> Beside:
+    """The prompt alone, and what binds prompts where they take most of the time."""
+    sc = known.scenario
+    if sc.unrated:
+        return known
+    try:
+        phase = phases.prefill(sc, prompts=1)
+    except RooflightError:
+        return known
+    bound = expected_bound(split(phase.time.operators), phase.expected)
+    alone = run.record.stated.phase == "prefill" or (not run.token_s and run.rate is None)
+    share = known.run.prefill_share if known.run is not None else None
+    mostly = alone or (share is not None and share > _PROMPTS and run.token_s is None)
+    return msgspec.structs.replace(
+        known, prefill_s=float(phase.span.expected), prompts=mostly, bound=cast(Bound, bound) if mostly else None
+    )
+
+
+def _with_load(known: Beside, run: Seen) -> Beside:
+    """The decode step, and what a heavier load would find."""
+    sc = known.scenario
+    if known.prompts:
+        return known
+    step = step_roof(sc)
+    most = knee = None
+    if run.record.stated.request_rate is not None and not sc.unrated:
+        try:
+            most, knee = capacity_per_s(sc), landmarks(sc).knee_batch
+        except RooflightError:
+            most = knee = None
+    bound = known.bound or (cast(Bound, step.expected_bound) if step is not None else None)
+    return msgspec.structs.replace(known, step=step, most_per_s=most, knee=knee, bound=bound)
+
+
+def _decisive(known: Beside) -> Beside:
+    """The figure that says how near the run is to its prediction: a token's time, else output, else a prompt."""
+    metrics = dict(known.judged)
+    order = ("prefill_tok_s", "ttft_ms") if known.prompts else ("tpot_ms", "output_tok_s", "e2e_latency_ms")
+    for metric in order:
+        one = metrics.get(metric)
+        if not isinstance(one, Judged):
+            continue
+        value, span = one.row.value, one.span
+        slow = one.row.measures.speed_over(span.expected, value)
+        width = span.high / span.low if span.low and span.high else None
+        of_roof = one.row.measures.speed_over(value, span.roofline)
+        return msgspec.structs.replace(known, slow=float(slow), of_roof=float(of_roof), width=width)
+    return known

@@ -1,0 +1,304 @@
+"""A recorded run beside its prediction, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from rooflight.answers.check.outcome import Judged
+from rooflight.answers.diagnose.benchmarks import BenchmarksFound, RunFound
+from rooflight.answers.diagnose.oddities import Odd
+from rooflight.units import round_significant, scaled, to_base
+from rooflight.values.diagnosis import Evidence, Next, Told
+from rooflight.words.diagnosis.series import bound_words, percent
+from rooflight.words.verdicts import verdict
+
+_MS = to_base(1, "ms")
+# What evidence calls a metric of `check`.
+_FIGURES = {
+    "ttft_ms": "time to first token", "tpot_ms": "time per later token", "e2e_latency_ms": "time of a request",
+    "output_tok_s": "output of all, tokens/s", "total_tok_s": "input and output, tokens/s",
+    "prefill_tok_s": "prefill, tokens/s",
+}  # fmt: skip
+# Other runs of the same files that get a sentence of their own.
+_MOST = 6
+_NAMED = "rooflight diagnose FILE --model MODEL --on ACCELERATOR"
+
+
+def told(found: BenchmarksFound) -> Told:
+    """The run that the verdict is of, its figures beside the prediction, and what the other runs say."""
+    first, others = found.runs[0], found.runs[1 : 1 + _MOST]
+    several = len(found.runs) > 1
+    notes = [odd_words(odd) for odd in first.odd if odd.kind != "perhaps total"]  # which is in the answer
+    notes += [f"{_name(one)}: {sentence(one)}" for one in others if one.said != first.said or one.odd]
+    notes += [f"{_name(one)}: {odd_words(odd)}" for one in others for odd in one.odd]
+    if found.unplaced:
+        notes.append(f"{found.unplaced:,} more runs are not set beside a prediction")
+    answer = sentence(first)
+    return Told(
+        answer=f"{_name(first)}: {answer}" if several and _name(first) else answer,
+        evidence=tuple(_evidence(first)), next=tuple(_next(first)), notes=tuple(dict.fromkeys(notes)),
+    )  # fmt: skip
+
+
+def sentence(one: RunFound) -> str:
+    """What a run says."""
+    return _SAID[one.said](one)
+
+
+def _name(one: RunFound) -> str:
+    return one.run.name
+
+
+def _load(one: RunFound) -> str:
+    """How many were in flight, or came."""
+    if one.in_flight is None:
+        return "with an unknown number in flight"
+    return f"with {round_significant(one.in_flight)} in flight"
+
+
+def _beyond(one: RunFound) -> str:
+    beside = one.beside
+    judged = [each for _, each in beside.judged if isinstance(each, Judged) and each.above] if beside else []
+    reason = verdict(judged[0]).reason if judged else "a figure is faster than its ceiling"
+    return f"Which ceiling binds cannot be told from figures that cannot be: {reason}."
+
+
+def _overload(one: RunFound) -> str:
+    asked, kept = round_significant(one.asked_per_s or 0), round_significant(one.kept_per_s or 0)
+    what = "The KV cache's capacity binds" if one.bound == "capacity" else "A queue binds"
+    said = f"{what}: {asked} requests a second come and {kept} are finished, so ever more wait"
+    if one.waiting and one.decoding:
+        waiting, running = round_significant(one.waiting, 2), round_significant(one.decoding, 2)
+        said += f" ({waiting} in the mean, beside {running} that run)"
+    return f"{said}{_most(one)}."
+
+
+def _most(one: RunFound) -> str:
+    beside = one.beside
+    if beside is None or beside.most_per_s is None:
+        return ""
+    return f"; the deployment is expected to finish {round_significant(beside.most_per_s)} at most"
+
+
+def _queue(one: RunFound) -> str:
+    run = one.run
+    first = scaled(run.ttft_s or 0, "s")
+    said = f"A queue binds: of the {first} to the first token"
+    if one.prefill_s is not None and one.queue_s is not None:
+        said += f" {scaled(one.queue_s, 's')} are waiting and {scaled(one.prefill_s, 's')} the prompt's own prefill"
+    else:
+        said += " most is waiting"
+    return f"{said}{_slots(one)}."
+
+
+def _room(one: RunFound) -> str:
+    held = round_significant(one.room or 0, 2)
+    first = scaled(one.run.ttft_s or 0, "s")
+    waits = f": {scaled(one.queue_s, 's')} of the {first} to the first token are waiting" if one.queue_s else ""
+    return f"The KV cache's capacity binds: it holds about {held} such sequences{waits}{_slots(one)}."
+
+
+def _slots(one: RunFound) -> str:
+    """What runs, what waits, and how fast it clears."""
+    parts = []
+    if one.decoding is not None and one.in_flight is not None:
+        run, all_ = round_significant(one.decoding, 2), round_significant(one.in_flight)
+        parts.append(f"about {run} of {all_} in flight run")
+    if one.limit is not None:
+        parts.append(f"the engine lets {round_significant(one.limit)} run")
+    per_s = one.kept_per_s or (one.run.rate / one.run.osl if one.run.rate and one.run.osl else None)
+    if per_s:
+        parts.append(f"{round_significant(per_s)} requests a second are finished")
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _starved(one: RunFound) -> str:
+    kept = round_significant(one.kept_per_s or 0)
+    knee = f", where output bends at {one.beside.knee:,}" if one.beside and one.beside.knee else ""
+    return (
+        f"Too few requests come: {kept} a second keep {round_significant(one.in_flight or 0, 2)} in flight{knee}"
+        f"{_most(one)}. The machine is not what limits output."
+    )
+
+
+def _bound(one: RunFound) -> str:
+    beside = one.beside
+    if beside is None or one.bound is None:
+        return _unplaced(one)
+    what = "of the prompts" if beside.prompts else f"of the decode step {_load(one)}"
+    slow = beside.slow or 1
+    if slow > 1.1:
+        how = f"{slow:.2g} times as slow as a well-run engine is expected to be"
+    elif slow < 1 / 1.1:
+        how = f"{1 / slow:.2g} times as fast as is expected"
+    else:
+        how = "as fast as a well-run engine is expected to be"
+    roof = f", at {percent(beside.of_roof)} of the roofline's speed" if beside.of_roof is not None else ""
+    return f"{bound_words(one.bound)}, by the prediction {what}; the run is {how}{roof}."
+
+
+def _slow(one: RunFound) -> str:
+    beside = one.beside
+    times = round_significant(beside.slow, 2) if beside is not None and beside.slow is not None else "many"
+    share = beside.of_roof if beside is not None else None
+    roof = "" if share is None else f" and at {percent(share)} of the roofline's speed"
+    what = "host and launches bind it, or kernels far below the roof do"
+    if one.bound != "launch" and one.bound is not None:
+        what = f"what would bind is {_THING.get(one.bound, one.bound)}"
+    return f"No ceiling of the machine is reached: the run is {times} times as slow as expected{roof}, so {what}."
+
+
+def _fast(one: RunFound) -> str:
+    beside = one.beside
+    slow = beside.slow if beside and beside.slow else 1
+    said = f"the run is {round_significant(1 / slow, 2)} times as fast as expected {_load(one)}, above its roofline"
+    total = next((odd for odd in one.odd if odd.kind == "perhaps total"), None)
+    if total is not None:
+        said += f"; {odd_words(total)}"
+    if one.cannot_tell or one.bound is None:
+        return f"Which ceiling binds cannot be told: {said}."
+    return f"{bound_words(one.bound)} if the figures are what their names say: {said}."
+
+
+def _unplaced(one: RunFound) -> str:
+    said = f"a run {_load(one)}"
+    token = one.run.token_s
+    if token:
+        said += f" takes {scaled(token, 's')} a token"
+    return f"Which ceiling binds cannot be told without the model and the accelerator: {said}."
+
+
+def _open(one: RunFound) -> str:
+    return f"Which ceiling binds cannot be told: what was measured is nothing that is predicted for a run {_load(one)}."
+
+
+def _drafts(one: RunFound) -> str:
+    what = bound_words(one.bound) if one.bound else "A ceiling binds"
+    return (
+        f"{what}, by the prediction of a step without drafts; drafts were used, so times are per accepted token and "
+        "say nothing of a step without their number."
+    )
+
+
+def odd_words(odd: Odd) -> str:
+    """A figure that is another than its name says, or that does not go with the others."""
+    return _ODD[odd.kind](odd.first, odd.second)
+
+
+def _n(value: float | None) -> str:
+    return "?" if value is None else round_significant(value)
+
+
+def _s(value: float | None) -> str:
+    return "?" if value is None else scaled(value, "s")
+
+
+_ODD: dict[str, Callable[[float | None, float | None], str]] = {
+    "tpot counts the first token": lambda one, two: (
+        f"the TPOT of {_s(one)} has the first token in it (request time over all tokens); without it it is {_s(two)}"
+    ),
+    "itl is per chunk": lambda one, two: (
+        f"ITL ({_s(one)}) is longer than TPOT ({_s(two)}): it is per chunk, and a chunk holds several tokens"
+    ),
+    "tpot above itl": lambda one, two: (
+        f"the mean TPOT ({_s(one)}) is well above the mean ITL ({_s(two)}): few short answers with long waits weigh as "
+        "much as long ones in it, and prompts of others come between tokens"
+    ),
+    "output counts prompts": lambda one, two: (
+        f"the output rate ({_n(one)} tok/s) counts prompt tokens; requests a second x answer length make {_n(two)}"
+    ),
+    "perhaps total": lambda one, two: (
+        f"were prompt tokens counted in it, its output would be {_n(two)} tok/s of {_n(one)}, which is what is expected"
+    ),
+    "total is off": lambda one, two: (
+        f"the total of {_n(one)} tok/s is not input and output ({_n(two)}): unfinished requests, or another count"
+    ),
+    "output is off": lambda one, two: (
+        f"the output rate ({_n(one)} tok/s) is not requests a second times the answer length ({_n(two)})"
+    ),
+    "in flight": lambda one, two: (
+        f"{_n(one)} in flight were set, rates and times make {_n(two)} (Little's law): the setting is of another run, "
+        "or times hold what rates do not"
+    ),
+    "start-up": lambda one, two: (
+        f"rate and times do not close: {_n(two)} in flight where {_n(one)} were set, as where the time of start-up is "
+        "in the rate"
+    ),
+    "user rate is of all": lambda one, two: (
+        f"the rate per user ({_n(one)} tok/s) is that of all together; each gets {_n(two)}"
+    ),
+    "drafts": lambda one, two: (
+        "drafts were used: a token's time is per accepted token"
+        + (f", {one * 100:.0f} % of the drafted ones" if one else "")
+        + (f", and a step yields about {_n(two)}" if two else "")
+    ),
+    "short": lambda one, two: (
+        f"all requests came within {_s(one)} and one takes {_s(two)}: the run never got steady, so it is nearer to a "
+        "batch than to its rate"
+    ),
+    "capped": lambda one, two: (
+        f"{_n(one)} requests a second were asked for and {_n(two)} sent: the limit on those in flight set the load"
+    ),
+}  # fmt: skip
+_THING = {
+    "memory": "memory bandwidth", "compute": "arithmetic", "link": "the link between devices", "launch": "the host",
+}  # fmt: skip
+_SAID: dict[str, Callable[[RunFound], str]] = {
+    "beyond": _beyond, "overload": _overload, "queue": _queue, "room": _room, "starved": _starved, "bound": _bound,
+    "slow": _slow, "fast": _fast, "unplaced": _unplaced, "open": _open, "drafts": _drafts, "": _unplaced,
+}  # fmt: skip
+
+
+def _evidence(one: RunFound) -> Iterator[Evidence]:
+    """The load by Little's law, the first token's parts, each figure beside what is expected."""
+    if one.implied is not None:
+        asked = one.run.in_flight
+        close = asked is None or not any(odd.kind in ("in flight", "start-up") for odd in one.odd)
+        yield Evidence(what="in flight by Little's law", value=one.implied, supports=close)
+        if asked is not None:
+            yield Evidence(what="in flight as set", value=asked, supports=close)
+    if one.decoding is not None:
+        yield Evidence(what="sequences that decode", value=one.decoding)
+    queued = one.bound in ("queue", "capacity")
+    if one.queue_s is not None:
+        yield Evidence(what="of the first token, waiting", value=one.queue_s, unit="s", supports=queued)
+    if one.prefill_s is not None:
+        yield Evidence(what="of the first token, the prompt's prefill", value=one.prefill_s, unit="s")
+    if one.room is not None:
+        yield Evidence(what="sequences that memory holds", value=one.room)
+    if one.beside is None:
+        return
+    for metric, judged in one.beside.judged:
+        if not isinstance(judged, Judged):
+            continue
+        time = metric.endswith("_ms")
+        value, unit = judged.row.value * (_MS if time else 1), "s" if time else ""
+        name = _FIGURES[metric]
+        yield Evidence(what=f"{name}, measured", value=value, unit=unit, supports=judged.verdict in ("ok", "fast"))
+        if judged.span.low is not None:
+            expected = judged.span.expected * (_MS if time else 1)
+            yield Evidence(what=f"{name}, expected", value=expected, unit=unit)
+        ceiling = judged.span.ceiling * (_MS if time else 1)
+        yield Evidence(what=f"{name}, at its ceiling", value=ceiling, unit=unit)
+
+
+def _next(one: RunFound) -> Iterator[Next]:
+    if one.cannot_tell:
+        if one.said == "unplaced" or one.said == "":
+            yield Next(what="name the model and the accelerator", command=_NAMED)
+        else:
+            yield Next(what="record time to first token, time per token, lengths and requests in flight of one run")
+    elif one.said == "starved":
+        yield Next(what="send more requests, or give the machine other work")
+    elif one.bound == "queue":
+        yield Next(what="more sequences at once (max_num_seqs, slots), fewer requests, or another replica")
+    elif one.bound == "capacity":
+        yield Next(what="a narrower KV cache, shorter contexts, or no more in flight than memory holds")
+    elif one.bound == "launch":
+        yield Next(what="CUDA graphs on, the host's work beside the device's; a profile shows the gaps")
+    elif one.bound == "memory":
+        yield Next(what="a larger batch for output of all; narrower weights or KV cache for each")
+    elif one.bound == "compute":
+        yield Next(what="a format with a higher peak, a prefix cache, or more devices")
+    elif one.bound == "link":
+        yield Next(what="replicas in place of a higher tensor-parallel degree, where a device holds the model")
