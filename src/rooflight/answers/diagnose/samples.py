@@ -1,6 +1,0 @@
-from rooflight.values.recorded import Recorded
-from rooflight.values.sample import Sample
-
-
-def samples(files) -> tuple[Sample, ...]:
-    return ()
