@@ -14,7 +14,7 @@ import click
 
 from rooflight import __version__
 
-COMMANDS = ("analyze", "sweep", "compare", "moves", "check", "measure", "studio", "models", "accelerators")
+COMMANDS = ("analyze", "sweep", "compare", "moves", "check", "measure", "diagnose", "studio", "models", "accelerators")
 PROGRAM = "rooflight"
 COMPLETE_VARIABLE = "_ROOFLIGHT_COMPLETE"
 USAGE = 2  # no command given: the help is shown
@@ -60,7 +60,7 @@ class Command(click.Command):
 
 
 # Parameters that may name a file to read, or `-` for standard input.
-_FILES = ("model", "name", "file", "on", "cards", "log")
+_FILES = ("model", "name", "file", "files", "on", "cards", "log")
 
 
 def _check_files(ctx: click.Context) -> None:

@@ -116,7 +116,7 @@ class Diagnosis(Shown, msgspec.Struct, frozen=True, kw_only=True, tag_field="sch
     bound           None: it cannot be told from this, or nothing binds (confidence says how sure that is)
     cannot_tell     true: the answer says what to record instead (exit status 1)
     stated, measurements    what the files say of how it ran and of what came out, where they do not contradict
-                    each other; records: of each run alone
+                    each other; recorded: of each run alone
     regimes, kernels    tables, in the order of time and of time taken
     findings        what the other analyses say, one sentence each
     model, accelerator  under whose roof it was put, None: none was named
@@ -131,7 +131,7 @@ class Diagnosis(Shown, msgspec.Struct, frozen=True, kw_only=True, tag_field="sch
     evidence: tuple[Evidence, ...] = ()
     stated: Stated = Stated()
     measurements: Measurements = Measurements()
-    records: tuple[Record, ...] = ()
+    recorded: tuple[Record, ...] = ()
     regimes: tuple[Regime, ...] = ()
     kernels: tuple[KernelRow, ...] = ()
     findings: tuple[str, ...] = ()

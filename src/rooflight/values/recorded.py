@@ -14,7 +14,7 @@ Subject = Literal["device", "engine"]
 Span = Literal["run", "moment", "interval", "lifetime"]
 
 
-class Spread(msgspec.Struct, frozen=True, kw_only=True):
+class Spread(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a time is distributed over requests, in seconds; None: not said."""
 
     mean: float | None = None
@@ -31,7 +31,7 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
         return self.mean if self.mean is not None else self.p50
 
 
-class Stated(Part, msgspec.Struct, frozen=True, kw_only=True):
+class Stated(Part, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How something ran, as its file says it; None: not stated, which is no default.
 
     model, device       as the source names them
@@ -77,7 +77,7 @@ class Stated(Part, msgspec.Struct, frozen=True, kw_only=True):
     phase: str | None = None
 
 
-class Measurements(Part, msgspec.Struct, frozen=True, kw_only=True):
+class Measurements(Part, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What came out, in base units; None: the file does not say it. docs/json.md lists each with its source's names.
 
     Memory of an engine, each of one accelerator where the name says so, which is the first where they differ:
@@ -150,7 +150,7 @@ class Measurements(Part, msgspec.Struct, frozen=True, kw_only=True):
     acceptance: float | None = None
 
 
-class Record(Part, msgspec.Struct, frozen=True, kw_only=True):
+class Record(Part, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One run, one start of an engine, or one row of a sweep. name: what tells it from the file's others."""
 
     brief = ("name", "stated", "measured")

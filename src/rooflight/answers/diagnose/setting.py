@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
 import msgspec
 
-from rooflight.scenario.definite import Scenario
+from rooflight.catalog import accelerators, models
+from rooflight.catalog.calibration import calibrated
+from rooflight.errors import RooflightError
+from rooflight.scenario.definite import Scenario, scenario
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.model import Model
 from rooflight.values.note import Note
+from rooflight.values.question import asked
+from rooflight.values.recorded import Measurements, Record, Recorded, Stated
+
+Values = TypeVar("Values", Stated, Measurements)
+
+# Fields of a question that a file may state, by their names there.
+_FIELDS = {
+    "weights": "weights", "kv_cache": "kv_cache", "tp": "tp", "pp": "pp", "ep": "ep", "dp": "dp",
+    "max_num_seqs": "max_num_seqs", "max_num_batched_tokens": "max_num_batched_tokens",
+    "engine_version": "engine_version",
+}  # fmt: skip
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,3 +41,106 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     scenario: Scenario | None = None
     given: frozenset[str] = frozenset()
     notes: tuple[Note, ...] = ()
+
+
+def setting(
+    files: Sequence[Recorded], model: Model | None, card: tuple[Accelerator, int | None] | None,
+    given: Mapping[str, Any],
+) -> Setting:  # fmt: skip
+    """What was named and, where it was not, what the files name; a name that no catalog knows is a note.
+
+    Raises BadInput and its kinds where what the user stated cannot be, MissingFact for a number nobody published.
+    """
+    notes: list[Note] = []
+    said = common([record.stated for file in files for record in file.records])
+    if model is None:
+        model = _model(_one([said.model, *(one.model for file in files for one in file.watched)]), notes)
+    if card is None:
+        card = _card(_one([said.device, *_devices(files)]), notes)
+    one, count = (None, None) if card is None else card
+    if count is None and one is not None:
+        count = said.gpus
+    found = None
+    if model is not None and one is not None:
+        load, layout = asked(None, None, given)
+        told = _told(said, given)
+        try:
+            found = scenario(model, one, count, *asked(None, None, {**told, **given}))
+        except RooflightError as error:
+            if not told and count == (card or (None, None))[1]:
+                raise
+            found = scenario(model, one, (card or (None, None))[1], load, layout)
+            notes.append(Note(key="stated_refused", value=error.what))
+    return Setting(
+        model=model, card=one, count=count, scenario=found, given=frozenset(given), notes=tuple(notes)
+    )  # fmt: skip
+
+
+def common(some: Sequence[Values]) -> Values:
+    """What several say alike, or one alone says: a value that another contradicts is left out. Raises for none."""
+    if not some:
+        return Stated()  # type: ignore[return-value]
+    kind = type(some[0])
+    found = {}
+    for name in kind.__struct_fields__:
+        said = [value for one in some if (value := getattr(one, name)) is not None]
+        if said and all(value == said[0] for value in said):
+            found[name] = said[0]
+    return kind(**found)
+
+
+def records(files: Sequence[Recorded]) -> Iterator[tuple[Recorded, Record]]:
+    """Every record with its file."""
+    return ((file, record) for file in files for record in file.records)
+
+
+def _devices(files: Sequence[Recorded]) -> Iterator[str | None]:
+    for file in files:
+        yield from (one.device for one in file.watched)
+        yield from (one.name for one in (file.traced.devices if file.traced else ()))
+
+
+def _one(said: Sequence[str | None]) -> str | None:
+    """The only name among them."""
+    names = {one for one in said if one}
+    return names.pop() if len(names) == 1 else None
+
+
+def _model(name: str | None, notes: list[Note]) -> Model | None:
+    if name is None:
+        return None
+    try:
+        found = models.catalogued(name.rstrip("/").rpartition("/")[2] if name.startswith(("/", ".", "~")) else name)
+    except RooflightError:
+        notes.append(Note(key="model_unknown", value=name))
+        return None
+    notes.append(Note(key="model_read", value=(found.id, name)))
+    return found
+
+
+def _card(name: str | None, notes: list[Note]) -> tuple[Accelerator, int | None] | None:
+    if name is None:
+        return None
+    try:
+        found = accelerators.catalogued(name)
+    except RooflightError:
+        notes.append(Note(key="device_unknown", value=name))
+        return None
+    notes.append(Note(key="device_read", value=(found.id, name)))
+    return found, None
+
+
+def _told(said: Stated, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields that the files state and the user does not."""
+    found = {name: getattr(said, field) for name, field in _FIELDS.items() if getattr(said, field) is not None}
+    if said.engine is not None and calibrated(said.engine):
+        found["engine"] = said.engine
+    else:
+        found.pop("engine_version", None)
+    if said.memory_share is not None:
+        found["gpu_memory_utilization"] = said.memory_share
+    lengths = {"isl": said.isl, "osl": said.osl}
+    found |= {name: max(1, round(value)) for name, value in lengths.items() if value}
+    if said.concurrency is not None:
+        found["batch"] = said.concurrency
+    return {name: value for name, value in found.items() if name not in given}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -49,7 +49,7 @@ def recorded(path: str | Path) -> Recorded:
                 f"nothing that is read looks like {name}", where=name, got=repr(head.text[:60]), want=_WANT,
                 try_this="rooflight diagnose --formats",
             )  # fmt: skip
-        whole = io.BufferedReader(_Rejoined(raw, file), HEAD_BYTES)
+        whole = cast(io.BufferedReader, io.BufferedReader(cast(io.RawIOBase, _Rejoined(raw, file)), HEAD_BYTES))
         source = Source(whole, name, None if packed else plain_path(path), head)
         found = form.read(source)
     notes = (*found.notes, *([source.cut] if source.cut else []))

@@ -1,0 +1,45 @@
+"""All analyses of recorded files, and which of their findings leads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
+
+import msgspec
+
+from rooflight.answers.diagnose.setting import Setting
+from rooflight.values.diagnosis import Analysis, Confidence, Found
+from rooflight.values.recorded import Recorded
+
+# In the order in which one leads where several are as sure of a bound: what saw the device itself comes first.
+ANALYSES: tuple[Analysis, ...] = ("kernels", "regimes", "benchmarks", "fits", "memory")
+_SURE: tuple[Confidence, ...] = ("high", "medium", "low")
+
+Analyse = Callable[[Sequence[Recorded], Setting], Found | None]
+
+
+class Findings(msgspec.Struct, frozen=True, kw_only=True):
+    """What each analysis found, the leading one first; none: nothing recorded is for any of them."""
+
+    files: tuple[Recorded, ...]
+    setting: Setting
+    found: tuple[tuple[Analysis, Found], ...]
+
+
+def findings(files: Sequence[Recorded], at: Setting) -> Findings:
+    """Every analysis's finding, ranked: those that name a ceiling, the surer first, then those that do not."""
+    found = sorted(_found(files, at), key=lambda one: _place(*one))
+    return Findings(files=tuple(files), setting=at, found=tuple(found))
+
+
+def _found(files: Sequence[Recorded], at: Setting) -> Iterator[tuple[Analysis, Found]]:
+    for name in ANALYSES:
+        analyse: Analyse = getattr(import_module(f"rooflight.answers.diagnose.{name}"), name)
+        one = analyse(files, at)
+        if one is not None:
+            yield name, one
+
+
+def _place(name: Analysis, one: Found) -> tuple[int, int, int]:
+    told = 0 if one.bound is not None else 2 if one.cannot_tell else 1
+    return told, _SURE.index(one.confidence), ANALYSES.index(name)

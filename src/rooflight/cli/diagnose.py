@@ -1,0 +1,83 @@
+"""`rooflight diagnose`: which ceiling binds, by what profilers, engines and monitoring recorded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rooflight.cli import app, complete, options
+from rooflight.cli.app import HELP_NAMES
+from rooflight.cli.output import Answer, Output, emit, output_options
+from rooflight.values.question import FIELDS, NOT_CLAIMED
+
+if TYPE_CHECKING:
+    from rooflight.values.diagnosis import Diagnosis
+
+_FIELDS = tuple(field for name, field in FIELDS.items() if name not in NOT_CLAIMED)
+
+
+@click.command("diagnose", cls=app.Command, context_settings=HELP_NAMES)
+@click.argument("files", metavar="FILE...", nargs=-1, type=click.Path())
+@click.option("--model", metavar="MODEL", shell_complete=complete.models,
+              help="What ran, as in analyze; left out: what the files name.")  # fmt: skip
+@options.on_option(several=False)
+@click.option("--point", "points", multiple=True, metavar="VALUES",
+              help='A measurement of your own, such as "batch=1 tpot_ms=12.0". May be repeated.')  # fmt: skip
+@click.option("--formats", is_flag=True, help="List what is read, and stop.")
+@options.field_options(*_FIELDS)
+@output_options
+def command(
+    files: tuple[str, ...],
+    model: str | None,
+    on: str | None,
+    points: tuple[str, ...],
+    formats: bool,
+    output: Output,
+    **given: Any,
+) -> int:
+    """Which ceiling binds, by files that profilers, engines, monitoring and load generators wrote.
+
+    Each FILE (- for standard input; gzip or not) is told by its content: profiles of kernels, counters of devices,
+    metrics and start-up logs of engines, results of benchmarks. Two or more measurements of one thing, at other
+    batches, lengths, formats or degrees of parallelism, are fitted together.
+
+    \b
+    rooflight diagnose trace.json.gz --model qwen3-8b --on mi300x
+    rooflight diagnose dcgm.prom vllm.prom --model llama-3.1-8b --on h100
+    rooflight diagnose --point "batch=1 tpot_ms=12" --point "batch=33 tpot_ms=15.2" --model qwen2.5-14b --on l40s
+
+    Exit status 1: which ceiling binds cannot be told from this, and the answer says what to record.
+    """
+    if formats:
+        return _formats()
+    from rooflight.library.diagnosed import diagnose
+
+    found = diagnose(*files, model=model, on=on, points=points, **options.fields(given))
+    show(found, output)
+    return 1 if found.cannot_tell else 0
+
+
+def show(found: Diagnosis, output: Output) -> None:
+    """Print a diagnosis in the form that is asked for."""
+    from rooflight.show import diagnosis
+    from rooflight.show.data import write_json
+
+    def json(stream: Any) -> None:
+        write_json(found, stream)
+
+    def chart() -> Any:
+        return found.chart()
+
+    emit(
+        output,
+        Answer(lambda: found.answer, lambda: diagnosis.blocks(found), lambda: diagnosis.rows(found), json, chart),
+    )
+
+
+def _formats() -> int:
+    from rooflight.ingest.recorded.read import formats
+
+    for form in formats():
+        click.echo(f"{form.name:<18} {form.words}")
+    return 0

@@ -1,0 +1,63 @@
+"""Recorded files put under the roof: which ceiling binds, by what evidence, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
+
+from rooflight.errors import BadInput, Named
+from rooflight.library.questions import _devices as devices
+from rooflight.library.questions import model as model_of
+from rooflight.values.accelerator import Accelerator
+from rooflight.values.model import Model
+from rooflight.values.question import Fields
+from rooflight.values.recorded import Recorded
+
+if TYPE_CHECKING:
+    from rooflight.values.diagnosis import Diagnosis
+
+
+def diagnose(
+    *files: str | Path | Recorded,
+    model: str | Path | Model | None = None,
+    on: str | Accelerator | None = None,
+    points: Iterable[str] = (),
+    **fields: Unpack[Fields],
+) -> Diagnosis:
+    """Which ceiling binds, by what profilers, engines, monitoring and load generators recorded.
+
+    files       paths ("-": standard input), each told by its content; gzip or not
+    model, on   whose roof they are put under; left out: what the files name, where the catalog knows it
+    points      measurements of one's own: "batch=1 tpot_ms=12.0"
+    fields      of Workload and Deployment: how it ran, where the files do not say it
+
+    Raises BadInput for what cannot be read, BadConfig for what nobody knows, MissingFact for a number nobody published.
+    """
+    from rooflight.answers.diagnose.points import recorded_points
+    from rooflight.ingest.recorded.read import recorded
+
+    given = [one if isinstance(one, Recorded) else recorded(one) for one in files]
+    own = list(points)
+    if own:
+        given.append(recorded_points(own))
+    if not given:
+        raise BadInput(
+            "there is nothing to diagnose", where=Named.of("files"), got="no file",
+            want=Named("a profile, a log, metrics or results; or {points} of your own"),
+        )  # fmt: skip
+    return told_of(given, model=model, on=on, fields=fields)
+
+
+def told_of(
+    given: list[Recorded], *, model: str | Path | Model | None, on: str | Accelerator | None, fields: Fields
+) -> Diagnosis:
+    """The diagnosis of what was read already."""
+    from rooflight.answers.diagnose.report import findings
+    from rooflight.answers.diagnose.setting import setting
+    from rooflight.words.diagnosis.report import told
+
+    at = setting(
+        given, None if model is None else model_of(model), None if on is None else devices(on), dict(fields)
+    )  # fmt: skip
+    return told(findings(given, at))

@@ -1,0 +1,187 @@
+"""A diagnosis as text, rows and a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from rooflight.show import numbers
+from rooflight.show.blocks import Block, Bullets, Prose, Table
+from rooflight.show.data import Rows, flat, rows_of
+from rooflight.units import round_significant, scaled
+from rooflight.values.diagnosis import Diagnosis, Evidence, KernelRow, Next, Regime
+from rooflight.values.recorded import Measurements, Record, Stated
+
+# Rows of a table that are shown; the JSON and CSV have all.
+_MOST_ROWS = 24
+# Records that stand side by side.
+_MOST_RECORDS = 6
+_ENDINGS = {"_bytes_per_s": "B/s", "_flop_per_s": "FLOP/s", "_hz": "Hz", "_w": "W", "_s": "s"}
+_PLAIN = ("_tokens_per_s", "_per_s", "_tokens_per_s_per_user")
+_SHARES = (
+    "memory_share", "kv_usage", "acceptance", "gpu_util", "memory_util", "engine_active", "sm_active", "sm_occupancy",
+    "tensor_active", "dram_active", "fp16_active", "fp32_active", "prefix_hit", "share", "of_roof", "of_bandwidth",
+    "of_peak",
+)  # fmt: skip
+
+
+def blocks(found: Diagnosis) -> list[Block]:
+    """The sentence, what speaks for and against it, the tables behind it, what comes next."""
+    shown: list[Block] = [Prose(found.answer, "answer")]
+    if found.bound is not None or found.cannot_tell:
+        said = "Cannot tell." if found.bound is None else f"Bound: {found.bound}, confidence {found.confidence}."
+        shown.append(Prose(said))
+    for title, supports in (("Speaks for it:", True), ("Speaks against it:", False)):
+        items = tuple(_evidence(one) for one in found.evidence if one.supports is supports)
+        if items:
+            shown.append(Bullets(title, items))
+    if found.findings:
+        shown.append(Bullets("Beside it:", found.findings))
+    if found.regimes:
+        shown.append(_regimes(found.regimes))
+    if found.kernels:
+        shown.append(_kernels(found.kernels))
+    if found.recorded:
+        shown += _records(found.recorded)
+    if found.next:
+        shown.append(Bullets("Next:", tuple(_next(one) for one in found.next)))
+    shown.append(Bullets("Read:", tuple(_sources(found))))
+    if found.notes:
+        shown.append(Bullets("To know:", found.notes))
+    return shown
+
+
+def _evidence(one: Evidence) -> str:
+    value = quantity(one.value, one.unit)
+    return f"{one.what}: {value}" if value else one.what
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """A value as a person reads it: a share as percent, a base unit with its prefix."""
+    if value is None:
+        return ""
+    if unit == "share":
+        return numbers.percent(value)
+    if unit in ("B", "B/s", "FLOP", "FLOP/s", "s", "Hz", "W"):
+        return scaled(value, unit)
+    return f"{round_significant(value)} {unit}".rstrip()
+
+
+def named(name: str, value: Any) -> str:
+    """The value of a field as a person reads it, by the unit in its name."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, tuple):
+        return ", ".join(named(name, one) for one in value)
+    if name in _SHARES:
+        return numbers.percent(value)
+    if "_bytes" in name and not name.endswith("_per_s"):
+        return scaled(value, "B")
+    ending = next((unit for end, unit in _ENDINGS.items() if name.endswith(end)), None)
+    if ending is None or (ending == "s" and name.endswith(_PLAIN)):
+        return f"{value:,}" if isinstance(value, int) else round_significant(value, 4)
+    return scaled(value, ending)
+
+
+def _regimes(rows: Sequence[Regime]) -> Table:
+    heads = list(dict.fromkeys(name for row in rows for name in row.values))
+    timed = any(row.start for row in rows)
+    return Table(
+        title=f"Regimes{_of_all(rows)}:",
+        heads=("", *(["from"] if timed else []), "bound", *(name.replace("_", " ") for name in heads)),
+        left=("", "from", "bound"),
+        rows=tuple(
+            (
+                row.subject, *([row.start or ""] if timed else []), row.bound or "cannot tell",
+                *(named(name, row.values[name]) if name in row.values else "" for name in heads),
+            )
+            for row in rows[:_MOST_ROWS]
+        ),
+    )  # fmt: skip
+
+
+def _kernels(rows: Sequence[KernelRow]) -> Table:
+    return Table(
+        title=f"Kernels by operator{_of_all(rows)}:",
+        heads=("", "calls", "time", "share", "bytes/s", "FLOP/s", "bound", "of roof", "counted by"),
+        left=("", "bound", "counted by"),
+        rows=tuple(
+            (
+                row.operator, numbers.count(row.calls), numbers.seconds(row.total_s), numbers.percent(row.share),
+                numbers.amount(row.bytes_per_s, "B/s"), numbers.amount(row.flop_per_s, "FLOP/s"), row.bound or "",
+                "" if row.of_roof is None else numbers.percent(row.of_roof), row.counted or "",
+            )
+            for row in rows[:_MOST_ROWS]
+        ),
+    )  # fmt: skip
+
+
+def _of_all(rows: Sequence[object]) -> str:
+    return f" ({_MOST_ROWS} of {len(rows):,})" if len(rows) > _MOST_ROWS else ""
+
+
+def _records(recorded: Sequence[Record]) -> Iterator[Block]:
+    """What the files say, a column a record."""
+    some = recorded[:_MOST_RECORDS]
+    rows = [*_fields("stated", Stated, some), *_fields("measured", Measurements, some)]
+    if not rows:
+        return
+    heads = tuple(one.name or (f"{number}" if len(some) > 1 else "said") for number, one in enumerate(some, 1))
+    more = f" ({len(some)} of {len(recorded):,})" if len(recorded) > len(some) else ""
+    yield Table(title=f"Recorded{more}:", heads=("", *heads), left=("",), rows=tuple(rows))
+
+
+def _fields(part: str, kind: type[msgspec.Struct], some: Sequence[Record]) -> Iterator[tuple[str, ...]]:
+    for name in kind.__struct_fields__:
+        values = [getattr(getattr(one, part), name) for one in some]
+        if any(value is not None for value in values):
+            words = name.replace("_", " ")
+            yield words, *("" if value is None else _value(name, value) for value in values)
+
+
+def _value(name: str, value: Any) -> str:
+    if isinstance(value, msgspec.Struct):  # a spread of seconds
+        parts = {key: one for key in value.__struct_fields__ if (one := getattr(value, key)) is not None}
+        return ", ".join(f"{key} {scaled(one, 's')}" for key, one in parts.items())
+    return named(name, value)
+
+
+def _next(one: Next) -> str:
+    gain = f" ({round_significant(one.gain)} x)" if one.gain else ""
+    return f"{one.what}{gain}" + (f" {one.command}" if one.command else "")
+
+
+def _sources(found: Diagnosis) -> Iterator[str]:
+    for one in found.sources:
+        tool = f", {one.tool} {one.version}".rstrip() if one.tool else ""
+        yield f"{one.file}: {one.format}{tool}"
+
+
+def rows(found: Diagnosis) -> Rows:
+    """One value a row: of which part of the answer, whose, its name, value and unit."""
+    return rows_of(list(_rows(found)))
+
+
+def _rows(found: Diagnosis) -> Iterator[dict[str, Any]]:
+    def row(part: str, of: str, name: str, value: Any, unit: str = "") -> dict[str, Any]:
+        return {"part": part, "of": of, "name": name, "value": value, "unit": unit}
+
+    yield row("verdict", "", "bound", found.bound)
+    yield row("verdict", "", "confidence", found.confidence)
+    for one in found.evidence:
+        yield row("for" if one.supports else "against", "", one.what, one.value, one.unit)
+    for record in found.recorded:
+        for part in ("stated", "measured"):
+            for name, value in flat(msgspec.to_builtins(getattr(record, part))).items():
+                yield row(part, record.name, name, value)
+    for regime in found.regimes:
+        yield row("regime", regime.subject, "bound", regime.bound, regime.start or "")
+        for name, value in regime.values.items():
+            yield row("regime", regime.subject, name, value, regime.start or "")
+    for kernel in found.kernels:
+        for name in ("calls", "total_s", "share", "bytes_per_s", "flop_per_s", "of_roof", "bound"):
+            yield row("kernel", kernel.operator, name, getattr(kernel, name))
