@@ -14,6 +14,7 @@ from rooflight.values.recorded import Recorded
 
 COMMAND = "ncu --import FILE.ncu-rep --page raw --csv > FILE.csv"
 # A metric by its own name: unit__what.rollup, as https://docs.nvidia.com/nsight-compute/ProfilingGuide lists them.
+_KERNEL = frozenset(("Kernel Name", "Function Name", "Demangled Name"))
 _METRIC = re.compile(r"(derived__)?[a-z0-9]+__\w+(\.(sum|avg|max|min|pct|ratio)\b[\w.]*)?", re.IGNORECASE)
 _ROLLED = re.compile(r"[a-z0-9]+__\w+\.(sum|avg|max|min|pct|ratio)\b", re.IGNORECASE)
 # A unit in brackets behind a column's name, as exports of the user interface have it.
@@ -26,8 +27,8 @@ _CARD = re.compile(
 
 
 def _is_header(cells: tuple[str, ...]) -> bool:
-    names = {cell.strip() for cell in cells}
-    if not names & {"Kernel Name", "Function Name", "Demangled Name"}:
+    names = frozenset(cells)
+    if _KERNEL.isdisjoint(names):
         return False
     long = "Metric Name" in names and bool(names & {"Metric Value", "Average"})
     return long or any(_ROLLED.match(name) for name in names)

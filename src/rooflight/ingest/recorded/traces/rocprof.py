@@ -21,6 +21,8 @@ _START = ("BeginNs", "Start_Timestamp")
 _END = ("EndNs", "End_Timestamp")
 _DEVICE = ("gpu-id", "GPU_ID", "Agent_Id")
 _DISPATCH = ("Dispatch_Id", "Index")
+# One of them is in every header, and in hardly a row: what is asked first of each line.
+_MARKS = frozenset((*_KERNEL, "Name", "Direction", "HBMBw", "gpu_arch", "gpu_model", "gpu_soc"))
 _NS = to_base(1, "us") / 1000
 _GB, _GFLOP = to_base(1, "GB/s"), to_base(1, "GFLOP/s")
 _HOST_CALL = re.compile(r"(hip|hsa|roctx|rocm)_?[A-Za-z]")
@@ -59,7 +61,7 @@ def _kind(columns: tuple[str, ...]) -> str | None:
 
 
 def _is_header(cells: tuple[str, ...]) -> bool:
-    return len(cells) > 3 and _kind(cells) is not None
+    return len(cells) > 3 and not _MARKS.isdisjoint(cells) and _kind(cells) is not None
 
 
 def _looks(head: Head) -> bool:
