@@ -270,7 +270,9 @@ class StepSeen(Part, msgspec.Struct, frozen=True, kw_only=True):
     phase       prefill, decode or mixed; batch: decoding sequences; tokens: of prompts; context: cached a sequence
                 (of those that decode, where some do)
     prompts     that the tokens are of; prompt_context: cached of each before them
-    wall_s      of the mark itself; busy_s: of it, with a kernel of the device running
+    wall_s      of the mark itself, on the host
+    busy_s      with a kernel running that the step launched, whenever it ran: a device may lag behind its host
+    device_s    from the first of these kernels' start to the last one's end
     """
 
     brief = ("name", "phase", "batch", "tokens", "wall_s")
@@ -285,6 +287,7 @@ class StepSeen(Part, msgspec.Struct, frozen=True, kw_only=True):
     start_s: float = 0.0
     wall_s: float
     busy_s: float | None = None
+    device_s: float | None = None
 
 
 class DeviceTrace(Part, msgspec.Struct, frozen=True, kw_only=True):

@@ -115,6 +115,10 @@ _ROWS = tuple((family, re.compile("|".join(patterns), re.IGNORECASE)) for family
 # and D, compute): https://github.com/ROCm/Tensile/blob/develop/Tensile/DataType.py. nvjet spells them likewise
 # (h fp16, t bf16, s fp32, q fp8).
 _FORMATS: tuple[tuple[str, str], ...] = (
+    # Triton's products of the output's, the activations' and the weights' numbers: these are widened to the second
+    ("bf16", r"matmul_ogs_\w*?[a-z]+\d*xbf16x"),
+    ("fp16", r"matmul_ogs_\w*?[a-z]+\d*xfp16x"),
+    ("fp8", r"matmul_ogs_\w*?[a-z]+\d*x(fp8|e4m3|e5m2)\w*?x"),
     ("mxfp4", r"mxfp4|mx_?fp4"),
     ("nvfp4", r"nvfp4|block_?scaled_?fp4|e2m1"),
     ("fp8", r"e4m3|e5m2|fp8(?!kvcache)|f8f8|nvjet_(sm\d+_)?qq|cijk_\w*?_f8|cijk_\w*?_b8"),
