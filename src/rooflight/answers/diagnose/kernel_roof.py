@@ -16,9 +16,10 @@ from rooflight.values.recorded import Launched
 from rooflight.work.layout import Layout
 
 # Arithmetic of these is a few operations an element: they are bound by memory on any machine.
-_STREAMING = ("elementwise", "norm", "activation", "embedding", "copy", "memset", "reduction")
-# An operator is counted where so much of its time is.
+STREAMING = ("elementwise", "norm", "activation", "embedding", "copy", "memset", "reduction")
+# Amounts of an operator are said where so much of its time is counted, rates where half of it is.
 _MOSTLY = 0.9
+_HALF = 0.5
 # What times, counters and figures in print differ by without telling of another machine.
 _SLACK = 1.02
 
@@ -55,7 +56,7 @@ class Placed(msgspec.Struct, frozen=True, kw_only=True):
         known = {name: seconds for name, seconds in terms.items() if seconds is not None}
         if len(known) == len(terms) and any(known.values()):
             return max(known, key=lambda name: known[name])
-        if self.kernel.operator in _STREAMING:
+        if self.kernel.operator in STREAMING:
             return "memory"
         # one resource alone decides only where it takes most of the time
         return next((name for name, seconds in known.items() if seconds > self.kernel.total_s / 2), None)
@@ -122,37 +123,49 @@ def rows(
 
 def _row(name: str, ones: Sequence[Placed], busy_s: float, by: str, model: Counted | None) -> KernelRow:
     total = sum(one.kernel.total_s for one in ones)
-    flop, moved = _sum(ones, "flop", total), _sum(ones, "bytes", total)
+    flop, moved = (_Sum.of(ones, field, total) for field in ("flop", "bytes"))
     needed = [(one.needed_s, one.kernel.total_s) for one in ones if one.needed_s is not None]
-    told: dict[str | None, float] = {}
-    for one in ones:
-        told[one.bound] = told.get(one.bound, 0.0) + one.kernel.total_s
-    bound = max(told, key=lambda what: told[what]) if total else None
     covered = sum(seconds for _, seconds in needed)
-    of_roof = sum(seconds for seconds, _ in needed) / covered if covered and covered >= _MOSTLY * total else None
-    counted = None if flop is None and moved is None else by
-    if model is not None and counted is None and of_roof is None and total:
-        flop, moved, counted = model.flop, model.bytes, "model"
-        bound = "compute" if model.compute_s > model.memory_s else "memory"
-        of_roof = max(model.compute_s, model.memory_s) / total
+    of_roof = sum(seconds for seconds, _ in needed) / covered if covered and covered >= _HALF * total else None
+    bound = _most_time(ones)
+    counted = None if flop.rate is None and moved.rate is None else by
+    if counted is None and of_roof is None and model is not None and total:
+        share = max(model.compute_s, model.memory_s) / total
+        if share <= _SLACK:  # else kernels of other names do part of its work
+            flop, moved = _Sum(model.flop, model.flop / total), _Sum(model.bytes, model.bytes / total)
+            counted, of_roof = "model", share
+            bound = "compute" if model.compute_s > model.memory_s else "memory"
     forms = {one.kernel.format: one.kernel.total_s for one in sorted(ones, key=lambda one: one.kernel.total_s)}
     return KernelRow(
         operator=name, calls=sum(one.kernel.calls for one in ones), total_s=total,
-        share=total / busy_s if busy_s else 0.0, flop=flop, bytes=moved,
-        flop_per_s=flop / total if flop is not None and total else None,
-        bytes_per_s=moved / total if moved is not None and total else None,
-        intensity_flop_per_byte=flop / moved if flop is not None and moved else None, bound=bound, of_roof=of_roof,
-        counted=counted, format=next(reversed(forms)),
+        share=total / busy_s if busy_s else 0.0, flop=flop.amount, bytes=moved.amount, flop_per_s=flop.rate,
+        bytes_per_s=moved.rate, bound=bound, of_roof=of_roof, counted=counted, format=next(reversed(forms)),
+        intensity_flop_per_byte=flop.rate / moved.rate if flop.rate is not None and moved.rate else None,
     )  # fmt: skip
 
 
-def _sum(ones: Sequence[Placed], field: str, total: float) -> float | None:
-    """Of all calls, where nearly all of the time is of kernels that have it."""
-    have = [one.kernel for one in ones if getattr(one.kernel, field) is not None]
-    covered = sum(one.total_s for one in have)
-    if not have or covered < _MOSTLY * total:
-        return None
-    return float(sum(getattr(one, field) * one.calls for one in have))
+def _most_time(ones: Sequence[Placed]) -> str | None:
+    """What binds most of the time of these; None where that is not known."""
+    told: dict[str | None, float] = {}
+    for one in ones:
+        told[one.bound] = told.get(one.bound, 0.0) + one.kernel.total_s
+    return max(told, key=lambda what: told[what])
+
+
+class _Sum(msgspec.Struct, frozen=True):
+    """FLOP or bytes of all calls, where nearly all of their time is counted, and a second, where half of it is."""
+
+    amount: float | None = None
+    rate: float | None = None
+
+    @classmethod
+    def of(cls, ones: Sequence[Placed], field: str, total: float) -> _Sum:
+        have = [one.kernel for one in ones if getattr(one.kernel, field) is not None]
+        covered = sum(one.total_s for one in have)
+        if not covered or covered < _HALF * total:
+            return cls()
+        amount = float(sum(getattr(one, field) * one.calls for one in have))
+        return cls(amount if covered >= _MOSTLY * total else None, amount / covered)
 
 
 def too_fast(kernels: Iterable[Placed]) -> tuple[Placed, ...]:

@@ -24,12 +24,9 @@ _SLACK = 1.02
 # Operators of a step (work.step) by the family of the kernels that run them.
 _FAMILIES = {
     "linear": "gemm", "attention": "attention", "recurrent": "attention", "experts": "moe",
-    "collective": "communication",
 }  # fmt: skip
-_BY_NAME = {
-    "norm": "norm", "final_norm": "norm", "inner_norm": "norm", "act": "activation", "embedding": "embedding",
-    "rope_cache": "elementwise",
-}  # fmt: skip
+# Norms and activation functions alone are kernels of their own; others are fused and cut in many ways.
+_BY_NAME = {"norm": "norm", "final_norm": "norm", "inner_norm": "norm", "act": "activation"}
 
 
 class StepsFound(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,15 +151,15 @@ def operators(traced: Traced, sc: Scenario | None) -> dict[str, Counted]:
     found: dict[str, list[float]] = {}
     for time in counted:
         for op, _, terms in () if time is None else time.timed:
-            family = _BY_NAME.get(op.name.partition(" ")[0], _FAMILIES.get(op.kind, "elementwise"))
+            family = _BY_NAME.get(op.name.partition(" ")[0], _FAMILIES.get(op.kind, ""))
             family = "gemm" if family == "moe" and not experts else family
             sums = found.setdefault(family, [0.0] * 4)
             for place, value in enumerate((op.work.flop, op.work.moved_bytes, terms.memory, terms.compute)):
                 sums[place] += float(value) * op.count * devices
-    found.pop("communication", None)
     return {
         family: Counted(flop=sums[0], bytes=sums[1], memory_s=sums[2], compute_s=sums[3])
         for family, sums in found.items()
+        if family
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from rooflight.answers.diagnose.kernel_gains import Gain, gains
-from rooflight.answers.diagnose.kernel_roof import Placed, compute_format, machine, placed, rows, too_fast
+from rooflight.answers.diagnose.kernel_roof import STREAMING, Placed, compute_format, machine, placed, rows, too_fast
 from rooflight.answers.diagnose.kernel_steps import StepsFound, found_steps, operators, steady
 from rooflight.answers.diagnose.setting import Setting
 from rooflight.values.diagnosis import Bound, Confidence, Found, KernelRow
@@ -22,6 +22,12 @@ _ALIKE = 0.3
 _FEW = 50
 # A kernel that takes no longer than so many launch floors is mostly launch.
 _SHORT = 2.0
+# Kernels that are told by name.
+_TOLD = 3
+# The host waits for the device in so much of the time in which that does nothing: part of what ran is not recorded.
+_CUT = 0.5
+# Gaps shorter than the clock of a profile tells apart.
+_NO_GAP_S = 50e-9
 # A verdict is sure where so much of the device's time is known.
 _SURE, _SOME = 0.8, 0.5
 
@@ -61,6 +67,19 @@ class Fast(msgspec.Struct, frozen=True, kw_only=True):
     least_s: float
 
 
+class Top(msgspec.Struct, frozen=True, kw_only=True):
+    """Kernels of one name that take much of the time; share: of all, rates of a call."""
+
+    name: str
+    calls: int
+    share: float
+    time_s: float
+    bound: str | None = None
+    of_roof: float | None = None
+    bytes_per_s: float | None = None
+    flop_per_s: float | None = None
+
+
 class KernelsFound(Found, frozen=True, kw_only=True):
     """What profiles say.
 
@@ -72,6 +91,9 @@ class KernelsFound(Found, frozen=True, kw_only=True):
     short_share of the busy time in kernels no longer than short_s, of which there are short_calls
     calls, each_s       collectives, and what one takes
     launches, launch_s, graph_launches, synchronize_s   of the host, over all files
+    cut         the host waits for a device that nothing recorded keeps busy: the profile lacks what ran
+    top         kernels that take most of the time, where they are known one by one
+    streaming   share of the time in kernels that only move what others make: element-wise, norms, copies ...
     steps       marked ones; gains: what the best moves promise
     faster      kernels faster than the card can be; missing: counters that would tell more
     bandwidth_bytes_per_s, peak_flop_per_s  of the card, datasheet; the peak in the format of the steps
@@ -92,6 +114,9 @@ class KernelsFound(Found, frozen=True, kw_only=True):
     launch_s: float = 0.0
     graph_launches: int = 0
     synchronize_s: float | None = None
+    cut: bool = False
+    top: tuple[Top, ...] = ()
+    streaming: float = 0.0
     steps: StepsFound | None = None
     gains: tuple[Gain, ...] = ()
     faster: tuple[Fast, ...] = ()
@@ -147,7 +172,9 @@ def _under_roof(known: KernelsFound, traces: Sequence[Traced], lead: Traced, at:
     fast = [Fast(name=one.kernel.name, time_s=_each(one.kernel), least_s=(one.least_s or 0.0) / one.kernel.calls)
             for one in too_fast(ones)]  # fmt: skip
     return msgspec.structs.replace(
-        known, rows=found, time=_time(lead), shares=_shares(ones, found, lead, short), calls=calls,
+        known, rows=found, time=_time(lead), cut=_is_cut(lead), top=_top(ones, total),
+        streaming=sum(row.share for row in found if row.operator in STREAMING),
+        shares=_shares(ones, found, lead, short), calls=calls,
         each_s=sum(one.total_s for one in talks) / calls if calls else None, short_s=short_s,
         short_share=sum(one.total_s for one in short) / total if total and short_s is not None else None,
         short_calls=sum(one.calls for one in short), steps=found_steps(lead, at.scenario), faster=tuple(fast),
@@ -161,13 +188,39 @@ def _each(kernel: Launched) -> float:
     return kernel.time_s.median if kernel.time_s is not None else kernel.total_s / kernel.calls
 
 
+def _top(ones: Sequence[Placed], total: float) -> tuple[Top, ...]:
+    """Those that take most of the time, equal names together as they were profiled."""
+    first = sorted(ones, key=lambda one: -one.kernel.total_s)[:_TOLD]
+    return tuple(
+        Top(
+            name=one.kernel.name, calls=one.kernel.calls, share=one.kernel.total_s / total, time_s=_each(one.kernel),
+            bound=one.bound, of_roof=None if one.needed_s is None else one.needed_s / one.kernel.total_s,
+            bytes_per_s=_rate(one.kernel, one.kernel.bytes), flop_per_s=_rate(one.kernel, one.kernel.flop),
+        )
+        for one in first
+        if total and one.kernel.total_s
+    )  # fmt: skip
+
+
+def _rate(kernel: Launched, amount: float | None) -> float | None:
+    return None if amount is None else amount * kernel.calls / kernel.total_s
+
+
+def _is_cut(lead: Traced) -> bool:
+    """Whether a device mostly does nothing, and its host waited for it for most of that time."""
+    device = max(lead.devices, key=lambda one: one.busy_s, default=None)
+    if device is None or lead.synchronize_s is None or device.busy_s > IDLE * device.span_s:
+        return False
+    return lead.synchronize_s > _CUT * (device.span_s - device.busy_s)
+
+
 def _time(lead: Traced) -> Time | None:
     """Of the busiest device; without a first step that compiles, whose time is none of a run's."""
     if not lead.devices:
         return None
     one = max(lead.devices, key=lambda device: device.busy_s)
     span, busy = _steady_span(lead, one)
-    gap = None if one.gap_s is None else one.gap_s.median
+    gap = None if one.gap_s is None or one.gap_s.median < _NO_GAP_S else one.gap_s.median
     idle = one.span_s - one.busy_s
     return Time(
         device=one.device, name=one.name, span_s=span, busy_s=busy, communication_s=one.communication_s,
@@ -226,7 +279,8 @@ def _judged(found: KernelsFound, at: Setting) -> KernelsFound:
 def _verdict(found: KernelsFound) -> tuple[Bound | None, Confidence]:
     time = found.time
     if found.timeline and time is not None and time.busy < IDLE:
-        return "launch", "low" if time.kernels < _FEW else "high" if time.alike else "medium"
+        few = time.kernels < _FEW or found.cut
+        return "launch", "low" if few else "high" if time.alike else "medium"
     unsure = found.timeline and (time is None or time.busy < BUSY)
     step = found.steps
     if step is not None and step.bound is not None and found.share("link") < _SOME and found.share("launch") < _SOME:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rooflight.answers.diagnose.kernel_steps import StepsFound
-from rooflight.answers.diagnose.kernels import BUSY, KernelsFound, Time
+from rooflight.answers.diagnose.kernels import BUSY, KernelsFound, Time, Top
 from rooflight.units import round_significant, scaled
 from rooflight.values.diagnosis import Evidence, KernelRow, Next, Told
 from rooflight.words.moves import said
@@ -20,6 +20,10 @@ _BOUNDS = {"memory": "Memory-bound", "compute": "Compute-bound", "link": "Link-b
 _LISTED = 3
 # An operator or a wait that takes less of the time is not worth a word.
 _LITTLE = 0.05
+# A kernel that takes nearly all of the time is told by its name.
+_ALONE = 0.8
+# From that share of the time on, fusing is worth the words.
+_FUSE = 0.4
 _COUNTERS = Next(
     what="Record counters of the kernels that take most of the time: bytes through memory, tensor units, duration.",
     command="ncu --set full --page raw --csv --launch-count 50 PROGRAM > kernels.csv",
@@ -67,21 +71,39 @@ def _answer(found: KernelsFound) -> str:
             f"{name}: {_percent(found.short_share or 0.0)} of the device's time is in {found.short_calls:,} kernels of "
             f"at most {scaled(found.short_s or 0.0, 's')}, hardly more than launching one takes."
         )
+    if not found.timeline and found.top and found.top[0].share >= _ALONE and found.top[0].of_roof is not None:
+        return f"{name}: {_kernel(found.top[0], found)}."
     return (
         f"{name}: {_percent(found.share(found.bound))} of the device's time is in kernels under that roof "
         f"({_operators(found)}){_idle(time, found)}."
     )
 
 
+def _kernel(one: Top, found: KernelsFound) -> str:
+    """A kernel alone under its roof."""
+    name = short(one.name)
+    reached = _percent(one.of_roof or 0.0)
+    if one.bound == "memory" and one.bytes_per_s is not None and found.card is not None:
+        rate = scaled(one.bytes_per_s, "B/s")
+        return f"{name} moves {rate} in its {scaled(one.time_s, 's')}, {reached} of the bandwidth of {found.card}"
+    if one.bound == "compute" and one.flop_per_s is not None:
+        rate = scaled(one.flop_per_s, "FLOP/s")
+        return f"{name} multiplies at {rate} in its {scaled(one.time_s, 's')}, {reached} of what its units can do"
+    what = "memory" if one.bound == "memory" else "multiprocessors"
+    moved = "" if one.bytes_per_s is None else f"; it moves {scaled(one.bytes_per_s, 'B/s')}"
+    return f"{name} keeps the {what} at {reached} of their peak for its {scaled(one.time_s, 's')}{moved}"
+
+
+def short(name: str) -> str:
+    """A kernel's name without its arguments, templates and what returns: saxpy_kernel of void saxpy_kernel(int)."""
+    head = name.replace("(anonymous namespace)", "").partition("(")[0].partition("<")[0].strip()
+    return (head.rpartition("::")[2] or head).split(" ")[-1][:60] or name[:60]
+
+
 def _gaps(time: Time) -> str:
-    if time.gap_s is None:
-        return ""
-    if time.alike:
+    if time.alike and time.gap_s is not None:
         return f", in {time.gaps:,} gaps of {scaled(time.gap_s, 's')} at the median between {time.kernels:,} kernels"
-    return (
-        f", most of it in a few long waits: the median of {time.gaps:,} gaps between {time.kernels:,} kernels is "
-        f"{scaled(time.gap_s, 's')}"
-    )
+    return ", most of it in a few long waits" if time.gaps else ""
 
 
 def _idle(time: Time | None, found: KernelsFound) -> str:
@@ -120,11 +142,11 @@ def _kind(step: StepsFound) -> str:
     name = f"a {step.phase} step" if step.phase else "a step"
     parts = []
     if step.batch:
-        parts.append(f"{round_significant(step.batch)} sequences")
+        cached = f" with {step.context:,.0f} tokens cached each" if step.context else ""
+        parts.append(f"{round_significant(step.batch)} sequences{cached}")
     if step.tokens:
         parts.append(f"{step.tokens:,.0f} prompt tokens")
-    cached = f" with {step.context:,.0f} tokens cached each" if step.context and step.batch else ""
-    return f"{name} of {' and '.join(parts)}{cached}" if parts else name
+    return f"{name} of {' and '.join(parts)}" if parts else name
 
 
 def _step(step: StepsFound, found: KernelsFound) -> str:
@@ -150,29 +172,33 @@ def _evidence(found: KernelsFound) -> Iterator[Evidence]:
     for name, share in found.shares:
         if name != "link" and share >= _LITTLE:
             yield Evidence(
-                what=f"of the device's time in kernels bound by {name}", value=share, unit="share",
+                what=f"share of the device's time in kernels bound by {name}", value=share, unit="share",
                 supports=name == found.bound,
             )  # fmt: skip
     if found.calls and found.each_s is not None:
         talk = next((row.share for row in found.rows if row.operator == "communication"), 0.0)
         yield Evidence(
-            what="collectives take of the device's time", value=talk, unit="share", supports=_is(found, "link")
+            what="share of the device's time in collectives", value=talk, unit="share", supports=_is(found, "link")
         )
         yield Evidence(what=f"one of {found.calls:,} collectives takes", value=found.each_s, unit="s",
                        supports=_is(found, "link"))  # fmt: skip
     if found.share("link") >= _LITTLE:
         yield Evidence(
-            what="of it no other kernel hides", value=found.share("link"), unit="share", supports=_is(found, "link")
+            what="share in collectives that no other kernel hides",
+            value=found.share("link"),
+            unit="share",
+            supports=_is(found, "link"),
         )
     if found.short_share is not None and found.short_share >= _LITTLE:
+        length = scaled(found.short_s or 0.0, "s")
         yield Evidence(
-            what=f"of the device's time in {found.short_calls:,} kernels of at most {scaled(found.short_s or 0, 's')}",
+            what=f"share of the device's time in {found.short_calls:,} kernels of at most {length}",
             value=found.short_share, unit="share", supports=_is(found, "launch"),
         )  # fmt: skip
     for row in found.rows[:_LISTED]:
         if row.of_roof is not None and row.share >= _LITTLE:
             yield Evidence(
-                what=f"{_OPERATORS.get(row.operator, row.operator)} reach of their {row.bound} roof",
+                what=f"{_OPERATORS.get(row.operator, row.operator)}: share of their {row.bound} roof",
                 value=row.of_roof, unit="share", supports=row.bound == found.bound,
             )  # fmt: skip
 
@@ -186,9 +212,11 @@ def _of_time(found: KernelsFound) -> Iterator[Evidence]:
     if not found.timeline or time is None:
         return
     waits = _is(found, "launch")
-    yield Evidence(what="the device works", value=time.busy_s, unit="s", supports=True)
-    yield Evidence(what="of a span of", value=time.span_s, unit="s", supports=True)
-    yield Evidence(what="busy share of the span", value=time.busy, unit="share", supports=waits or time.busy >= BUSY)
+    yield Evidence(what="time in which the device works", value=time.busy_s, unit="s", supports=True)
+    yield Evidence(what="span from its first kernel to its last", value=time.span_s, unit="s", supports=True)
+    yield Evidence(
+        what="share of the span in which it works", value=time.busy, unit="share", supports=waits or time.busy >= BUSY
+    )
     if time.gap_s is not None and (waits or time.busy < BUSY):
         yield Evidence(
             what=f"the median of {time.gaps:,} gaps", value=time.gap_s, unit="s", supports=waits and time.alike
@@ -209,9 +237,9 @@ def _of_steps(step: StepsFound, found: KernelsFound) -> Iterator[Evidence]:
         return
     memory, compute = _is(found, "memory"), _is(found, "compute")
     yield Evidence(what="a step moves, by the model", value=step.bytes_per_s, unit="B/s", supports=not compute)
-    yield Evidence(what="of the bandwidth", value=step.of_bandwidth, unit="share", supports=not compute)
+    yield Evidence(what="share of the bandwidth", value=step.of_bandwidth, unit="share", supports=not compute)
     yield Evidence(what="a step multiplies, by the model", value=step.flop_per_s, unit="FLOP/s", supports=not memory)
-    yield Evidence(what=f"of the {step.format} peak", value=step.of_peak, unit="share", supports=not memory)
+    yield Evidence(what=f"share of the {step.format} peak", value=step.of_peak, unit="share", supports=not memory)
     if step.checkpoint_bytes_per_s is not None and step.bound == "memory":
         yield Evidence(
             what="by the rule of thumb, the whole checkpoint and the cache read in a step",
@@ -219,8 +247,8 @@ def _of_steps(step: StepsFound, found: KernelsFound) -> Iterator[Evidence]:
         )  # fmt: skip
         if found.bandwidth_bytes_per_s:
             yield Evidence(
-                what="of the bandwidth, by that rule", value=step.checkpoint_bytes_per_s / found.bandwidth_bytes_per_s,
-                unit="share", supports=not compute,
+                what="share of the bandwidth, by that rule", unit="share", supports=not compute,
+                value=step.checkpoint_bytes_per_s / found.bandwidth_bytes_per_s,
             )  # fmt: skip
     if step.parameters_flop_per_s is not None and step.bound == "compute":
         yield Evidence(
@@ -267,12 +295,20 @@ def _general(found: KernelsFound) -> Iterator[Next]:
                 "record several steps in a row, with stacks.",
                 command="torch.profiler.profile(with_stack=True, schedule=schedule(wait=5, warmup=2, active=5))",
             )
-    elif found.bound == "memory" and not found.gains:
-        yield Next(
-            what="Raise the batch: weights are read once for all sequences of a step; or store weights narrower."
-        )
+    elif found.bound == "memory":
+        if found.streaming >= _FUSE:
+            yield Next(
+                what=f"Fuse kernels that only move what others make, {_percent(found.streaming)} of the time: "
+                "torch.compile, or an engine that has them fused."
+            )
+        elif not found.timeline and found.steps is None:
+            yield Next(what="Move fewer bytes: narrower formats, or this kernel fused into its neighbours.")
+        elif not found.gains:
+            yield Next(
+                what="Raise the batch: weights are read once for all sequences of a step; or store weights narrower."
+            )
     elif found.bound == "compute" and not found.gains:
-        yield Next(what="Multiply in a narrower format that the card has a faster path for, such as FP8.")
+        yield Next(what="Multiply on the tensor units, and in the narrowest format that the card has a fast path for.")
     elif found.bound == "link" and not found.gains:
         yield Next(
             what="Spread the model over fewer devices, or hide the collectives behind other kernels; look whether they "
@@ -284,6 +320,11 @@ def _notes(found: KernelsFound) -> Iterator[str]:
     step, time = found.steps, found.time
     if found.files > 1:
         yield f"{found.files:,} profiles: how the time went is that of {found.file}, the busiest"
+    if found.cut:
+        yield (
+            "the host waits for the device while no recorded kernel runs: the profile is a part of what ran, and its "
+            "span may tell less than its steps"
+        )
     if not found.timeline and not found.host_only:
         yield "kernels are known one by one: how the time between them goes is not"
     if time is not None and time.devices > 1 and time.idlest is not None and time.idlest < BUSY:
