@@ -20,7 +20,10 @@ KINDS = {
     "Comparison": ("crossing",),
     "Kernels": ("timed",),
     "Samples": ("stored",),
+    "Diagnosis": ("roofline",),
 }
+# A kind of a value that has a module of another name.
+_DRAWN_BY = {("Diagnosis", "roofline"): "diagnosed"}
 
 
 def chart(value: Any, kind: str | None = None, *, width: int | None = 800, dark: bool = False, **options: Any) -> Chart:
@@ -39,7 +42,8 @@ def chart(value: Any, kind: str | None = None, *, width: int | None = 800, dark:
     name = kind or usual(value)
     if name not in kinds:
         raise UnknownName(f"there is no such chart: {name}", where="kind", got=name, want=", ".join(kinds))
-    draw: Callable[..., Chart] = getattr(import_module(f"rooflight.show.charts.{name}"), name)
+    module = _DRAWN_BY.get((type(value).__name__, name), name)
+    draw: Callable[..., Chart] = getattr(import_module(f"rooflight.show.charts.{module}"), module)
     return draw(value, look=Look(width, dark), **options)
 
 
