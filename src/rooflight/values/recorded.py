@@ -288,6 +288,8 @@ class StepSeen(Part, msgspec.Struct, frozen=True, kw_only=True):
     """A step of an engine that a profile marks. start_s: after the profile's first event.
 
     phase       prefill, decode or mixed; batch: decoding sequences; tokens: of prompts; context: cached a sequence
+                (of those that decode, where some do)
+    prompts     that the tokens are of; prompt_context: cached of each before them
     wall_s      of the mark itself, on the host
     busy_s      with a kernel running that the step launched, whenever it ran: a device may lag behind its host
     device_s    from the first of these kernels' start to the last one's end
@@ -300,6 +302,8 @@ class StepSeen(Part, msgspec.Struct, frozen=True, kw_only=True):
     batch: float | None = None
     tokens: float | None = None
     context: float | None = None
+    prompts: float | None = None
+    prompt_context: float | None = None
     start_s: float = 0.0
     wall_s: float
     busy_s: float | None = None

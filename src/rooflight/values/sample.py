@@ -58,7 +58,7 @@ class Sample(Part, msgspec.Struct, frozen=True, kw_only=True, tag_field="schema"
     model       a catalog id, or the model as its source names it
     device      as the operating system or the tool names it; count: how many took part
     runs        how often it ran in what was timed as a whole (1: time_s is of one run)
-    flop, bytes, link_bytes     of one run, counted from its shape, not read from counters
+    flop, bytes, link_bytes     of one run, counted from its shape; of a profiler's kernel by its counters
     format      number format of the weights, compute that of the products
     shape       sizes by name: {"tokens": 8, "inputs": 4096, "outputs": 4096}
     batch, isl, osl, context    of the load it belongs to

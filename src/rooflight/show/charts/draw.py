@@ -10,6 +10,7 @@ from rooflight.errors import MissingExtra, UnknownName
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.theme import Look
 from rooflight.values.analysis import Analysis
+from rooflight.values.diagnosis import Diagnosis
 
 # Kinds of each value, the usual one first; each is a module of this room with a function of its name.
 KINDS = {
@@ -20,8 +21,10 @@ KINDS = {
     "Comparison": ("crossing",),
     "Kernels": ("timed",),
     "Samples": ("stored",),
-    "Diagnosis": ("timeline",),
+    "Diagnosis": ("roofline", "timeline"),
 }
+# A kind of a value that has a module of another name.
+_DRAWN_BY = {("Diagnosis", "roofline"): "diagnosed"}
 
 
 def chart(value: Any, kind: str | None = None, *, width: int | None = 800, dark: bool = False, **options: Any) -> Chart:
@@ -40,7 +43,8 @@ def chart(value: Any, kind: str | None = None, *, width: int | None = 800, dark:
     name = kind or usual(value)
     if name not in kinds:
         raise UnknownName(f"there is no such chart: {name}", where="kind", got=name, want=", ".join(kinds))
-    draw: Callable[..., Chart] = getattr(import_module(f"rooflight.show.charts.{name}"), name)
+    module = _DRAWN_BY.get((type(value).__name__, name), name)
+    draw: Callable[..., Chart] = getattr(import_module(f"rooflight.show.charts.{module}"), module)
     return draw(value, look=Look(width, dark), **options)
 
 
@@ -48,6 +52,8 @@ def usual(value: Any) -> str:
     """The kind of chart a value has where none is asked for."""
     if isinstance(value, Analysis) and "decode" not in value.phases:
         return "memory"
+    if isinstance(value, Diagnosis) and not value.kernels:
+        return "timeline"
     return KINDS[type(value).__name__][0]
 
 

@@ -49,12 +49,13 @@ def rows(
 
 
 def kernels(
-    card: Accelerator, samples: Samples, *, datasheet: Accelerator | None = None, look: Look = STANDARD
+    card: Accelerator, samples: Samples, *, datasheet: Accelerator | None = None, read: str = "", look: Look = STANDARD
 ) -> Chart:
     """Kernels as dots under the roofs of one device.
 
     samples     Samples, or several sets of them by name, such as two files that are compared
     datasheet   the catalog's entry of a device that was measured: its roofs dashed beside
+    read        how to read the dots, where they are no kernels that were timed here
     """
     data = rows(card, samples, datasheet=datasheet, look=look)
     alt = altair()
@@ -64,7 +65,7 @@ def kernels(
     main = alt.layer(*roof_layers(look), *sample_layers(look), *words("sample_names", look, fontSize=look.size - 1))
     return finished(
         "kernels", sized(main, look), data, look, title=_title(card, data["samples"]),
-        notes=tuple(note for note in (dots_read(samples), _rated(card)) if note), beside=beside,
+        notes=tuple(note for note in (read or dots_read(samples), _rated(card)) if note), beside=beside,
     )  # fmt: skip
 
 
