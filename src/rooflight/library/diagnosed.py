@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from rooflight.errors import BadInput, Named
 from rooflight.library.live import Watcher
-from rooflight.library.questions import _devices as devices
+from rooflight.library.questions import devices_of
 from rooflight.library.questions import model as model_of
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.model import Model
@@ -65,6 +65,6 @@ def told_of(
     from rooflight.words.diagnosis.report import told
 
     at = setting(
-        given, None if model is None else model_of(model), None if on is None else devices(on), dict(fields)
+        given, None if model is None else model_of(model), None if on is None else devices_of(on), dict(fields)
     )  # fmt: skip
     return told(findings(given, at))
