@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         UnknownName,
     )
     from rooflight.library.checks import check, claim
+    from rooflight.library.diagnosed import diagnose
     from rooflight.library.kernels import measure_kernels
     from rooflight.library.measured import measure
     from rooflight.library.questions import (
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     )
     from rooflight.values.comparison import Compared, Comparison
     from rooflight.values.deployment import Deployment
+    from rooflight.values.diagnosis import Diagnosis
     from rooflight.values.endpoint import EndpointReport
     from rooflight.values.kernels import Kernels, KernelTime
     from rooflight.values.machine import Machine
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
     from rooflight.values.sample import Sample
     from rooflight.values.samples import Samples
     from rooflight.values.sweep import Goal, Landmarks, RunBlock, SweepBlock
+    from rooflight.values.watching import Watching
     from rooflight.values.whole import StepTimed, WholeModel
     from rooflight.values.workload import Workload
     from rooflight.words.sweep import Sweep
@@ -87,6 +90,7 @@ _HOME = {
     "check": "rooflight.library.checks",
     "claim": "rooflight.library.checks",
     "compare": "rooflight.library.questions",
+    "diagnose": "rooflight.library.diagnosed",
     "display": "rooflight.show.charts.draw",
     "document": "rooflight.show.answers",
     "landmarks": "rooflight.library.questions",
@@ -111,6 +115,7 @@ _HOME = {
     "Compared": "rooflight.values.comparison",
     "Comparison": "rooflight.values.comparison",
     "Deployment": "rooflight.values.deployment",
+    "Diagnosis": "rooflight.values.diagnosis",
     "EndpointReport": "rooflight.values.endpoint",
     "Goal": "rooflight.values.sweep",
     "KernelTime": "rooflight.values.kernels",
@@ -146,6 +151,7 @@ _HOME = {
     "Tally": "rooflight.values.measurement",
     "UnknownName": "rooflight.errors",
     "Verdict": "rooflight.values.measurement",
+    "Watching": "rooflight.values.watching",
     "WholeModel": "rooflight.values.whole",
     "Workload": "rooflight.values.workload",
 }
@@ -162,6 +168,7 @@ __all__ = [
     "Compared",
     "Comparison",
     "Deployment",
+    "Diagnosis",
     "EndpointReport",
     "Goal",
     "KernelTime",
@@ -197,6 +204,7 @@ __all__ = [
     "Tally",
     "UnknownName",
     "Verdict",
+    "Watching",
     "WholeModel",
     "Workload",
     "accelerator",
@@ -207,6 +215,7 @@ __all__ = [
     "check",
     "claim",
     "compare",
+    "diagnose",
     "display",
     "document",
     "landmarks",

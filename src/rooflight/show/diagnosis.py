@@ -125,14 +125,17 @@ def _of_all(rows: Sequence[object]) -> str:
 
 
 def _records(recorded: Sequence[Record]) -> Iterator[Block]:
-    """What the files say, a column a record."""
+    """What the files say: what all records say alike in a line, the rest a column a record."""
     some = recorded[:_MOST_RECORDS]
     rows = [*_fields("stated", Stated, some), *_fields("measured", Measurements, some)]
-    if not rows:
-        return
-    heads = tuple(one.name or (f"{number}" if len(some) > 1 else "said") for number, one in enumerate(some, 1))
-    more = f" ({len(some)} of {len(recorded):,})" if len(recorded) > len(some) else ""
-    yield Table(title=f"Recorded{more}:", heads=("", *heads), left=("",), rows=tuple(rows))
+    alike = [row for row in rows if len(some) > 1 and row[1] and len(set(row[1:])) == 1]
+    if alike:
+        yield Prose(f"Of all {len(recorded)} recorded: {', '.join(f'{name} {value}' for name, value, *_ in alike)}.")
+    rows = [row for row in rows if row not in alike]
+    if rows:
+        heads = tuple(one.name or (f"{number}" if len(some) > 1 else "said") for number, one in enumerate(some, 1))
+        more = f" ({len(some)} of {len(recorded):,})" if len(recorded) > len(some) else ""
+        yield Table(title=f"Recorded{more}:", heads=("", *heads), left=("",), rows=tuple(rows))
 
 
 def _fields(part: str, kind: type[msgspec.Struct], some: Sequence[Record]) -> Iterator[tuple[str, ...]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from rooflight.errors import MissingExtra, UnknownName
+from rooflight.errors import BadInput, MissingExtra, UnknownName
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.theme import Look
 from rooflight.values.analysis import Analysis
@@ -73,3 +73,5 @@ def display(value: Any) -> dict[str, Any]:
     except MissingExtra as error:
         lacking = f"({error.what}: {error.try_this})"
         return {"text/markdown": f"{page(value)}\n{lacking}\n", "text/plain": f"{said}\n\n{lacking}"}
+    except BadInput:  # a diagnosis of files that time nothing which could be drawn
+        return {"text/markdown": page(value), "text/plain": said}
