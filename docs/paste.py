@@ -258,6 +258,14 @@ def _takes(field: Any) -> str:
     return kinds.get(field.kind) or " or ".join(f'`"{choice}"`' for choice in field.choices)
 
 
+def recorded() -> str:
+    """A table of the formats that `diagnose` reads."""
+    from rooflight.ingest.recorded.read import formats as read
+
+    rows = [f"| `{form.name}` | {form.words} |" for form in read()]
+    return "\n".join(["| format | what it is |", "|---|---|", *rows])
+
+
 LISTS: dict[str, Callable[[], str]] = {
     "model-types": model_types,
     "refused-types": refused_types,
@@ -269,6 +277,7 @@ LISTS: dict[str, Callable[[], str]] = {
     "fields": fields,
     "counts": counts,
     "beliefs": beliefs,
+    "recorded": recorded,
 }
 
 

@@ -8,7 +8,7 @@ import click
 
 from rooflight.cli import app, complete, options
 from rooflight.cli.app import HELP_NAMES
-from rooflight.cli.output import Answer, Output, emit, output_options
+from rooflight.cli.output import Answer, Output, chart_option, emit, output_options
 from rooflight.cli.watched import watching_options
 from rooflight.values.question import FIELDS, NOT_CLAIMED
 
@@ -30,6 +30,7 @@ _FIELDS = tuple(field for name, field in FIELDS.items() if name not in NOT_CLAIM
 @click.option("--watch", is_flag=True, help="Read again and again, until interrupted, in the terminal.")
 @click.option("--formats", is_flag=True, help="List what is read, and stop.")
 @options.field_options(*_FIELDS)
+@chart_option("Diagnosis")
 @output_options
 def command(
     files: tuple[str, ...],
@@ -39,6 +40,7 @@ def command(
     watching: Watching | None,
     watch: bool,
     formats: bool,
+    kind: str | None,
     output: Output,
     **given: Any,
 ) -> int:
@@ -65,7 +67,7 @@ def command(
     if watch:
         return _again(files, watching, asked, output)
     found = diagnose(*files, watching=watching, **asked)
-    show(found, output)
+    show(found, output, kind)
     return 1 if found.cannot_tell else 0
 
 
@@ -95,7 +97,7 @@ def _again(files: tuple[str, ...], watching: Watching | None, asked: dict[str, A
         return 0 if found is not None and not found.cannot_tell else 1
 
 
-def show(found: Diagnosis, output: Output) -> None:
+def show(found: Diagnosis, output: Output, kind: str | None = None) -> None:
     """Print a diagnosis in the form that is asked for."""
     from rooflight.show import diagnosis
     from rooflight.show.data import write_json
@@ -104,7 +106,7 @@ def show(found: Diagnosis, output: Output) -> None:
         write_json(found, stream)
 
     def chart() -> Any:
-        return found.chart()
+        return found.chart(kind)
 
     emit(
         output,

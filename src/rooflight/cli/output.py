@@ -32,6 +32,7 @@ _SAMPLES = {".jsonl": "jsonl"}
 CHARTS = {
     "Analysis": ("roofline", "waterfall", "traffic", "memory", "intensity"),
     "Sweep": ("batch", "pareto"),
+    "Diagnosis": ("roofline", "timeline"),
 }
 _MOST_HELD = 1 << 20  # characters
 _FORMATS = ("text", "json", "csv", "md")
