@@ -107,7 +107,7 @@ def deployment() -> Iterator[str]:
 @contextlib.contextmanager
 def prometheus(folder: Path, targets: dict[str, str], rules: str | None = None) -> Iterator[str]:
     """A Prometheus that scrapes targets (job: host:port/path) each second; gives its address once it answers."""
-    port = _free_port()
+    port = free_port()
     jobs = [
         {
             "job_name": job,
@@ -171,7 +171,7 @@ def _wait(done: Callable[[], bool], otherwise: str, seconds: float = 60) -> None
         time.sleep(0.2)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
