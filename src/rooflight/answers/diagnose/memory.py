@@ -11,14 +11,15 @@ from rooflight.answers.diagnose.memory_expected import Expected, Gain, expected,
 from rooflight.answers.diagnose.setting import Setting
 from rooflight.scenario.definite import Scenario
 from rooflight.units import to_base
+from rooflight.values.deployment import SHARES
 from rooflight.values.diagnosis import Confidence, Found
 from rooflight.values.recorded import Measurements, Record, Recorded
 
 # How a pool differs from what is expected of it.
 CauseKind = Literal["weights", "half", "twice", "bytes", "full_layers", "share", "first_start", "taken", "more"]
-# What is wrong with it: an allocation failed, one request of the full length does not fit, it cannot be, weights lie
-# in the host's memory.
-Trouble = Literal["failed", "one_request", "cannot_be", "host"]
+# What is wrong with it: an allocation failed, nothing is left for the cache, one request of the full length does not
+# fit, it cannot be, weights lie in the host's memory.
+Trouble = Literal["failed", "nothing_left", "one_request", "cannot_be", "host"]
 # A pool is as expected within that, whatever the interval (the rules leave 3 % on nine of ten starts).
 _NEAR = 0.03
 _WEIGHTS_NEAR = 0.03
@@ -93,12 +94,7 @@ class MemoryFound(Found, frozen=True, kw_only=True):
 
 def memory(files: Sequence[Recorded], setting: Setting) -> MemoryFound | None:
     """The start with the gravest trouble, else the last, of all that give an account of memory; None: none does."""
-    found = [
-        (_judged(record, one.file, setting), one)
-        for one in files
-        for record in one.records
-        if accounts(record.measured) or (one.lacks and record.measured.free_before_bytes_per_accelerator is not None)
-    ]
+    found = [(_judged(record, one.file, setting), one) for one in files for record in _accounts(one)]
     if not found:
         return None
     kept, one = max(enumerate(found), key=lambda pair: (_grave(pair[1][0]), pair[0]))[1]
@@ -108,6 +104,14 @@ def memory(files: Sequence[Recorded], setting: Setting) -> MemoryFound | None:
         bound="capacity" if bound else None, confidence=_confidence(kept), cannot_tell=nothing, kept=kept,
         others=len(found) - 1, lacks=one.lacks if nothing else (), asked=setting.scenario is not None,
     )  # fmt: skip
+
+
+def _accounts(one: Recorded) -> list[Record]:
+    """Records that say what memory went to; of a log that says nothing at all its first, for what it lacks."""
+    found = [record for record in one.records if accounts(record.measured)]
+    timed = any(record.measured.tpot_s or record.measured.prefill_s for record in one.records)
+    silent = not found and bool(one.lacks) and not one.watched and not timed
+    return [*one.records[:1]] if silent else found
 
 
 def accounts(measured: Measurements) -> bool:
@@ -240,7 +244,9 @@ def _trouble(record: Record, sequences: float | None, placed: float | None, host
     if seen.needed_kv_bytes_per_accelerator is not None or (short and not seen.wanted_bytes):
         return "one_request"
     none_left = seen.kv_bytes_per_accelerator is not None and seen.kv_bytes_per_accelerator <= 0
-    if seen.out_of_memory or seen.wanted_bytes is not None or none_left:
+    if none_left:
+        return "nothing_left"
+    if seen.out_of_memory or seen.wanted_bytes is not None:
         return "failed"
     offloaded, layers = seen.offloaded_layers, seen.layers
     partly = offloaded is not None and layers is not None and 0 < offloaded < layers
@@ -328,9 +334,11 @@ def _gains(record: Record, trouble: Trouble | None, sequences: float | None, sc:
     engine = stated.engine or ""
     if sc is not None:
         found = gains(sc, engine, sequences)
-        return found if trouble is not None else tuple(one for one in found if one.field != "tp")
+        # a start that failed beside its cache gains nothing from a larger share; one that runs needs no devices
+        left_out = {"failed": ("kv_cache", *SHARES), None: ("tp",)}.get(trouble, ())
+        return tuple(one for one in found if one.field not in left_out)
     narrower = _NARROWER.get(engine)
-    if narrower is None or stated.kv_cache not in _WIDE:
+    if narrower is None or stated.kv_cache not in _WIDE or trouble == "failed":
         return ()
     name, times = narrower
     return (

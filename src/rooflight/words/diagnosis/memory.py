@@ -86,6 +86,9 @@ def _answer(kept: Kept) -> str:
         )
     if trouble == "one_request":
         return _one_request(kept)
+    if trouble == "nothing_left":
+        left = _gib(kept.record.measured.kv_bytes_per_accelerator or 0.0)
+        return f"Weights and activations leave {_name(kept)} nothing for the KV cache ({left} a device)."
     if trouble == "failed":
         return _failed(kept)
     if trouble == "host":
@@ -108,26 +111,21 @@ def _one_request(kept: Kept) -> str:
 
 def _failed(kept: Kept) -> str:
     seen = kept.record.measured
-    if seen.kv_bytes_per_accelerator is not None and seen.kv_bytes_per_accelerator <= 0:
-        return (
-            f"Weights and activations leave {_name(kept)} nothing for the KV cache "
-            f"({_gib(seen.kv_bytes_per_accelerator)} a device)."
-        )
     if seen.wanted_bytes is None:
-        return f"{_first(_name(kept))} ran out of memory while it started{_with(kept)}."
+        return f"{_first(_name(kept))} ran out of memory while it started{_with(kept, 'a device')}."
     total = f" of a device of {_gib(kept.total_bytes)}" if kept.total_bytes else ""
     what = _WANTED.get(seen.wanted_for, "")
     fault = kept.total_bytes is not None and seen.wanted_bytes > kept.total_bytes
-    cause = ", more than it has at all" if fault else ""
+    cause = ", more than it has at all" if fault else _with(kept, "it" if total else "a device")
     return f"{_first(_name(kept))} ran out of memory: it asked for {_gib(seen.wanted_bytes)}{what}{total}{cause}."
 
 
-def _with(kept: Kept) -> str:
+def _with(kept: Kept, where: str) -> str:
     seen = kept.record.measured
     cache = seen.kv_bytes_per_accelerator or seen.kv_bytes
     parts = [(seen.weights_bytes_per_accelerator, "weights"), (cache, "cache")]
     said = " and ".join(f"{_gib(value)} of {name}" for value, name in parts if value)
-    return f", with {said} on a device" if said else ""
+    return f", with {said} on {where}" if said else ""
 
 
 def _first(name: str) -> str:
@@ -258,6 +256,9 @@ def _next(kept: Kept) -> Iterator[Next]:
         yield Next(what="Place fewer layers on the device, or experts on the host (-ngl, --n-cpu-moe)")
     if kept.trouble == "failed" and kept.record.measured.wanted_for == "compute":
         yield Next(what="A smaller micro-batch, whose buffer it is", command="-ub 128")
+    if kept.trouble == "failed" and engine in ("vllm", "sglang") and kept.tokens is not None:
+        share = options.get("gpu_memory_utilization") or options.get("mem_fraction_static")
+        yield Next(what=f"A lower share of the memory ({share}): the cache leaves too little for the rest")
     for gain in kept.gains:
         yield _gain(engine, gain)
 

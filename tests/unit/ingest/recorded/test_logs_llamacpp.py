@@ -128,9 +128,40 @@ def test_a_second_model_is_a_record_of_its_own(tmp_path):
     ("said", "name"),
     [
         ("Q4_K - Medium", "q4_k_m"), ("Q5_K - Small", "q5_k_s"), ("Q3_K - Large", "q3_k_l"), ("Q8_0", "q8_0"),
+        ("Q2_K - Medium", "q2_k"),
         ("IQ4_XS - 4.25 bpw", "iq4_xs"), ("IQ4_KS - 4.25 bpw", "iq4_ks"), ("MXFP4 MoE", "mxfp4_moe"), ("F16", "f16"),
         ("BF16", "bf16"), ("all F32", "fp32"), ("Q6_K (guessed)", "q6_k"), ("unknown, may not work", None),
     ],
 )  # fmt: skip
 def test_types_of_files_have_the_names_that_rooflight_has(said, name):
     assert file_type(said) == name
+
+
+def test_what_the_log_prints_counts_before_what_the_command_asks_for(tmp_path):
+    """A perplexity run asks for 512 a sequence and makes a context of four."""
+    command = "$ ./llama-perplexity -m /srv/a/small.gguf -c 512 -b 2048\n"
+    text = command + LLAMACPP.replace("n_ctx         = 8192", "n_ctx = 2048")
+    stated = read(tmp_path, text).records[0].stated
+
+    assert (stated.context_tokens, stated.model) == (2048, "Small 7B")
+
+
+def test_an_allocation_that_is_tried_again_is_no_failure(tmp_path):
+    text = LLAMACPP.replace(
+        "llama_context:      CUDA0 compute",
+        "ggml_gallocr_reserve_n: failed to allocate CUDA0 buffer of size 1048576000\n"
+        "llama_context: compute buffer allocation failed, retrying without pipeline parallelism\n"
+        "llama_context:      CUDA0 compute",
+    )
+    seen = read(tmp_path, text).records[0].measured
+
+    assert seen.out_of_memory is None
+    assert seen.wanted_bytes is None
+
+
+def test_a_latent_cache_has_one_format(tmp_path):
+    text = "llama_new_context_with_model: KV self size  = 1166.62 MiB, c^KV (q8_0): 1166.62 MiB, kv^T: not used\n"
+    found = read(tmp_path, "llama_kv_cache_init:      CUDA0 KV buffer size =  1166.63 MiB\n" + text).records[0]
+
+    assert found.stated.kv_cache == "q8_0"
+    assert found.measured.kv_bytes == pytest.approx(1166.62 * MIB)

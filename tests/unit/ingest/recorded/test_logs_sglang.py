@@ -103,3 +103,14 @@ def test_a_quantised_checkpoint_is_told_by_the_line_of_its_weights(tmp_path):
     text = SGLANG.replace("type=SmallForCausalLM, dtype=torch.bfloat16", "type=SmallForCausalLM, quant=fp8, fmt=e4m3")
 
     assert one(tmp_path, text)[0].weights == "fp8"
+
+
+def test_a_containers_prefix_does_not_hide_the_rank(tmp_path):
+    text = "".join(f"sglang-1  | {line}\n" for line in SGLANG.splitlines())
+
+    assert one(tmp_path, text) == one(tmp_path, SGLANG)
+    assert len(read(tmp_path, text).watched) == 1
+
+
+def test_a_format_that_only_a_dtype_names_is_said_to_be_so(tmp_path):
+    assert any("dtype that is printed" in note for note in read(tmp_path, SGLANG).notes)

@@ -197,3 +197,22 @@ def test_colours_and_prefixes_of_containers_are_looked_through(tmp_path):
     text = "".join(f"vllm-1  | \x1b[1;36m{line}\x1b[0;0m\r\n" for line in V1.splitlines())
 
     assert one(tmp_path, text) == one(tmp_path, V1)
+
+
+def test_a_command_over_several_lines_is_one(tmp_path):
+    text = (
+        "$ vllm serve /srv/hub/models--acme--Small-7B/snapshots/0a1b \\\n    --tensor-parallel-size 2 \\\n"
+        "    --max_model_len=4096 --gpu-memory-utilization 0.8\n"
+        "INFO 05-01 10:00:30 [kv_cache_utils.py:634] GPU KV cache size: 10,240 tokens\n"
+    )
+    stated, seen = one(tmp_path, text)
+
+    assert (stated.model, stated.tp, stated.context_tokens, stated.memory_share) == ("acme/Small-7B", 2, 4096, 0.8)
+    assert seen.kv_tokens == 10_240
+
+
+def test_only_so_many_lines_of_a_running_engine_are_kept(tmp_path):
+    found = read(tmp_path, V1 + "".join(f"{V1.splitlines()[-1]}\n" for _ in range(2500)))
+
+    assert len(found.watched) == 2000
+    assert "the last 2,000 of 2,501 lines" in found.notes[0]

@@ -24,7 +24,7 @@ _TORCH_WANTED = re.compile(
 )
 _TORCH_TOTAL = re.compile(
     r"(?:has a total capacity of |; )(?P<size>\d[\d.]{0,12}) ?(?P<unit>[KMGT]iB)(?: of which "
-    r"(?P<free>\d[\d.]{0,12}) ?(?P<free_unit>[KMGT]iB) is free| total capacity)"
+    r"(?P<free>\d[\d.]{0,12}) ?(?P<free_unit>[KMGT]iB|bytes) is free| total capacity)"
 )
 _OUT_OF_MEMORY = re.compile(r"(?:CUDA|HIP) (?:error: )?out of memory|OutOfMemoryError|hipErrorOutOfMemory")
 # Names of a card in configuration files of tuned kernels, and as `nvidia-smi -L` prints them.
@@ -48,6 +48,11 @@ class Start:
     def measure(self, **values: Any) -> None:
         """What came out, where that is not known yet."""
         _first(self._measured, values)
+
+    def forget(self, *names: str) -> None:
+        """What turned out to be otherwise."""
+        for name in names:
+            self._measured.pop(name, None)
 
     def put(self, **values: Any) -> None:
         """What came out, whatever was known."""
@@ -105,10 +110,18 @@ def _first(known: dict[str, Any], values: dict[str, Any]) -> None:
 
 
 def lines_of(text: str) -> Iterator[tuple[int, str]]:
-    """Lines, counted from 1, without colours, each as far as it is looked at."""
+    """Lines, counted from 1, without colours, each as far as it is looked at; a command's lines are one."""
+    held, first = "", 0
     for number, line in enumerate(text.splitlines(), start=1):
         short = line[:_LONGEST_LINE]
-        yield number, _COLOUR.sub("", short) if "\x1b" in short else short
+        short = _COLOUR.sub("", short) if "\x1b" in short else short
+        if short.rstrip().endswith("\\") and len(held) < _LONGEST_LINE:
+            held, first = held + short.rstrip()[:-1] + " ", first or number
+            continue
+        yield first or number, held + short
+        held, first = "", 0
+    if held:
+        yield first, held
 
 
 def number(text: str | None) -> float | None:
@@ -147,7 +160,8 @@ def argument(text: str, *names: str) -> str | None:
 def option(text: str, *names: str) -> str | None:
     """The value of the first of these options that a command line gives."""
     for name in names:
-        found = re.search(rf"(?<!\S){name}[=\s]\s{{0,3}}['\"]?([^\s'\"\\]+)", text)
+        spelled = name[:2] + name[2:].replace("-", "[-_]")
+        found = re.search(rf"(?<!\S){spelled}[=\s]\s{{0,3}}['\"]?([^\s'\"\\]+)", text)
         if found:
             return found[1]
     return None
