@@ -33,6 +33,8 @@ _WORDS = {
     "kv_cache": "Keep the cache in {value}", "gpu_memory_utilization": "Let the engine use {value} of the memory",
     "mem_fraction_static": "Give weights and cache {value} of the memory", "tp": "Run over {value} devices (TP)",
 }  # fmt: skip
+# Nobody gives an engine so little by intent, but for several engines on a card.
+_UNUSUAL_SHARE = 0.6
 # Sequences over tokens by length, beyond the rounding of both.
 _WINDOWED = 1.05
 _WANTED = {"compute": " for the compute buffer", "kv": " for the KV cache", "weights": " for weights", None: ""}
@@ -184,13 +186,14 @@ def _expected(kept: Kept, should: Expected) -> str:
 
 def _cause(cause: Cause) -> str:
     value = cause.value
+    smaller = ", as would a smaller card" if cause.kind == "share" and value < _UNUSUAL_SHARE else ""
     return {
         "weights": f"the weights take {value:.2f} times what is expected",
         "half": "a token takes half of the expected bytes, as in an 8-bit cache",
         "twice": "a token takes twice the expected bytes, as in a 16-bit cache",
         "bytes": f"a token takes {value:.2f} times the expected bytes",
         "full_layers": f"layers with a window keep every token, {value:.1f} times what the model needs",
-        "share": f"a share of {value:g} of the memory would explain it",
+        "share": f"a share of {value:g} of the memory would explain it{smaller}",
         "first_start": f"{_gib(value)} a device, as a first start on ROCm leaves less while kernels are compiled",
         "taken": f"{_gib(value)} a device are taken by something else",
         "more": f"{_gib(value)} a device more are left than its rules leave",
@@ -297,7 +300,7 @@ def _notes(found: MemoryFound) -> Iterator[str]:
     if kept.trouble is not None and (why := "; ".join(_cause(one) for one in kept.causes)):
         yield f"beside what is expected: {why}"
     if found.asked and kept.expected is None and not found.cannot_tell:
-        yield "the model and the card do not run as the log says, so nothing is expected of its pool"
+        yield "with what the log says of the start, model and card give no pool to expect"
     if found.others:
         yield (
             f"of {found.others + 1:,} accounts of memory the one in {kept.file} {kept.record.name}".rstrip() + " leads"

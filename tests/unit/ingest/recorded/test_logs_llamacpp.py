@@ -165,3 +165,32 @@ def test_a_latent_cache_has_one_format(tmp_path):
 
     assert found.stated.kv_cache == "q8_0"
     assert found.measured.kv_bytes == pytest.approx(1166.62 * MIB)
+
+
+def test_a_decimal_comma_is_one(tmp_path):
+    text = (
+        "llama_perf_context_print: prompt eval time =    1149,50 ms / 10715 tokens (    0,11 ms per token)\n"
+        "llama_perf_context_print:        eval time =    2502,50 ms /   250 runs   (   10,01 ms per token)\n"
+    )
+    (timed,) = read(tmp_path, text).records
+
+    assert timed.measured.prefill_s.mean == pytest.approx(1.1495)
+    assert timed.measured.tpot_s.mean == pytest.approx(2.5025 / 250)
+
+
+def test_a_plan_of_ollama_says_how_many_layers_it_places(tmp_path):
+    text = (
+        "time=2025-02-18T02:21:25.646Z level=INFO source=server.go:130 msg=offload library=cuda layers.requested=-1 "
+        'layers.model=81 layers.offload=44 layers.split=11,11,11,11 memory.available="[22.0 GiB 22.0 GiB]" '
+        'memory.required.full="127.4 GiB"\n'
+        'time=2025-02-18T02:21:25.647Z level=INFO source=server.go:380 msg="starting llama server" '
+        'cmd="/usr/local/bin/ollama runner --model /home/me/.ollama/models/blobs/sha256-feef62 --ctx-size 64000 '
+        '--batch-size 512 --n-gpu-layers 44 --parallel 2 --port 50137"\n'
+        "llama_kv_cache_init:      CUDA0 KV buffer size =  1000.00 MiB\n"
+    )
+    found = read(tmp_path, text)
+    stated, seen = found.records[0].stated, found.records[0].measured
+
+    assert (seen.offloaded_layers, seen.layers) == (44, 81)
+    assert seen.free_before_bytes_per_accelerator == 22 * GIB
+    assert (stated.context_tokens, stated.max_num_seqs, stated.model) == (64_000, 2, None)

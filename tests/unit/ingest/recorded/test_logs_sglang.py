@@ -114,3 +114,14 @@ def test_a_containers_prefix_does_not_hide_the_rank(tmp_path):
 
 def test_a_format_that_only_a_dtype_names_is_said_to_be_so(tmp_path):
     assert any("dtype that is printed" in note for note in read(tmp_path, SGLANG).notes)
+
+
+def test_ranks_that_print_a_pool_each_add_up(tmp_path):
+    text = (
+        "[2026-06-23 01:10:14 DP0 TP0 EP0] max_total_num_tokens=1000\n"
+        "[2026-06-23 01:10:14 DP1 TP1 EP1] max_total_num_tokens=1200\n"
+        "[2026-06-23 01:10:14 DP1 TP1 EP1] max_total_num_tokens=1200\n"
+    )
+    stated, seen = one(tmp_path, text)
+
+    assert (stated.dp, seen.kv_tokens, seen.kv_tokens_per_replica) == (2, 1000 + 1200, 1000)

@@ -61,9 +61,15 @@ _WANTED_FOR = (
     (re.compile(r"kv.?cache|self-attention cache"), "kv"),
     (re.compile(r"alloc_tensor_range|load_tensors|load model|loading model|unable to allocate \S+ buffer"), "weights"),
 )
+_OLLAMA_PLAN = re.compile(
+    r"msg=offload .{0,80}?layers\.model=(?P<layers>\d{1,5}) layers\.offload=(?P<on>\d{1,5}) .{0,80}?"
+    r"memory\.available=\"\[(?P<free>[\d.]{1,12}) (?P<free_unit>[KMG]iB)"
+)
 _OLLAMA_LOAD = re.compile(r"Parallel:(\d{1,5}) BatchSize:(\d{1,7}) .{0,60}?KvSize:(\d{1,10}) KvCacheType:(\w{0,8})")
 _BUILD = re.compile(r"build: (\d{1,6}) \(|build_info: b?(\d{1,6})|\(version (\d+\.\d+[\w.-]{0,20})\)")
-_COMMAND = re.compile(r"\bllama-(?:server|cli|bench|perplexity|sweep-bench) |ollama_llama_server|llama_cpp\.server")
+_COMMAND = re.compile(
+    r"\bllama-(?:server|cli|bench|perplexity|sweep-bench) |ollama_llama_server|ollama runner |llama_cpp\.server"
+)
 _WORTH = re.compile(
     r"buffer|offloaded|msg=|print_info|print_meta|n_ctx|n_batch|n_seq_max|device|Device|ggml_vulkan|GPU name|[Kk][Vv]"
     r"|cells|alloc|memory|build|version|llama-|llama_|loading model|request="
@@ -139,6 +145,9 @@ def _weights(run: _Run, line: str) -> None:
         run.weights.put("GPU", size(found[1], found[2]))
     if found := _OFFLOADED.search(line):
         run.start.measure(offloaded_layers=count(found[1]), layers=count(found[2]))
+    if found := _OLLAMA_PLAN.search(line):
+        run.start.measure(offloaded_layers=count(found["on"]), layers=count(found["layers"]))
+        run.start.measure(free_before_bytes_per_accelerator=size(found["free"], found["free_unit"]))
     if found := _OLLAMA.search(line):
         kept: _Buffers = getattr(run, _OLLAMA_SIZES[found[1]])
         kept.put(found[2], size(found[3], found[4]))

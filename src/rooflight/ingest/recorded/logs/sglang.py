@@ -32,7 +32,7 @@ _LOOKS = re.compile(
     r"|Decode batch[.,] #running-req|Prefill batch[.,] #new-seq"
 )
 _WORTH = re.compile(
-    r"server_args=|launch_server|Load weight|KV ?Cache|KVPool|Memory pool|max_total_num_tokens|Init torch dist"
+    r"server_args=|launch_server|Load weight|KV ?[Cc]ache|KVPool|Memory pool|max_total_num_tokens|Init torch dist"
     r"|[Cc]uda graph|CUDA graph|Decode batch|sliding window memory|Sliding window memory|out of memory|OutOfMemory"
     r"|Not enough memory|device_name=|GPU \d|fp8 checkpoint|sglang"
 )
@@ -195,6 +195,8 @@ def _memory(run: _Run, line: str, rank: str) -> None:
         _limits(run, line, rank)
     if "fp8 checkpoint" in line and "Detected" in line:
         start.state(weights="fp8")
+    if "Using KV cache dtype" in line:
+        start.state(kv_cache=type_named(argument(line, "dtype")))
     if _NOT_ENOUGH.search(line):
         start.measure(out_of_memory=True)
 
@@ -211,11 +213,7 @@ def _record(run: _Run, name: str) -> Record:
         network_bytes_per_accelerator=run.network.first,
         graph_bytes_per_accelerator=next(iter(run.graphs_of.values()), None),
     )  # fmt: skip
-    if tokens := run.tokens.all:
-        dp = start.stated("dp") or 1
-        start.measure(kv_tokens=min(tokens) * dp)
-        if dp > 1:
-            start.measure(kv_tokens_per_replica=min(tokens))
+    run.tokens.tokens(start)
     return start.record(name)
 
 

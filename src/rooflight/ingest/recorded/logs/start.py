@@ -13,6 +13,7 @@ from rooflight.values.recorded import Measurements, Record, Stated
 _LONGEST_LINE = 1 << 14
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,12}[A-Za-z]")
 _MOST = 2**53
+_REPLICA = re.compile(r"DP(\d{1,5})")
 _UNITS = {
     "gib": "GiB", "gb": "GiB", "g": "GiB", "mib": "MiB", "mb": "MiB", "m": "MiB", "kib": "KiB", "kb": "KiB",
     "tib": "TiB", "tb": "TiB", "b": "B", "bytes": "B",
@@ -102,6 +103,26 @@ class Ranks:
         """Of the first that spoke."""
         return next(iter(self._of.values()), None)
 
+    def tokens(self, start: Start) -> None:
+        """Tokens of a pool: the smallest rank of a replica decides, and the server has those of all its replicas.
+
+        Replicas are known by their ranks' names (DP0 ...); of those that do not speak the smallest that does stands.
+        """
+        by: dict[str, float] = {}
+        for rank, value in self._of.items():
+            found = _REPLICA.search(rank)
+            name = found[1] if found else ""
+            by[name] = min(value, by.get(name, value))
+        if not by:
+            return
+        if len(by) > 1:
+            by.pop("", None)
+        start.state(dp=len(by) if len(by) > 1 else None)
+        replicas, one = start.stated("dp") or 1, min(by.values())
+        start.measure(kv_tokens=sum(by.values()) if len(by) >= replicas else one * replicas)
+        if replicas > 1:
+            start.measure(kv_tokens_per_replica=one)
+
 
 def _first(known: dict[str, Any], values: dict[str, Any]) -> None:
     for name, value in values.items():
@@ -170,6 +191,8 @@ def option(text: str, *names: str) -> str | None:
 def model_name(given: str | None) -> str | None:
     """A model as a log names it, without the folders of whoever ran it: a hub's id, or a file's or folder's name."""
     if not given:
+        return None
+    if "sha256-" in given:  # a blob of Ollama's, which is no name
         return None
     path = given.strip().replace("\\", "/").rstrip("/")
     if (hub := re.search(r"models--([^/]+?)--([^/]+)", path)) is not None:

@@ -13,7 +13,7 @@ from rooflight.values.recorded import Measurements, Record, Spread, Stated
 # server "slot print_timing".
 # The runs of a context are steps of one token each; a slot of the server decodes beside others.
 _TIME = re.compile(
-    r"(?P<what>prompt eval|(?<!prompt )eval) time ?= *(?P<ms>\d[\d.]{0,14}) ms / *(?P<count>\d{1,9}) (?:tokens|runs)"
+    r"(?P<what>prompt eval|(?<!prompt )eval) time ?= *(?P<ms>\d[\d.,]{0,14}) ms / *(?P<count>\d{1,9}) (?:tokens|runs)"
 )
 _ALONE = re.compile(r"llama_print_timings|perf_context_print|common_perf_print")
 _MOST = 500
@@ -35,7 +35,8 @@ class Timings:
         found = _TIME.search(text)
         if found is None:
             return False
-        seconds, tokens = number(found["ms"]), number(found["count"])
+        # some locales print a decimal comma, and none groups thousands
+        seconds, tokens = number(found["ms"].replace(",", ".")), number(found["count"])
         if seconds is None or not tokens:
             return True
         if found["what"] == "prompt eval":

@@ -88,6 +88,8 @@ _TERMS = (
     ("kv_bytes_per_accelerator", re.compile(rf"kv_cache_size[ \t=]{{1,8}}{_NUMBER} ?GiB")),
 )
 _SHARE = re.compile(r"gpu_memory_utilization(?:\s{1,8}|[ =(]{1,3})(\d?\.\d{1,6})")
+# From 0.19 on, beside what the share would have been without an estimate of graphs.
+_EQUIVALENT = re.compile(r"current --gpu-memory-utilization=(\d?\.\d{1,6}) is equivalent")
 _STATS = re.compile(
     r"(?:Engine (?P<engine>\d{1,4}): )?Avg prompt throughput: (?P<prompt>[\d.]+) tokens/s, Avg generation throughput: "
     r"(?P<output>[\d.]+) tokens/s, Running: (?P<running>\d+) reqs,(?: Swapped: (?P<swapped>\d+) reqs,)? "
@@ -180,6 +182,8 @@ def _sizes(run: _Run, line: str) -> None:
         run.kv.add(rank, size(found[1]))
     if found := _GRAPHS.search(line):
         run.graphs.add(rank, size(found[1]))
+    if found := _EQUIVALENT.search(line):
+        start.state(memory_share=number(found[1]))
     if found := _ON_STARTUP.search(line):
         start.measure(
             free_before_bytes_per_accelerator=size(found[1]), total_bytes_per_accelerator=size(found[2]),
@@ -242,12 +246,7 @@ def _record(run: _Run, name: str) -> Record:
         kv_bytes_per_accelerator=run.kv.first, kv_bytes_by_accelerator=run.kv.several,
         graph_bytes_per_accelerator=run.graphs.first, max_concurrency=min(run.concurrency.all, default=None),
     )  # fmt: skip
-    tokens = run.tokens.all
-    if tokens:
-        dp = start.stated("dp") or 1
-        start.measure(kv_tokens=min(tokens) * dp)
-        if dp > 1:
-            start.measure(kv_tokens_per_replica=min(tokens))
+    run.tokens.tokens(start)
     return start.record(name)
 
 
