@@ -234,8 +234,9 @@ def _evidence(kept: Kept) -> Iterator[Evidence]:
 
 def _parts(kept: Kept) -> Iterator[tuple[str, float]]:
     seen = kept.record.measured
+    labelled = "" if seen.total_bytes_per_accelerator is not None else ", by its label"
     named = (
-        ("memory of a device", kept.total_bytes),
+        (f"memory of a device{labelled}", kept.total_bytes),
         ("of it the engine may use", seen.usable_bytes_per_accelerator),
         ("weights on a device", seen.weights_bytes_per_accelerator),
         ("activations at their peak", seen.activation_bytes_per_accelerator),

@@ -262,3 +262,63 @@ def test_a_card_without_a_known_size_is_answered_from_the_log_alone():
 
     assert found.kept.expected is None
     assert told(found).answer == "The pool holds 65,536 tokens, 2 requests of 32,768."
+
+
+def test_memory_that_ran_out_beside_the_cache_asks_for_a_lower_share():
+    """A start that fails with its cache in place gains nothing from a larger share or a narrower cache."""
+    found = judged(
+        VLLM, setting(), kv_tokens=400_000.0, kv_bytes_per_accelerator=400_000 * TOKEN_BYTES, out_of_memory=True,
+        wanted_bytes=GIB / 2, total_bytes_per_accelerator=80 * GIB, weights_bytes_per_accelerator=15 * GIB,
+    )  # fmt: skip
+    said = told(found)
+
+    assert said.answer == (
+        "vLLM ran out of memory: it asked for 512 MiB of a device of 80.00 GiB, with 15.00 GiB of weights and "
+        "48.83 GiB of cache on it."
+    )
+    assert "A lower share of the memory" in said.next[0].what
+    assert {one.field for one in found.kept.gains} <= {"tp"}
+
+
+def test_a_buffer_larger_than_the_device_is_a_fault_of_its_own():
+    stated = Stated(engine="llama.cpp", gpus=1)
+    found = judged(
+        stated, wanted_bytes=352 * GIB, wanted_for="compute", out_of_memory=True, total_bytes_per_accelerator=24 * GIB
+    )
+
+    assert told(found).answer == (
+        "llama.cpp ran out of memory: it asked for 352.00 GiB for the compute buffer of a device of 24.00 GiB, more "
+        "than it has at all."
+    )
+
+
+def test_a_narrower_cache_of_llama_cpp_is_by_its_own_options():
+    """q8_0 keeps 32 elements in 34 bytes: 16 / 8.5 times as many as 16 bits."""
+    stated = Stated(engine="llama.cpp", gpus=1, context_tokens=8192, kv_cache="f16")
+    found = judged(
+        stated, needed_kv_bytes_per_accelerator=2 * GIB, kv_bytes_per_accelerator=GIB, weights_bytes_per_accelerator=GIB
+    )
+    gain = told(found).next[-1]
+
+    assert gain.command == "-ctk q8_0 -ctv q8_0"
+    assert gain.gain == pytest.approx(16 / 8.5)
+
+
+def test_nothing_is_expected_of_a_layout_that_cannot_be():
+    """32 heads over 3 ranks: the log's own account is all there is."""
+    stated = msgspec.structs.replace(VLLM, tp=3, gpus=3)
+    found = judged(stated, setting(), kv_tokens=65_536.0)
+
+    assert found.kept.expected is None or found.kept.gap is None
+    assert told(found).answer == "The pool holds 65,536 tokens, 2 requests of 32,768."
+
+
+def test_a_pool_in_bytes_alone_is_said_in_bytes():
+    assert told(judged(VLLM, kv_bytes_per_accelerator=10 * GIB)).answer == "The pool is 10.00 GiB a device."
+
+
+def test_weights_alone_cannot_tell_of_a_pool():
+    found = judged(Stated(engine="llama.cpp", gpus=1), weights_bytes_per_accelerator=GIB)
+
+    assert found.cannot_tell
+    assert "does not say the size of the KV pool" in told(found).answer

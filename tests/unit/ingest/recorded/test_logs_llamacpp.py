@@ -194,3 +194,39 @@ def test_a_plan_of_ollama_says_how_many_layers_it_places(tmp_path):
     assert (seen.offloaded_layers, seen.layers) == (44, 81)
     assert seen.free_before_bytes_per_accelerator == 22 * GIB
     assert (stated.context_tokens, stated.max_num_seqs, stated.model) == (64_000, 2, None)
+
+
+def test_a_prompt_that_no_token_followed_is_a_request_too(tmp_path):
+    line = "prompt eval time =     100.00 ms /    10 tokens (   10.00 ms per token)\n"
+    found = read(tmp_path, line + "total eval time later\n" + "eval time = soon\n" + line)
+
+    assert [(one.stated.isl, one.measured.tpot_s) for one in found.records] == [(10, None), (10, None)]
+
+
+def test_only_so_many_timings_are_kept(tmp_path):
+    lines = "       eval time =    1000.00 ms /    20 runs\n" * 600
+    found = read(tmp_path, "llama_perf_context_print: load time = 1 ms\n" + lines)
+
+    assert len(found.records) == 500
+    assert "100 more timings than 500 are left out" in found.notes[0]
+
+
+def test_lines_of_2023_say_what_the_card_holds(tmp_path):
+    found = read(
+        tmp_path, "llm_load_tensors: VRAM used: 3000.00 MiB\nllm_load_tensors: offloaded 33/35 layers to GPU\n"
+    )
+    seen = found.records[0].measured
+
+    assert (seen.weights_bytes_per_accelerator, seen.offloaded_layers) == (3000 * MIB, 33)
+
+
+@pytest.mark.parametrize(
+    ("line", "device"),
+    [
+        ("  Device 0: NVIDIA GeForce RTX 3090, compute capability 8.6, VMM: yes", "NVIDIA GeForce RTX 3090"),
+        ("ggml_vulkan: 0 = AMD Radeon RX 7900 XTX (RADV NAVI31) (radv) | uma: 0", "AMD Radeon RX 7900 XTX"),
+        ("ggml_metal_device_init: GPU name:   Apple M4", "Apple M4"),
+    ],
+)
+def test_devices_are_named_as_their_backends_do(tmp_path, line, device):
+    assert read(tmp_path, f"{line}\n{LLAMACPP.split(chr(10), 2)[2]}").records[0].stated.device == device

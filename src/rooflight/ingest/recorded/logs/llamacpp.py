@@ -72,7 +72,7 @@ _COMMAND = re.compile(
 )
 _WORTH = re.compile(
     r"buffer|offloaded|msg=|print_info|print_meta|n_ctx|n_batch|n_seq_max|device|Device|ggml_vulkan|GPU name|[Kk][Vv]"
-    r"|cells|alloc|memory|build|version|llama-|llama_|loading model|request="
+    r"|VRAM|cells|alloc|memory|build|version|llama-|llama_|loading model|request="
 )
 _PRESET = re.compile(r"llama-\w+ .{0,200}?--([a-z][\w.-]{2,40})-default\b")
 _HOSTS = ("CPU", "AMX", "BLAS", "KURN")
@@ -285,7 +285,7 @@ def _looks(head: Head) -> bool:
 
 def _read(source: Source) -> Recorded:
     runs, timings = [_Run(1)], Timings()
-    version, ollama = "", False
+    version, ollama, at = "", False, 1
     for at, line in lines_of(source.text):
         if timings.line(at, line, runs[-1].start):
             continue
@@ -300,6 +300,7 @@ def _read(source: Source) -> Recorded:
         for each in (_command, _meta, _devices, _weights, _cache, _failed):
             each(run, line)
         common(line, run.start)
+    timings.end(at, runs[-1].start)
     kept = [run for run in runs if run.begun] or runs[:1]
     if version:
         for run in kept:

@@ -29,7 +29,7 @@ from rooflight.values.recorded import Record, Recorded
 _LOOKS = re.compile(
     r"server_args=ServerArgs\(|sglang\.launch_server|Load weight (?:begin|end)\.|KV Cache is allocated\."
     r"|Memory pool end\.|max_total_num_tokens=\d|Init torch distributed (?:begin|ends)"
-    r"|Decode batch[.,] #running-req|Prefill batch[.,] #new-seq"
+    r"|[Ss]liding window memory pool\.|Decode batch[.,] #running-req|Prefill batch[.,] #new-seq"
 )
 _WORTH = re.compile(
     r"server_args=|launch_server|Load weight|KV ?[Cc]ache|KVPool|Memory pool|max_total_num_tokens|Init torch dist"

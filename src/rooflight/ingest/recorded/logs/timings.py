@@ -71,9 +71,14 @@ class Timings:
         )  # fmt: skip
         self._records.append(Record(name=f"timing {len(self._records) + 1}", stated=stated, measured=measured, line=at))
 
+    def end(self, at: int, start: Start) -> None:
+        """The log ends, perhaps behind a prompt that no token followed."""
+        if self._prompt is not None:
+            self._add(at, start, None, alone=False)
+
     @property
     def records(self) -> tuple[Record, ...]:
-        """The timed requests, a prompt at the end that no token followed among them."""
+        """The timed requests."""
         return tuple(self._records)
 
     @property
