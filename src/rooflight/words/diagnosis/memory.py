@@ -224,6 +224,9 @@ def _evidence(kept: Kept) -> Iterator[Evidence]:
         )
     for what, value in _parts(kept):
         yield Evidence(what=what, value=value, unit="B")
+    if should is not None and _engine(kept) != "llama.cpp":
+        for what, value in _terms(should):
+            yield Evidence(what=f"{what}, expected", value=value, unit="B", supports=near or short)
     if kept.host_share is not None:
         yield Evidence(
             what="weights in the host's memory", value=kept.host_share, unit="share", supports=kept.trouble == "host"
@@ -244,6 +247,13 @@ def _parts(kept: Kept) -> Iterator[tuple[str, float]]:
         ("compute buffers", seen.compute_bytes_per_accelerator),
     )
     yield from ((what, value) for what, value in named if value is not None)
+
+
+def _terms(should: Expected) -> Iterator[tuple[str, float]]:
+    """The terms that leave a pool, as they are expected."""
+    yield "weights on a device", should.weights_bytes
+    yield "activations at their peak", should.activation_bytes
+    yield "kept by the engine itself", should.engine_bytes
 
 
 def _next(kept: Kept) -> Iterator[Next]:

@@ -322,3 +322,14 @@ def test_weights_alone_cannot_tell_of_a_pool():
 
     assert found.cannot_tell
     assert "does not say the size of the KV pool" in told(found).answer
+
+
+def test_the_expected_terms_stand_beside_those_of_the_log():
+    """Share x memory - weights - activations - the engine's own = the pool."""
+    found = judged(VLLM, setting(), kv_bytes_per_accelerator=expected_bytes())
+    should = found.kept.expected
+    kept = should.weights_bytes + should.activation_bytes + should.engine_bytes
+
+    assert 0.9 * should.given_bytes - kept == pytest.approx(should.pool_bytes.expected, rel=1e-6)
+    named = {one.what for one in told(found).evidence}
+    assert {"weights on a device, expected", "kept by the engine itself, expected"} <= named
