@@ -22,7 +22,9 @@ CauseKind = Literal["weights", "half", "twice", "bytes", "full_layers", "share",
 Trouble = Literal["failed", "nothing_left", "one_request", "cannot_be", "host"]
 # A pool is as expected within that, whatever the interval (the rules leave 3 % on nine of ten starts).
 _NEAR = 0.03
-_WEIGHTS_NEAR = 0.03
+_WEIGHTS_NEAR = 0.05
+# Causes that make other tokens of bytes that are as expected.
+_OTHER_POOL = ("half", "twice", "bytes")
 # Formats are told apart by bytes a token: half and twice are fp8 and 16 bits of one cache.
 _RATIO_NEAR = 0.04
 # Terms that are printed in hundredths of a GiB add up to that.
@@ -58,7 +60,8 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     pool_bytes      worked_out: from tokens and the model, the log has no bytes
     placed_bytes    weights, cache and buffers together, where they exceed `total_bytes`
     host_share      of the weights, in the host's memory
-    gap             of the pool to what is expected, with the weights as logged, as a share of it; None: no telling
+    gap             of the pool to what is expected, as a share of it; None: no telling
+    as_expected     the pool's bytes are, with the weights as logged or as expected, and its tokens too
     """
 
     record: Record
@@ -163,15 +166,16 @@ def _judged(record: Record, file: str, setting: Setting) -> Kept:
     sequences = _sequences(record, tokens)
     placed = _placed(record, total)
     host = _host_share(seen)
-    gap, near = _gap(seen, pool, should)
+    plain, logged = _near(seen, pool, should)
     trouble = _trouble(record, sequences, placed, host)
-    causes = tuple(_causes(record, pool, token_bytes, should, near=near))
+    causes = tuple(_causes(record, pool, token_bytes, should, near=plain or logged))
     if sc is not None and (share := next((one.value for one in causes if one.kind == "share"), None)) is not None:
         sc = with_share(sc, share)
     return Kept(
         record=record, file=file, tokens=tokens, token_bytes=token_bytes, sequences=sequences,
         unaccounted=_unaccounted(seen), pool_bytes=pool, worked_out=worked_out, total_bytes=total, placed_bytes=placed,
-        host_share=host, trouble=trouble, expected=should, gap=gap, as_expected=near,
+        host_share=host, trouble=trouble, expected=should, gap=_gap(record, pool, should),
+        as_expected=_as_expected(plain, logged, causes),
         causes=causes,
         gains=_gains(record, trouble, sequences, sc),
     )  # fmt: skip
@@ -253,19 +257,33 @@ def _trouble(record: Record, sequences: float | None, placed: float | None, host
     return "host" if partly or (host is not None and _HOST_SHARE < host < 1) else None
 
 
-def _gap(seen: Measurements, pool: float | None, should: Expected | None) -> tuple[float | None, bool]:
-    """How far the pool is from what is expected with the weights as logged, and whether that is as expected."""
+def _gap(record: Record, pool: float | None, should: Expected | None) -> float | None:
+    """How far the pool is from what is expected, in tokens where those are a capacity, else in bytes."""
     if pool is None or should is None or should.pool_bytes.expected <= 0:
-        return None, False
-    raw, shift = should.pool_bytes, 0.0
-    if should.of in ("total", "before") and seen.weights_bytes_per_accelerator is not None:
-        shift = should.weights_bytes - seen.weights_bytes_per_accelerator
-    about = raw.expected + shift
-    if about <= 0:
-        return None, False
-    gap = pool / about - 1
-    near = abs(gap) <= _NEAR or raw.low <= pool <= raw.high or raw.low + shift <= pool <= raw.high + shift
-    return gap, near
+        return None
+    tokens = record.measured.kv_tokens
+    if should.compare == "tokens" and tokens is not None and should.tokens.expected > 0:
+        return tokens / should.tokens.expected - 1
+    return pool / should.pool_bytes.expected - 1
+
+
+def _near(seen: Measurements, pool: float | None, should: Expected | None) -> tuple[bool, bool]:
+    """Whether the pool's bytes are as expected, and whether they are with the weights as logged."""
+    if pool is None or should is None or should.pool_bytes.expected <= 0:
+        return False, False
+    span, weights = should.pool_bytes, seen.weights_bytes_per_accelerator
+    shift = should.weights_bytes - weights if should.of in ("total", "before") and weights is not None else 0.0
+    plain, logged = (
+        span.low + by <= pool <= span.high + by or abs(pool - span.expected - by) <= _NEAR * span.expected
+        for by in (0.0, shift)
+    )
+    return plain, logged
+
+
+def _as_expected(plain: bool, logged: bool, causes: tuple[Cause, ...]) -> bool:
+    """Whether nothing has to be explained: weights that differ explain a pool that differs."""
+    kinds = {one.kind for one in causes}
+    return not kinds & set(_OTHER_POOL) and (plain or (logged and "weights" not in kinds))
 
 
 def _causes(

@@ -181,7 +181,7 @@ def _beside(kept: Kept) -> str:
 def _expected(kept: Kept, should: Expected) -> str:
     if should.compare == "tokens" and kept.record.measured.kv_tokens is not None:
         return f"{should.tokens.expected:,.0f}"
-    return f"{_gib(should.pool_bytes.expected)} a device"
+    return f"{_gib(kept.pool_bytes or 0.0)} of {_gib(should.pool_bytes.expected)} a device"
 
 
 def _cause(cause: Cause) -> str:
