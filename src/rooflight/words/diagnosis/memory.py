@@ -80,12 +80,8 @@ def _record(kept: Kept) -> Iterator[Next]:
 def _answer(kept: Kept) -> str:
     trouble = kept.trouble
     if trouble == "cannot_be":
-        assert kept.placed_bytes is not None
-        assert kept.total_bytes is not None
-        return (
-            f"This cannot be: {_gib(kept.placed_bytes)} of weights, cache and buffers on a device of "
-            f"{_gib(kept.total_bytes)}."
-        )
+        placed, total = _gib(kept.placed_bytes or 0.0), _gib(kept.total_bytes or 0.0)
+        return f"This cannot be: {placed} of weights, cache and buffers on a device of {total}."
     if trouble == "one_request":
         return _one_request(kept)
     if trouble == "nothing_left":
@@ -181,7 +177,8 @@ def _beside(kept: Kept) -> str:
 def _expected(kept: Kept, should: Expected) -> str:
     if should.compare == "tokens" and kept.record.measured.kv_tokens is not None:
         return f"{should.tokens.expected:,.0f}"
-    return f"{_gib(kept.pool_bytes or 0.0)} of {_gib(should.pool_bytes.expected)} a device"
+    about = f"{_gib(should.pool_bytes.expected)} a device"
+    return about if kept.record.measured.kv_tokens is None else f"{_gib(kept.pool_bytes or 0.0)} of {about}"
 
 
 def _cause(cause: Cause) -> str:
