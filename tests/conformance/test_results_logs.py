@@ -172,6 +172,14 @@ def test_a_first_start_on_rocm_is_named(logs):
     assert "first start on ROCm" in told(judged).answer
 
 
+def test_a_card_of_twice_the_memory_is_doubted(logs):
+    """13.70 + 21.09 GiB of 40 GB at 0.9; of 80 GB they are a share of 0.45 or so."""
+    judged = _beside(logs["vllm_log/nvidia-a100_openai_gpt-oss-20b_tp1.log"][1], "openai/gpt-oss-20b", "a100-sxm4-80gb")
+
+    assert not judged.kept.as_expected
+    assert [one.kind for one in judged.kept.causes] in (["share"], ["taken"])
+
+
 def test_another_share_explains_a_smaller_pool(logs):
     """158,656 tokens x 131,072 B = 19.37 GiB; 44.4 x s - 14.99 - 0.6 = 19.4 -> s = 0.79, in two digits 0.8."""
     judged = _beside(logs["vllm_log/v1_kv_llama31-8b_l40s.log"][1], "llama-3.1-8b", "l40s")

@@ -11,17 +11,20 @@ from rooflight.answers.diagnose.memory_expected import Expected, Gain, expected,
 from rooflight.answers.diagnose.setting import Setting
 from rooflight.scenario.definite import Scenario
 from rooflight.units import to_base
+from rooflight.values.deployment import SHARES
 from rooflight.values.diagnosis import Confidence, Found
 from rooflight.values.recorded import Measurements, Record, Recorded
 
 # How a pool differs from what is expected of it.
 CauseKind = Literal["weights", "half", "twice", "bytes", "full_layers", "share", "first_start", "taken", "more"]
-# What is wrong with it: an allocation failed, one request of the full length does not fit, it cannot be, weights lie
-# in the host's memory.
-Trouble = Literal["failed", "one_request", "cannot_be", "host"]
+# What is wrong with it: an allocation failed, nothing is left for the cache, one request of the full length does not
+# fit, it cannot be, weights lie in the host's memory.
+Trouble = Literal["failed", "nothing_left", "one_request", "cannot_be", "host"]
 # A pool is as expected within that, whatever the interval (the rules leave 3 % on nine of ten starts).
 _NEAR = 0.03
-_WEIGHTS_NEAR = 0.03
+_WEIGHTS_NEAR = 0.05
+# Causes that make other tokens of bytes that are as expected.
+_OTHER_POOL = ("half", "twice", "bytes")
 # Formats are told apart by bytes a token: half and twice are fp8 and 16 bits of one cache.
 _RATIO_NEAR = 0.04
 # Terms that are printed in hundredths of a GiB add up to that.
@@ -57,7 +60,8 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     pool_bytes      worked_out: from tokens and the model, the log has no bytes
     placed_bytes    weights, cache and buffers together, where they exceed `total_bytes`
     host_share      of the weights, in the host's memory
-    gap             of the pool to what is expected, with the weights as logged, as a share of it; None: no telling
+    gap             of the pool to what is expected, as a share of it; None: no telling
+    as_expected     the pool's bytes are, with the weights as logged or as expected, and its tokens too
     """
 
     record: Record
@@ -93,12 +97,7 @@ class MemoryFound(Found, frozen=True, kw_only=True):
 
 def memory(files: Sequence[Recorded], setting: Setting) -> MemoryFound | None:
     """The start with the gravest trouble, else the last, of all that give an account of memory; None: none does."""
-    found = [
-        (_judged(record, one.file, setting), one)
-        for one in files
-        for record in one.records
-        if accounts(record.measured) or (one.lacks and record.measured.free_before_bytes_per_accelerator is not None)
-    ]
+    found = [(_judged(record, one.file, setting), one) for one in files for record in _accounts(one)]
     if not found:
         return None
     kept, one = max(enumerate(found), key=lambda pair: (_grave(pair[1][0]), pair[0]))[1]
@@ -108,6 +107,14 @@ def memory(files: Sequence[Recorded], setting: Setting) -> MemoryFound | None:
         bound="capacity" if bound else None, confidence=_confidence(kept), cannot_tell=nothing, kept=kept,
         others=len(found) - 1, lacks=one.lacks if nothing else (), asked=setting.scenario is not None,
     )  # fmt: skip
+
+
+def _accounts(one: Recorded) -> list[Record]:
+    """Records that say what memory went to; of a log that says nothing at all its first, for what it lacks."""
+    found = [record for record in one.records if accounts(record.measured)]
+    timed = any(record.measured.tpot_s or record.measured.prefill_s for record in one.records)
+    silent = not found and bool(one.lacks) and not one.watched and not timed
+    return [*one.records[:1]] if silent else found
 
 
 def accounts(measured: Measurements) -> bool:
@@ -159,15 +166,16 @@ def _judged(record: Record, file: str, setting: Setting) -> Kept:
     sequences = _sequences(record, tokens)
     placed = _placed(record, total)
     host = _host_share(seen)
-    gap, near = _gap(seen, pool, should)
+    plain, logged = _near(seen, pool, should)
     trouble = _trouble(record, sequences, placed, host)
-    causes = tuple(_causes(record, pool, token_bytes, should, near=near))
+    causes = tuple(_causes(record, pool, token_bytes, should, near=plain or logged))
     if sc is not None and (share := next((one.value for one in causes if one.kind == "share"), None)) is not None:
         sc = with_share(sc, share)
     return Kept(
         record=record, file=file, tokens=tokens, token_bytes=token_bytes, sequences=sequences,
         unaccounted=_unaccounted(seen), pool_bytes=pool, worked_out=worked_out, total_bytes=total, placed_bytes=placed,
-        host_share=host, trouble=trouble, expected=should, gap=gap, as_expected=near,
+        host_share=host, trouble=trouble, expected=should, gap=_gap(record, pool, should),
+        as_expected=_as_expected(plain, logged, causes),
         causes=causes,
         gains=_gains(record, trouble, sequences, sc),
     )  # fmt: skip
@@ -240,26 +248,42 @@ def _trouble(record: Record, sequences: float | None, placed: float | None, host
     if seen.needed_kv_bytes_per_accelerator is not None or (short and not seen.wanted_bytes):
         return "one_request"
     none_left = seen.kv_bytes_per_accelerator is not None and seen.kv_bytes_per_accelerator <= 0
-    if seen.out_of_memory or seen.wanted_bytes is not None or none_left:
+    if none_left:
+        return "nothing_left"
+    if seen.out_of_memory or seen.wanted_bytes is not None:
         return "failed"
     offloaded, layers = seen.offloaded_layers, seen.layers
     partly = offloaded is not None and layers is not None and 0 < offloaded < layers
     return "host" if partly or (host is not None and _HOST_SHARE < host < 1) else None
 
 
-def _gap(seen: Measurements, pool: float | None, should: Expected | None) -> tuple[float | None, bool]:
-    """How far the pool is from what is expected with the weights as logged, and whether that is as expected."""
+def _gap(record: Record, pool: float | None, should: Expected | None) -> float | None:
+    """How far the pool is from what is expected, in tokens where those are a capacity, else in bytes."""
     if pool is None or should is None or should.pool_bytes.expected <= 0:
-        return None, False
-    raw, shift = should.pool_bytes, 0.0
-    if should.of in ("total", "before") and seen.weights_bytes_per_accelerator is not None:
-        shift = should.weights_bytes - seen.weights_bytes_per_accelerator
-    about = raw.expected + shift
-    if about <= 0:
-        return None, False
-    gap = pool / about - 1
-    near = abs(gap) <= _NEAR or raw.low <= pool <= raw.high or raw.low + shift <= pool <= raw.high + shift
-    return gap, near
+        return None
+    tokens = record.measured.kv_tokens
+    if should.compare == "tokens" and tokens is not None and should.tokens.expected > 0:
+        return tokens / should.tokens.expected - 1
+    return pool / should.pool_bytes.expected - 1
+
+
+def _near(seen: Measurements, pool: float | None, should: Expected | None) -> tuple[bool, bool]:
+    """Whether the pool's bytes are as expected, and whether they are with the weights as logged."""
+    if pool is None or should is None or should.pool_bytes.expected <= 0:
+        return False, False
+    span, weights = should.pool_bytes, seen.weights_bytes_per_accelerator
+    shift = should.weights_bytes - weights if should.of in ("total", "before") and weights is not None else 0.0
+    plain, logged = (
+        span.low + by <= pool <= span.high + by or abs(pool - span.expected - by) <= _NEAR * span.expected
+        for by in (0.0, shift)
+    )
+    return plain, logged
+
+
+def _as_expected(plain: bool, logged: bool, causes: tuple[Cause, ...]) -> bool:
+    """Whether nothing has to be explained: weights that differ explain a pool that differs."""
+    kinds = {one.kind for one in causes}
+    return not kinds & set(_OTHER_POOL) and (plain or (logged and "weights" not in kinds))
 
 
 def _causes(
@@ -328,9 +352,11 @@ def _gains(record: Record, trouble: Trouble | None, sequences: float | None, sc:
     engine = stated.engine or ""
     if sc is not None:
         found = gains(sc, engine, sequences)
-        return found if trouble is not None else tuple(one for one in found if one.field != "tp")
+        # a start that failed beside its cache gains nothing from a larger share; one that runs needs no devices
+        left_out = {"failed": ("kv_cache", *SHARES), None: ("tp",)}.get(trouble, ())
+        return tuple(one for one in found if one.field not in left_out)
     narrower = _NARROWER.get(engine)
-    if narrower is None or stated.kv_cache not in _WIDE:
+    if narrower is None or stated.kv_cache not in _WIDE or trouble == "failed":
         return ()
     name, times = narrower
     return (

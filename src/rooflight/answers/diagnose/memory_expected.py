@@ -30,6 +30,7 @@ _HIGH_SHARE = 0.95
 class Expected(msgspec.Struct, frozen=True, kw_only=True):
     """What one start should have, by rooflight: bytes of one device, tokens and sequences of the whole server.
 
+    activation_bytes    at the peak; engine_bytes: context, graphs and workspaces of the engine
     pool_bytes          of the cache; for llama.cpp, which has no pool, the cache of its context
     token_bytes         a token in all layers, those with a window counted in full; None: pages not known
     sequence_bytes      one sequence of the context in full, where layers with a window keep no more than that
@@ -38,6 +39,8 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     weights_bytes: float
+    activation_bytes: float
+    engine_bytes: float
     pool_bytes: Range
     tokens: Range
     sequences: Range
@@ -156,7 +159,8 @@ def expected(sc: Scenario, record: Record, setting: Setting) -> Expected | None:
     base = setting.scenario
     told = record.stated.memory_share is not None or (base is not None and bool(base.share.stated))
     return Expected(
-        weights_bytes=block.weights_bytes / devices, pool_bytes=pool, tokens=tokens, sequences=block.kv_pool.sequences,
+        weights_bytes=block.weights_bytes / devices, activation_bytes=block.activation_bytes / devices,
+        engine_bytes=block.engine_bytes / devices, pool_bytes=pool, tokens=tokens, sequences=block.kv_pool.sequences,
         sequence_tokens=block.kv_pool.sequence_tokens, token_bytes=token_bytes, sequence_bytes=_windowed(sc, block),
         compare="bytes" if line is None else line.compare, kv_cache=sc.numbers.kv, share=block.share, of=sc.share.of,
         stated_share=told, given_bytes=sc.accelerator.given_bytes, vendor=sc.accelerator.vendor,

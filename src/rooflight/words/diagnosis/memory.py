@@ -33,6 +33,8 @@ _WORDS = {
     "kv_cache": "Keep the cache in {value}", "gpu_memory_utilization": "Let the engine use {value} of the memory",
     "mem_fraction_static": "Give weights and cache {value} of the memory", "tp": "Run over {value} devices (TP)",
 }  # fmt: skip
+# Nobody gives an engine so little by intent, but for several engines on a card.
+_UNUSUAL_SHARE = 0.6
 # Sequences over tokens by length, beyond the rounding of both.
 _WINDOWED = 1.05
 _WANTED = {"compute": " for the compute buffer", "kv": " for the KV cache", "weights": " for weights", None: ""}
@@ -78,14 +80,13 @@ def _record(kept: Kept) -> Iterator[Next]:
 def _answer(kept: Kept) -> str:
     trouble = kept.trouble
     if trouble == "cannot_be":
-        assert kept.placed_bytes is not None
-        assert kept.total_bytes is not None
-        return (
-            f"This cannot be: {_gib(kept.placed_bytes)} of weights, cache and buffers on a device of "
-            f"{_gib(kept.total_bytes)}."
-        )
+        placed, total = _gib(kept.placed_bytes or 0.0), _gib(kept.total_bytes or 0.0)
+        return f"This cannot be: {placed} of weights, cache and buffers on a device of {total}."
     if trouble == "one_request":
         return _one_request(kept)
+    if trouble == "nothing_left":
+        left = _gib(kept.record.measured.kv_bytes_per_accelerator or 0.0)
+        return f"Weights and activations leave {_name(kept)} nothing for the KV cache ({left} a device)."
     if trouble == "failed":
         return _failed(kept)
     if trouble == "host":
@@ -108,26 +109,21 @@ def _one_request(kept: Kept) -> str:
 
 def _failed(kept: Kept) -> str:
     seen = kept.record.measured
-    if seen.kv_bytes_per_accelerator is not None and seen.kv_bytes_per_accelerator <= 0:
-        return (
-            f"Weights and activations leave {_name(kept)} nothing for the KV cache "
-            f"({_gib(seen.kv_bytes_per_accelerator)} a device)."
-        )
     if seen.wanted_bytes is None:
-        return f"{_first(_name(kept))} ran out of memory while it started{_with(kept)}."
+        return f"{_first(_name(kept))} ran out of memory while it started{_with(kept, 'a device')}."
     total = f" of a device of {_gib(kept.total_bytes)}" if kept.total_bytes else ""
     what = _WANTED.get(seen.wanted_for, "")
     fault = kept.total_bytes is not None and seen.wanted_bytes > kept.total_bytes
-    cause = ", more than it has at all" if fault else ""
+    cause = ", more than it has at all" if fault else _with(kept, "it" if total else "a device")
     return f"{_first(_name(kept))} ran out of memory: it asked for {_gib(seen.wanted_bytes)}{what}{total}{cause}."
 
 
-def _with(kept: Kept) -> str:
+def _with(kept: Kept, where: str) -> str:
     seen = kept.record.measured
     cache = seen.kv_bytes_per_accelerator or seen.kv_bytes
     parts = [(seen.weights_bytes_per_accelerator, "weights"), (cache, "cache")]
     said = " and ".join(f"{_gib(value)} of {name}" for value, name in parts if value)
-    return f", with {said} on a device" if said else ""
+    return f", with {said} on {where}" if said else ""
 
 
 def _first(name: str) -> str:
@@ -181,18 +177,20 @@ def _beside(kept: Kept) -> str:
 def _expected(kept: Kept, should: Expected) -> str:
     if should.compare == "tokens" and kept.record.measured.kv_tokens is not None:
         return f"{should.tokens.expected:,.0f}"
-    return f"{_gib(should.pool_bytes.expected)} a device"
+    about = f"{_gib(should.pool_bytes.expected)} a device"
+    return about if kept.record.measured.kv_tokens is None else f"{_gib(kept.pool_bytes or 0.0)} of {about}"
 
 
 def _cause(cause: Cause) -> str:
     value = cause.value
+    smaller = ", as would a smaller card" if cause.kind == "share" and value < _UNUSUAL_SHARE else ""
     return {
         "weights": f"the weights take {value:.2f} times what is expected",
         "half": "a token takes half of the expected bytes, as in an 8-bit cache",
         "twice": "a token takes twice the expected bytes, as in a 16-bit cache",
         "bytes": f"a token takes {value:.2f} times the expected bytes",
         "full_layers": f"layers with a window keep every token, {value:.1f} times what the model needs",
-        "share": f"a share of {value:g} of the memory would explain it",
+        "share": f"a share of {value:g} of the memory would explain it{smaller}",
         "first_start": f"{_gib(value)} a device, as a first start on ROCm leaves less while kernels are compiled",
         "taken": f"{_gib(value)} a device are taken by something else",
         "more": f"{_gib(value)} a device more are left than its rules leave",
@@ -223,6 +221,9 @@ def _evidence(kept: Kept) -> Iterator[Evidence]:
         )
     for what, value in _parts(kept):
         yield Evidence(what=what, value=value, unit="B")
+    if should is not None and _engine(kept) != "llama.cpp":
+        for what, value in _terms(should):
+            yield Evidence(what=f"{what}, expected", value=value, unit="B", supports=near or short)
     if kept.host_share is not None:
         yield Evidence(
             what="weights in the host's memory", value=kept.host_share, unit="share", supports=kept.trouble == "host"
@@ -233,8 +234,9 @@ def _evidence(kept: Kept) -> Iterator[Evidence]:
 
 def _parts(kept: Kept) -> Iterator[tuple[str, float]]:
     seen = kept.record.measured
+    labelled = "" if seen.total_bytes_per_accelerator is not None else ", by its label"
     named = (
-        ("memory of a device", kept.total_bytes),
+        (f"memory of a device{labelled}", kept.total_bytes),
         ("of it the engine may use", seen.usable_bytes_per_accelerator),
         ("weights on a device", seen.weights_bytes_per_accelerator),
         ("activations at their peak", seen.activation_bytes_per_accelerator),
@@ -242,6 +244,13 @@ def _parts(kept: Kept) -> Iterator[tuple[str, float]]:
         ("compute buffers", seen.compute_bytes_per_accelerator),
     )
     yield from ((what, value) for what, value in named if value is not None)
+
+
+def _terms(should: Expected) -> Iterator[tuple[str, float]]:
+    """The terms that leave a pool, as they are expected."""
+    yield "weights on a device", should.weights_bytes
+    yield "activations at their peak", should.activation_bytes
+    yield "kept by the engine itself", should.engine_bytes
 
 
 def _next(kept: Kept) -> Iterator[Next]:
@@ -258,6 +267,9 @@ def _next(kept: Kept) -> Iterator[Next]:
         yield Next(what="Place fewer layers on the device, or experts on the host (-ngl, --n-cpu-moe)")
     if kept.trouble == "failed" and kept.record.measured.wanted_for == "compute":
         yield Next(what="A smaller micro-batch, whose buffer it is", command="-ub 128")
+    if kept.trouble == "failed" and engine in ("vllm", "sglang") and kept.tokens is not None:
+        share = options.get("gpu_memory_utilization") or options.get("mem_fraction_static")
+        yield Next(what=f"A lower share of the memory ({share}): the cache leaves too little for the rest")
     for gain in kept.gains:
         yield _gain(engine, gain)
 
@@ -296,7 +308,7 @@ def _notes(found: MemoryFound) -> Iterator[str]:
     if kept.trouble is not None and (why := "; ".join(_cause(one) for one in kept.causes)):
         yield f"beside what is expected: {why}"
     if found.asked and kept.expected is None and not found.cannot_tell:
-        yield "the model and the card do not run as the log says, so nothing is expected of its pool"
+        yield "with what the log says of the start, model and card give no pool to expect"
     if found.others:
         yield (
             f"of {found.others + 1:,} accounts of memory the one in {kept.file} {kept.record.name}".rstrip() + " leads"

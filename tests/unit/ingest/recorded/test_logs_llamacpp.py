@@ -128,9 +128,105 @@ def test_a_second_model_is_a_record_of_its_own(tmp_path):
     ("said", "name"),
     [
         ("Q4_K - Medium", "q4_k_m"), ("Q5_K - Small", "q5_k_s"), ("Q3_K - Large", "q3_k_l"), ("Q8_0", "q8_0"),
+        ("Q2_K - Medium", "q2_k"),
         ("IQ4_XS - 4.25 bpw", "iq4_xs"), ("IQ4_KS - 4.25 bpw", "iq4_ks"), ("MXFP4 MoE", "mxfp4_moe"), ("F16", "f16"),
         ("BF16", "bf16"), ("all F32", "fp32"), ("Q6_K (guessed)", "q6_k"), ("unknown, may not work", None),
     ],
 )  # fmt: skip
 def test_types_of_files_have_the_names_that_rooflight_has(said, name):
     assert file_type(said) == name
+
+
+def test_what_the_log_prints_counts_before_what_the_command_asks_for(tmp_path):
+    """A perplexity run asks for 512 a sequence and makes a context of four."""
+    command = "$ ./llama-perplexity -m /srv/a/small.gguf -c 512 -b 2048\n"
+    text = command + LLAMACPP.replace("n_ctx         = 8192", "n_ctx = 2048")
+    stated = read(tmp_path, text).records[0].stated
+
+    assert (stated.context_tokens, stated.model) == (2048, "Small 7B")
+
+
+def test_an_allocation_that_is_tried_again_is_no_failure(tmp_path):
+    text = LLAMACPP.replace(
+        "llama_context:      CUDA0 compute",
+        "ggml_gallocr_reserve_n: failed to allocate CUDA0 buffer of size 1048576000\n"
+        "llama_context: compute buffer allocation failed, retrying without pipeline parallelism\n"
+        "llama_context:      CUDA0 compute",
+    )
+    seen = read(tmp_path, text).records[0].measured
+
+    assert seen.out_of_memory is None
+    assert seen.wanted_bytes is None
+
+
+def test_a_latent_cache_has_one_format(tmp_path):
+    text = "llama_new_context_with_model: KV self size  = 1166.62 MiB, c^KV (q8_0): 1166.62 MiB, kv^T: not used\n"
+    found = read(tmp_path, "llama_kv_cache_init:      CUDA0 KV buffer size =  1166.63 MiB\n" + text).records[0]
+
+    assert found.stated.kv_cache == "q8_0"
+    assert found.measured.kv_bytes == pytest.approx(1166.62 * MIB)
+
+
+def test_a_decimal_comma_is_one(tmp_path):
+    text = (
+        "llama_perf_context_print: prompt eval time =    1149,50 ms / 10715 tokens (    0,11 ms per token)\n"
+        "llama_perf_context_print:        eval time =    2502,50 ms /   250 runs   (   10,01 ms per token)\n"
+    )
+    (timed,) = read(tmp_path, text).records
+
+    assert timed.measured.prefill_s.mean == pytest.approx(1.1495)
+    assert timed.measured.tpot_s.mean == pytest.approx(2.5025 / 250)
+
+
+def test_a_plan_of_ollama_says_how_many_layers_it_places(tmp_path):
+    text = (
+        "time=2025-02-18T02:21:25.646Z level=INFO source=server.go:130 msg=offload library=cuda layers.requested=-1 "
+        'layers.model=81 layers.offload=44 layers.split=11,11,11,11 memory.available="[22.0 GiB 22.0 GiB]" '
+        'memory.required.full="127.4 GiB"\n'
+        'time=2025-02-18T02:21:25.647Z level=INFO source=server.go:380 msg="starting llama server" '
+        'cmd="/usr/local/bin/ollama runner --model /home/me/.ollama/models/blobs/sha256-feef62 --ctx-size 64000 '
+        '--batch-size 512 --n-gpu-layers 44 --parallel 2 --port 50137"\n'
+        "llama_kv_cache_init:      CUDA0 KV buffer size =  1000.00 MiB\n"
+    )
+    found = read(tmp_path, text)
+    stated, seen = found.records[0].stated, found.records[0].measured
+
+    assert (seen.offloaded_layers, seen.layers) == (44, 81)
+    assert seen.free_before_bytes_per_accelerator == 22 * GIB
+    assert (stated.context_tokens, stated.max_num_seqs, stated.model) == (64_000, 2, None)
+
+
+def test_a_prompt_that_no_token_followed_is_a_request_too(tmp_path):
+    line = "prompt eval time =     100.00 ms /    10 tokens (   10.00 ms per token)\n"
+    found = read(tmp_path, line + "total eval time later\n" + "eval time = soon\n" + line)
+
+    assert [(one.stated.isl, one.measured.tpot_s) for one in found.records] == [(10, None), (10, None)]
+
+
+def test_only_so_many_timings_are_kept(tmp_path):
+    lines = "       eval time =    1000.00 ms /    20 runs\n" * 600
+    found = read(tmp_path, "llama_perf_context_print: load time = 1 ms\n" + lines)
+
+    assert len(found.records) == 500
+    assert "100 more timings than 500 are left out" in found.notes[0]
+
+
+def test_lines_of_2023_say_what_the_card_holds(tmp_path):
+    found = read(
+        tmp_path, "llm_load_tensors: VRAM used: 3000.00 MiB\nllm_load_tensors: offloaded 33/35 layers to GPU\n"
+    )
+    seen = found.records[0].measured
+
+    assert (seen.weights_bytes_per_accelerator, seen.offloaded_layers) == (3000 * MIB, 33)
+
+
+@pytest.mark.parametrize(
+    ("line", "device"),
+    [
+        ("  Device 0: NVIDIA GeForce RTX 3090, compute capability 8.6, VMM: yes", "NVIDIA GeForce RTX 3090"),
+        ("ggml_vulkan: 0 = AMD Radeon RX 7900 XTX (RADV NAVI31) (radv) | uma: 0", "AMD Radeon RX 7900 XTX"),
+        ("ggml_metal_device_init: GPU name:   Apple M4", "Apple M4"),
+    ],
+)
+def test_devices_are_named_as_their_backends_do(tmp_path, line, device):
+    assert read(tmp_path, f"{line}\n{LLAMACPP.split(chr(10), 2)[2]}").records[0].stated.device == device

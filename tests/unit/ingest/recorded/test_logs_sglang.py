@@ -103,3 +103,61 @@ def test_a_quantised_checkpoint_is_told_by_the_line_of_its_weights(tmp_path):
     text = SGLANG.replace("type=SmallForCausalLM, dtype=torch.bfloat16", "type=SmallForCausalLM, quant=fp8, fmt=e4m3")
 
     assert one(tmp_path, text)[0].weights == "fp8"
+
+
+def test_a_containers_prefix_does_not_hide_the_rank(tmp_path):
+    text = "".join(f"sglang-1  | {line}\n" for line in SGLANG.splitlines())
+
+    assert one(tmp_path, text) == one(tmp_path, SGLANG)
+    assert len(read(tmp_path, text).watched) == 1
+
+
+def test_a_format_that_only_a_dtype_names_is_said_to_be_so(tmp_path):
+    assert any("dtype that is printed" in note for note in read(tmp_path, SGLANG).notes)
+
+
+def test_ranks_that_print_a_pool_each_add_up(tmp_path):
+    text = (
+        "[2026-06-23 01:10:14 DP0 TP0 EP0] max_total_num_tokens=1000\n"
+        "[2026-06-23 01:10:14 DP1 TP1 EP1] max_total_num_tokens=1200\n"
+        "[2026-06-23 01:10:14 DP1 TP1 EP1] max_total_num_tokens=1200\n"
+    )
+    stated, seen = one(tmp_path, text)
+
+    assert (stated.dp, seen.kv_tokens, seen.kv_tokens_per_replica) == (2, 1000 + 1200, 1000)
+
+
+def test_a_command_says_how_the_server_was_asked(tmp_path):
+    text = (
+        "$ python -m sglang.launch_server --model-path acme/Small-7B-FP8 --tp 2 --context-length 8192 \\\n"
+        "  --mem-fraction-static 0.8 --kv-cache-dtype fp8_e5m2 --chunked-prefill-size -1\n"
+        "[2026-01-08 12:00:15 TP0] Load weight end. type=S, dtype=torch.bfloat16, avail mem=15 GB, mem usage=7.5 GB.\n"
+        "Using KV cache dtype: torch.float8_e5m2\n"
+    )
+    stated, seen = one(tmp_path, text)
+
+    assert (stated.model, stated.tp, stated.context_tokens) == ("acme/Small-7B-FP8", 2, 8192)
+    assert (stated.memory_share, stated.kv_cache, stated.weights) == (0.8, "fp8", "fp8")
+    assert stated.max_num_batched_tokens is None  # -1: prompts are not cut
+    assert seen.free_before_bytes_per_accelerator == (15 + 7.5) * GIB
+
+
+def test_a_fused_pool_says_its_size_itself(tmp_path):
+    text = (
+        "[2026-01-08 12:00:16 TP0] Use sliding window memory pool. full_layer_tokens=60000, swa_layer_tokens=48000\n"
+        "[2026-01-08 12:00:16 TP0] SWAKVPool mem usage: 8.14 GB, swa size: 48000, full size: 60000\n"
+    )
+
+    assert one(tmp_path, text)[1].kv_bytes_per_accelerator == pytest.approx(8.14 * GIB)
+
+
+def test_a_second_start_is_a_record_of_its_own(tmp_path):
+    found = read(tmp_path, SGLANG + SGLANG)
+
+    assert [one.name for one in found.records] == ["start 1", "start 2"]
+
+
+def test_a_checkpoint_that_is_found_to_be_fp8(tmp_path):
+    line = "[2026-01-08 12:00:01 TP0] Detected fp8 checkpoint. Please note that the format is experimental.\n"
+
+    assert one(tmp_path, line + SGLANG)[0].weights == "fp8"

@@ -197,3 +197,47 @@ def test_colours_and_prefixes_of_containers_are_looked_through(tmp_path):
     text = "".join(f"vllm-1  | \x1b[1;36m{line}\x1b[0;0m\r\n" for line in V1.splitlines())
 
     assert one(tmp_path, text) == one(tmp_path, V1)
+
+
+def test_a_command_over_several_lines_is_one(tmp_path):
+    text = (
+        "$ vllm serve /srv/hub/models--acme--Small-7B/snapshots/0a1b \\\n    --tensor-parallel-size 2 \\\n"
+        "    --max_model_len=4096 --gpu-memory-utilization 0.8\n"
+        "INFO 05-01 10:00:30 [kv_cache_utils.py:634] GPU KV cache size: 10,240 tokens\n"
+    )
+    stated, seen = one(tmp_path, text)
+
+    assert (stated.model, stated.tp, stated.context_tokens, stated.memory_share) == ("acme/Small-7B", 2, 4096, 0.8)
+    assert seen.kv_tokens == 10_240
+
+
+def test_only_so_many_lines_of_a_running_engine_are_kept(tmp_path):
+    found = read(tmp_path, V1 + "".join(f"{V1.splitlines()[-1]}\n" for _ in range(2500)))
+
+    assert len(found.watched) == 2000
+    assert "the last 2,000 of 2,501 lines" in found.notes[0]
+
+
+def test_replicas_are_known_by_their_names_and_each_counts_once(tmp_path):
+    text = (
+        "INFO (EngineCore_DP0 pid=123) GPU KV cache size: 5,000,000 tokens\n"
+        "INFO (EngineCore_DP0 pid=123) GPU KV cache size: 5,000,000 tokens\n"
+        "INFO (EngineCore_DP1 pid=124) GPU KV cache size: 6,500,000 tokens\n"
+    )
+    stated, seen = one(tmp_path, text)
+
+    assert stated.dp == 2
+    assert (seen.kv_tokens, seen.kv_tokens_per_replica) == (5_000_000 + 6_500_000, 5_000_000)
+
+
+def test_a_line_of_the_newest_versions_states_the_share(tmp_path):
+    text = (
+        "(Worker_TP3 pid=150) INFO 05-14 00:04:17 [gpu_worker.py:475] CUDA graph memory profiling is enabled (default "
+        "since v0.21.0). The current --gpu-memory-utilization=0.9200 is equivalent to --gpu-memory-utilization=0.9129 "
+        "without CUDA graph memory profiling.\n"
+        "(Worker_TP0 pid=147) INFO 05-14 00:04:17 [gpu_worker.py:460] Available KV cache memory: 15.75 GiB\n"
+    )
+    stated, seen = one(tmp_path, text)
+
+    assert stated.memory_share == 0.92
+    assert seen.kv_bytes_per_accelerator == 15.75 * GIB

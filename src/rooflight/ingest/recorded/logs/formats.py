@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from rooflight.errors import UnknownName
-from rooflight.values.formats import format_named
+from rooflight.values.formats import FORMATS, format_named
 
 # torch's and the engines' names of what a cache or activations are in: vllm/config/cache.py (CacheDType), SGLang's
 # server_args.py (kv_cache_dtype), torch's dtypes.
@@ -71,4 +71,6 @@ def file_type(text: str) -> str | None:
         return None
     word = next((short for long, short in _SIZES.items() if long in plain), None)
     name = {"f32": "fp32"}.get(found[1], found[1])
-    return f"{name}_{word}" if word and name.endswith("_k") else name
+    whole = f"{name}_{word}" if word and name.endswith("_k") else name
+    # "Q2_K - Medium" is what a file is called whose name is q2_k
+    return next((one for one in (whole, name) if one in FORMATS), None)

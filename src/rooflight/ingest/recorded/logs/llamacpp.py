@@ -35,6 +35,7 @@ _KV = re.compile(rf"llama_(?:kv_cache|memory)\w*: *{_NAME} (?:KV|RS) buffer size
 _KV_SIZE = re.compile(rf"llama_(?:kv_cache|memory)\w*: size *= *{_SIZE}")
 _KV_SELF = re.compile(rf"KV self size *= *{_SIZE}")
 _KV_TYPES = re.compile(r"K \(([a-z]\w{1,10})\): *[\d.]+ [KMG]iB, V \(([a-z]\w{1,10})\)")
+_LATENT_TYPE = re.compile(r"c\^KV \(([a-z]\w{1,10})\)")
 _CELLS = re.compile(r"\( *(\d{1,12}) cells, *(\d{1,5}) layers, *(\d{1,5})/ *(\d{1,5}) seqs\)")
 _CELLS_MADE = re.compile(r"creating +(non-SWA|SWA) KV cache, size ?= +(\d{1,12}) cells")
 _COMPUTE = re.compile(rf"(?:llama_\w{{1,30}}|sched_reserve|reserve): +{_NAME} compute buffer size ?(?:is|=) *{_SIZE}")
@@ -60,8 +61,19 @@ _WANTED_FOR = (
     (re.compile(r"kv.?cache|self-attention cache"), "kv"),
     (re.compile(r"alloc_tensor_range|load_tensors|load model|loading model|unable to allocate \S+ buffer"), "weights"),
 )
+_OLLAMA_PLAN = re.compile(
+    r"msg=offload .{0,80}?layers\.model=(?P<layers>\d{1,5}) layers\.offload=(?P<on>\d{1,5}) .{0,80}?"
+    r"memory\.available=\"\[(?P<free>[\d.]{1,12}) (?P<free_unit>[KMG]iB)"
+)
 _OLLAMA_LOAD = re.compile(r"Parallel:(\d{1,5}) BatchSize:(\d{1,7}) .{0,60}?KvSize:(\d{1,10}) KvCacheType:(\w{0,8})")
 _BUILD = re.compile(r"build: (\d{1,6}) \(|build_info: b?(\d{1,6})|\(version (\d+\.\d+[\w.-]{0,20})\)")
+_COMMAND = re.compile(
+    r"\bllama-(?:server|cli|bench|perplexity|sweep-bench) |ollama_llama_server|ollama runner |llama_cpp\.server"
+)
+_WORTH = re.compile(
+    r"buffer|offloaded|msg=|print_info|print_meta|n_ctx|n_batch|n_seq_max|device|Device|ggml_vulkan|GPU name|[Kk][Vv]"
+    r"|VRAM|cells|alloc|memory|build|version|llama-|llama_|loading model|request="
+)
 _PRESET = re.compile(r"llama-\w+ .{0,200}?--([a-z][\w.-]{2,40})-default\b")
 _HOSTS = ("CPU", "AMX", "BLAS", "KURN")
 
@@ -117,7 +129,7 @@ class _Run:
         self.kv_total: float | None = None
         self.cells = 0.0
         self.types: str | None = None
-        self.waiting_for: str | None = None
+        self.command = ""
         self.notes: list[str] = []
 
     @property
@@ -133,6 +145,9 @@ def _weights(run: _Run, line: str) -> None:
         run.weights.put("GPU", size(found[1], found[2]))
     if found := _OFFLOADED.search(line):
         run.start.measure(offloaded_layers=count(found[1]), layers=count(found[2]))
+    if found := _OLLAMA_PLAN.search(line):
+        run.start.measure(offloaded_layers=count(found["on"]), layers=count(found["layers"]))
+        run.start.measure(free_before_bytes_per_accelerator=size(found["free"], found["free_unit"]))
     if found := _OLLAMA.search(line):
         kept: _Buffers = getattr(run, _OLLAMA_SIZES[found[1]])
         kept.put(found[2], size(found[3], found[4]))
@@ -147,6 +162,8 @@ def _cache(run: _Run, line: str) -> None:
         run.kv_total = size(found[1], found[2])
     if found := _KV_TYPES.search(line):
         run.types = run.types or (found[1] if found[1] == found[2] else f"{found[1]}/{found[2]}")
+    elif found := _LATENT_TYPE.search(line):
+        run.types = run.types or found[1]
     if found := _CELLS.search(line):
         run.cells = max(run.cells, (number(found[1]) or 0) * (number(found[4]) or 1))
         run.start.state(max_num_seqs=count(found[3]))
@@ -210,6 +227,8 @@ def _devices(run: _Run, line: str) -> None:
 def _failed(run: _Run, line: str) -> None:
     """An allocation that failed, in bytes or MiB, and what it was for, which a line beside says."""
     start = run.start
+    if "retrying" in line:  # without pipeline parallelism, for example: what failed was no end
+        start.forget("wanted_bytes", "wanted_for", "out_of_memory")
     if found := _WANTED.search(line):
         start.measure(wanted_bytes=size(found[1], "MiB") if found[1] else size(found[3], "B"), out_of_memory=True)
     if start.measured("out_of_memory") and ("fail" in line or "unable" in line or "gallocr" in line):
@@ -220,7 +239,13 @@ def _failed(run: _Run, line: str) -> None:
 
 
 def _command(run: _Run, line: str) -> None:
-    if re.search(r"\b(?:llama-(?:server|cli|bench|perplexity)|ollama_llama_server|llama_cpp\.server)\b", line):
+    if not run.command and _COMMAND.search(line):
+        run.command = line
+
+
+def _asked(run: _Run) -> None:
+    """What the command asks for, where no line of the log says what it came to."""
+    if line := run.command:
         preset = _PRESET.search(line)
         given = option(line, "-m", "--model", "-hf", "--hf-repo") or (preset[1] if preset else None)
         run.start.state(
@@ -231,6 +256,7 @@ def _command(run: _Run, line: str) -> None:
 
 
 def _record(run: _Run, name: str) -> Record:
+    _asked(run)
     start, weights, kv = run.start, run.weights, run.kv
     total = run.kv_total
     if total is None and kv:
@@ -259,9 +285,11 @@ def _looks(head: Head) -> bool:
 
 def _read(source: Source) -> Recorded:
     runs, timings = [_Run(1)], Timings()
-    version, ollama = "", False
+    version, ollama, at = "", False, 1
     for at, line in lines_of(source.text):
         if timings.line(at, line, runs[-1].start):
+            continue
+        if not _WORTH.search(line):
             continue
         if _NEW_START.search(line) and runs[-1].begun and (runs[-1].weights or runs[-1].kv):
             runs.append(_Run(at))
@@ -272,6 +300,7 @@ def _read(source: Source) -> Recorded:
         for each in (_command, _meta, _devices, _weights, _cache, _failed):
             each(run, line)
         common(line, run.start)
+    timings.end(at, runs[-1].start)
     kept = [run for run in runs if run.begun] or runs[:1]
     if version:
         for run in kept:

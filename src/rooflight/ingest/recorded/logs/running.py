@@ -46,13 +46,13 @@ class Steps:
     @property
     def watched(self) -> tuple[Watched, ...]:
         """The lines that are kept."""
-        return tuple(self._watched)
+        return tuple(self._watched[-_MOST:])
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What was left out."""
         lines = self._cut + len(self._watched)
-        return (f"the last {_MOST:,} of {lines:,} lines of the running engine are taken",) if self._cut else ()
+        return (f"the last {_MOST:,} of {lines:,} lines of the running engine are taken",) if lines > _MOST else ()
 
     def _subject(self, which: str | None) -> str:
         return self._engine if which is None else f"{self._engine} {which}"

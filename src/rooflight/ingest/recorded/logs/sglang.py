@@ -29,17 +29,15 @@ from rooflight.values.recorded import Record, Recorded
 _LOOKS = re.compile(
     r"server_args=ServerArgs\(|sglang\.launch_server|Load weight (?:begin|end)\.|KV Cache is allocated\."
     r"|Memory pool end\.|max_total_num_tokens=\d|Init torch distributed (?:begin|ends)"
-    r"|Decode batch[.,] #running-req|Prefill batch[.,] #new-seq"
+    r"|[Ss]liding window memory pool\.|Decode batch[.,] #running-req|Prefill batch[.,] #new-seq"
 )
 _WORTH = re.compile(
-    r"server_args=|launch_server|Load weight|KV ?Cache|KVPool|Memory pool|max_total_num_tokens|Init torch dist"
+    r"server_args=|launch_server|Load weight|KV ?[Cc]ache|KVPool|Memory pool|max_total_num_tokens|Init torch dist"
     r"|[Cc]uda graph|CUDA graph|Decode batch|sliding window memory|Sliding window memory|out of memory|OutOfMemory"
     r"|Not enough memory|device_name=|GPU \d|fp8 checkpoint|sglang"
 )
 _NUMBER = r"(-?\d[\d.,]{0,15})"
-_RANK = re.compile(
-    r"^\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^\]]{0,8}?((?: (?:DP|TP|PP|EP|ATTN_?\w{0,4})\d{1,4}){1,6})\]"
-)
+_RANK = re.compile(r"\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^\]]{0,8}?((?: (?:DP|TP|PP|EP|ATTN_?\w{0,4})\d{1,4}){1,6})\]")
 _NEW_START = re.compile(r"server_args=ServerArgs\(|sglang\.launch_server")
 _FREE_BEFORE = re.compile(rf"Load weight begin\. avail mem={_NUMBER} ?GB")
 _LOADED = re.compile(r"Load weight end\.")
@@ -67,7 +65,7 @@ class _Run:
         self.start.state(engine="sglang")
         self.weights, self.kv, self.windows, self.graphs = Ranks(), Ranks(), Ranks(), Ranks()
         self.tokens, self.network = Ranks(), Ranks()
-        self.has_windows = False
+        self.has_windows = self.by_dtype = False
         self.pools: dict[str, int] = {}
         self.graphs_of: dict[str, float] = {}
 
@@ -146,6 +144,7 @@ def _loaded(run: _Run, line: str, rank: str) -> None:
     start.state(model=kind)
     method = argument(line, "quant", "quant_algo")
     named = packed(method, start.stated("model")) if method else named_by_model(start.stated("model"))
+    run.by_dtype = run.by_dtype or (named is None and start.stated("weights") is None)
     start.state(weights=named or type_named(argument(line, "dtype")))
 
 
@@ -196,6 +195,8 @@ def _memory(run: _Run, line: str, rank: str) -> None:
         _limits(run, line, rank)
     if "fp8 checkpoint" in line and "Detected" in line:
         start.state(weights="fp8")
+    if "Using KV cache dtype" in line:
+        start.state(kv_cache=type_named(argument(line, "dtype")))
     if _NOT_ENOUGH.search(line):
         start.measure(out_of_memory=True)
 
@@ -212,11 +213,7 @@ def _record(run: _Run, name: str) -> Record:
         network_bytes_per_accelerator=run.network.first,
         graph_bytes_per_accelerator=next(iter(run.graphs_of.values()), None),
     )  # fmt: skip
-    if tokens := run.tokens.all:
-        dp = start.stated("dp") or 1
-        start.measure(kv_tokens=min(tokens) * dp)
-        if dp > 1:
-            start.measure(kv_tokens_per_replica=min(tokens))
+    run.tokens.tokens(start)
     return start.record(name)
 
 
@@ -268,6 +265,11 @@ def _whole(source: Source, runs: list[_Run], steps: Steps, version: str) -> Reco
     notes = list(steps.notes)
     if any((one.stated.dp or 1) > 1 and one.measured.kv_tokens is not None for one in records):
         notes.append("tokens of the pool are printed by each data-parallel rank of itself; the server has all of them")
+    if any(run.by_dtype and run.start.stated("weights") for run in kept):
+        notes.append(
+            "the weights' format is taken to be the dtype that is printed; "
+            "a checkpoint quantised by itself may say no more"
+        )
     return Recorded(
         file=source.name, format=FORMAT.name, tool="SGLang", version=version, records=records, watched=steps.watched,
         lacks=tuple(lacks), notes=tuple(notes),

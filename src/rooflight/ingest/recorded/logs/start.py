@@ -13,6 +13,7 @@ from rooflight.values.recorded import Measurements, Record, Stated
 _LONGEST_LINE = 1 << 14
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,12}[A-Za-z]")
 _MOST = 2**53
+_REPLICA = re.compile(r"DP(\d{1,5})")
 _UNITS = {
     "gib": "GiB", "gb": "GiB", "g": "GiB", "mib": "MiB", "mb": "MiB", "m": "MiB", "kib": "KiB", "kb": "KiB",
     "tib": "TiB", "tb": "TiB", "b": "B", "bytes": "B",
@@ -24,7 +25,7 @@ _TORCH_WANTED = re.compile(
 )
 _TORCH_TOTAL = re.compile(
     r"(?:has a total capacity of |; )(?P<size>\d[\d.]{0,12}) ?(?P<unit>[KMGT]iB)(?: of which "
-    r"(?P<free>\d[\d.]{0,12}) ?(?P<free_unit>[KMGT]iB) is free| total capacity)"
+    r"(?P<free>\d[\d.]{0,12}) ?(?P<free_unit>[KMGT]iB|bytes) is free| total capacity)"
 )
 _OUT_OF_MEMORY = re.compile(r"(?:CUDA|HIP) (?:error: )?out of memory|OutOfMemoryError|hipErrorOutOfMemory")
 # Names of a card in configuration files of tuned kernels, and as `nvidia-smi -L` prints them.
@@ -48,6 +49,11 @@ class Start:
     def measure(self, **values: Any) -> None:
         """What came out, where that is not known yet."""
         _first(self._measured, values)
+
+    def forget(self, *names: str) -> None:
+        """What turned out to be otherwise."""
+        for name in names:
+            self._measured.pop(name, None)
 
     def put(self, **values: Any) -> None:
         """What came out, whatever was known."""
@@ -97,6 +103,26 @@ class Ranks:
         """Of the first that spoke."""
         return next(iter(self._of.values()), None)
 
+    def tokens(self, start: Start) -> None:
+        """Tokens of a pool: the smallest rank of a replica decides, and the server has those of all its replicas.
+
+        Replicas are known by their ranks' names (DP0 ...); of those that do not speak the smallest that does stands.
+        """
+        by: dict[str, float] = {}
+        for rank, value in self._of.items():
+            found = _REPLICA.search(rank)
+            name = found[1] if found else ""
+            by[name] = min(value, by.get(name, value))
+        if not by:
+            return
+        if len(by) > 1:
+            by.pop("", None)
+        start.state(dp=len(by) if len(by) > 1 else None)
+        replicas, one = start.stated("dp") or 1, min(by.values())
+        start.measure(kv_tokens=sum(by.values()) if len(by) >= replicas else one * replicas)
+        if replicas > 1:
+            start.measure(kv_tokens_per_replica=one)
+
 
 def _first(known: dict[str, Any], values: dict[str, Any]) -> None:
     for name, value in values.items():
@@ -105,10 +131,18 @@ def _first(known: dict[str, Any], values: dict[str, Any]) -> None:
 
 
 def lines_of(text: str) -> Iterator[tuple[int, str]]:
-    """Lines, counted from 1, without colours, each as far as it is looked at."""
+    """Lines, counted from 1, without colours, each as far as it is looked at; a command's lines are one."""
+    held, first = "", 0
     for number, line in enumerate(text.splitlines(), start=1):
         short = line[:_LONGEST_LINE]
-        yield number, _COLOUR.sub("", short) if "\x1b" in short else short
+        short = _COLOUR.sub("", short) if "\x1b" in short else short
+        if short.rstrip().endswith("\\") and len(held) < _LONGEST_LINE:
+            held, first = held + short.rstrip()[:-1] + " ", first or number
+            continue
+        yield first or number, held + short
+        held, first = "", 0
+    if held:
+        yield first, held
 
 
 def number(text: str | None) -> float | None:
@@ -147,7 +181,8 @@ def argument(text: str, *names: str) -> str | None:
 def option(text: str, *names: str) -> str | None:
     """The value of the first of these options that a command line gives."""
     for name in names:
-        found = re.search(rf"(?<!\S){name}[=\s]\s{{0,3}}['\"]?([^\s'\"\\]+)", text)
+        spelled = name[:2] + name[2:].replace("-", "[-_]")
+        found = re.search(rf"(?<!\S){spelled}[=\s]\s{{0,3}}['\"]?([^\s'\"\\]+)", text)
         if found:
             return found[1]
     return None
@@ -156,6 +191,8 @@ def option(text: str, *names: str) -> str | None:
 def model_name(given: str | None) -> str | None:
     """A model as a log names it, without the folders of whoever ran it: a hub's id, or a file's or folder's name."""
     if not given:
+        return None
+    if "sha256-" in given:  # a blob of Ollama's, which is no name
         return None
     path = given.strip().replace("\\", "/").rstrip("/")
     if (hub := re.search(r"models--([^/]+?)--([^/]+)", path)) is not None:

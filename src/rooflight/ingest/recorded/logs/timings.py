@@ -13,7 +13,7 @@ from rooflight.values.recorded import Measurements, Record, Spread, Stated
 # server "slot print_timing".
 # The runs of a context are steps of one token each; a slot of the server decodes beside others.
 _TIME = re.compile(
-    r"(?P<what>prompt eval|(?<!prompt )eval) time ?= *(?P<ms>\d[\d.]{0,14}) ms / *(?P<count>\d{1,9}) (?:tokens|runs)"
+    r"(?P<what>prompt eval|(?<!prompt )eval) time ?= *(?P<ms>\d[\d.,]{0,14}) ms / *(?P<count>\d{1,9}) (?:tokens|runs)"
 )
 _ALONE = re.compile(r"llama_print_timings|perf_context_print|common_perf_print")
 _MOST = 500
@@ -35,7 +35,8 @@ class Timings:
         found = _TIME.search(text)
         if found is None:
             return False
-        seconds, tokens = number(found["ms"]), number(found["count"])
+        # some locales print a decimal comma, and none groups thousands
+        seconds, tokens = number(found["ms"].replace(",", ".")), number(found["count"])
         if seconds is None or not tokens:
             return True
         if found["what"] == "prompt eval":
@@ -70,9 +71,14 @@ class Timings:
         )  # fmt: skip
         self._records.append(Record(name=f"timing {len(self._records) + 1}", stated=stated, measured=measured, line=at))
 
+    def end(self, at: int, start: Start) -> None:
+        """The log ends, perhaps behind a prompt that no token followed."""
+        if self._prompt is not None:
+            self._add(at, start, None, alone=False)
+
     @property
     def records(self) -> tuple[Record, ...]:
-        """The timed requests, a prompt at the end that no token followed among them."""
+        """The timed requests."""
         return tuple(self._records)
 
     @property

@@ -83,11 +83,14 @@ _TERMS = (
     ),
     ("activation_bytes_per_accelerator", re.compile(rf"{_NUMBER} ?GiB for peak activation")),
     ("other_bytes_per_accelerator", re.compile(rf"{_NUMBER} ?GiB for non-torch memory")),
+    ("weights_bytes_per_accelerator", re.compile(rf"Actual usage is {_NUMBER} ?GiB for weight")),
     ("kv_bytes_per_accelerator", re.compile(rf"reserved for KV Cache is {_NUMBER} ?GiB")),
     ("kv_bytes_per_accelerator", re.compile(rf"available_kv_cache_memory\s{{1,8}}{_NUMBER} ?GiB")),
     ("kv_bytes_per_accelerator", re.compile(rf"kv_cache_size[ \t=]{{1,8}}{_NUMBER} ?GiB")),
 )
 _SHARE = re.compile(r"gpu_memory_utilization(?:\s{1,8}|[ =(]{1,3})(\d?\.\d{1,6})")
+# From 0.19 on, beside what the share would have been without an estimate of graphs.
+_EQUIVALENT = re.compile(r"current --gpu-memory-utilization=(\d?\.\d{1,6}) is equivalent")
 _STATS = re.compile(
     r"(?:Engine (?P<engine>\d{1,4}): )?Avg prompt throughput: (?P<prompt>[\d.]+) tokens/s, Avg generation throughput: "
     r"(?P<output>[\d.]+) tokens/s, Running: (?P<running>\d+) reqs,(?: Swapped: (?P<swapped>\d+) reqs,)? "
@@ -180,6 +183,8 @@ def _sizes(run: _Run, line: str) -> None:
         run.kv.add(rank, size(found[1]))
     if found := _GRAPHS.search(line):
         run.graphs.add(rank, size(found[1]))
+    if found := _EQUIVALENT.search(line):
+        start.state(memory_share=number(found[1]))
     if found := _ON_STARTUP.search(line):
         start.measure(
             free_before_bytes_per_accelerator=size(found[1]), total_bytes_per_accelerator=size(found[2]),
@@ -237,17 +242,13 @@ _EACH: tuple[Callable[[_Run, str], None], ...] = (_sizes, _pool, _step)
 def _record(run: _Run, name: str) -> Record:
     """The start with what its ranks said: the pool of the smallest decides, replicas add up."""
     start = run.start
+    start.put(weights_bytes_per_accelerator=run.weights.first)  # four digits, of which a profile prints two
     start.measure(
-        weights_bytes_per_accelerator=run.weights.first, weights_bytes_by_accelerator=run.weights.several,
+        weights_bytes_by_accelerator=run.weights.several,
         kv_bytes_per_accelerator=run.kv.first, kv_bytes_by_accelerator=run.kv.several,
         graph_bytes_per_accelerator=run.graphs.first, max_concurrency=min(run.concurrency.all, default=None),
     )  # fmt: skip
-    tokens = run.tokens.all
-    if tokens:
-        dp = start.stated("dp") or 1
-        start.measure(kv_tokens=min(tokens) * dp)
-        if dp > 1:
-            start.measure(kv_tokens_per_replica=min(tokens))
+    run.tokens.tokens(start)
     return start.record(name)
 
 
