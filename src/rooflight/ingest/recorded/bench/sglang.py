@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from rooflight.ingest.recorded.bench.documents import Document, amount, count, documents, name, number
-from rooflight.ingest.recorded.bench.serving import engine, layout, measured, stated, titled
+from rooflight.ingest.recorded.bench.serving import engine, layout, measured, results, stated, titled
 from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.units import to_base
 from rooflight.values.recorded import Measurements, Record, Recorded, Spread, Stated
@@ -52,9 +52,7 @@ def _read(source: Source) -> Recorded:
         some, more = _records(one)
         records += some
         notes += more
-    return Recorded(
-        file=source.name, format="", tool="SGLang", records=tuple(records), notes=tuple(dict.fromkeys(notes))
-    )
+    return results(source, records, notes, "SGLang")
 
 
 def _records(one: Document) -> tuple[list[Record], tuple[str, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rooflight.ingest.recorded.bench.documents import documents
-from rooflight.ingest.recorded.bench.serving import AMOUNTS, COUNTS, measured, stated, titled
+from rooflight.ingest.recorded.bench.serving import AMOUNTS, COUNTS, measured, results, stated, titled
 from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.values.recorded import Record, Recorded
 
@@ -23,9 +23,7 @@ def _read(source: Source) -> Recorded:
         how = stated(one.values)
         records.append(Record(name=titled(how), stated=how, measured=result.measured, line=one.line))
         notes += result.notes
-    return Recorded(
-        file=source.name, format="", tool="vllm bench serve", records=tuple(records), notes=tuple(dict.fromkeys(notes))
-    )
+    return results(source, records, notes, "vllm bench serve")
 
 
 FORMAT = Format(name="vllm-bench-serve", words="results of vllm bench serve", looks=_looks, read=_read)
