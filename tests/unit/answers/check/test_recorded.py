@@ -129,6 +129,19 @@ def test_what_is_said_stands_before_the_file():
     assert rows_of(of(Record(stated=HOW, measured=LOAD)), said).rows[0].row.gpus is None
 
 
+def test_medians_are_not_judged_together():
+    """Little's law is of means: half of the requests may have been quick."""
+    middle = Measurements(
+        ttft_s=Spread(p50=0.001), tpot_s=Spread(p50=0.008), request_s=Spread(mean=3.0), output_tokens_per_s=2048.0
+    )
+    found = rows(HOW, middle)
+    assert found["e2e_latency_ms"].run == found["output_tok_s"].run == "a"
+    assert len({row.run for row in found.values()}) == 3
+    asked = rows_of(of(Record(name="a", stated=HOW, measured=middle)), Said())
+    assert {row.given["run"] for row in asked.rows} == {"a"}  # as it is told
+    assert len({row.row.run for row in asked.rows}) == 3
+
+
 def test_medians_are_said_where_they_stand_for_means():
     found = rows_of(of(Record(stated=HOW, measured=Measurements(tpot_s=Spread(p50=0.01)))), Said())
     assert found.notes == ("where no mean is given, the median stands for it",)

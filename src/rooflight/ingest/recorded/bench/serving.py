@@ -64,7 +64,7 @@ _ENGINES = {
 }  # fmt: skip
 _PERCENT = 0.01
 _NOTHING = Measurements()
-LITTLE = "in_flight is requests a second times the mean time of a request (Little's law)"
+LITTLE = "the number in flight is requests a second times the mean time of a request (Little's law)"
 _ZERO = "times of 0 are not taken for measured: the endpoint may not stream"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rooflight.ingest.recorded.bench.documents import Document, amount, count, documents, name, number
+from rooflight.ingest.recorded.bench.documents import Document, amount, count, documents, keys_of, name, number
 from rooflight.ingest.recorded.bench.serving import engine, layout, measured, results, stated, titled
 from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.units import to_base
@@ -37,9 +37,7 @@ _ONE = 0.02
 
 
 def _looks(head: Head) -> bool:
-    if not head.json:
-        return False
-    keys = head.keys
+    keys = keys_of(head)
     batch = keys >= _BATCH and bool(keys & _BATCH_RESULTS)
     serving = keys >= _SERVING or "total_output_tokens_retokenized" in keys
     return serving or batch or keys >= _OFFLINE or any(one in keys for one in _SWEEPS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rooflight.ingest.recorded.bench.documents import documents
+from rooflight.ingest.recorded.bench.documents import documents, keys_of
 from rooflight.ingest.recorded.bench.serving import AMOUNTS, COUNTS, measured, results, stated, titled
 from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.values.recorded import Record, Recorded
@@ -11,7 +11,8 @@ from rooflight.values.recorded import Record, Recorded
 def _looks(head: Head) -> bool:
     rates = {*AMOUNTS["requests_per_s"], *AMOUNTS["output_tokens_per_s"]}
     needed = (COUNTS["requests"], AMOUNTS["input_tokens"], rates)
-    return head.json and all(head.keys & set(keys) for keys in needed)
+    found = keys_of(head)
+    return all(found & set(keys) for keys in needed)
 
 
 def _read(source: Source) -> Recorded:
