@@ -226,7 +226,10 @@ def _in_flight(record: Record, phase: str) -> int | None:
     stated, found = record.stated, record.measured
     if phase != "e2e_server":
         return stated.batch if stated.batch is not None else stated.concurrency
-    mean = None if not found.in_flight else max(1, round(found.in_flight))
+    whole, rate = found.request_s, found.requests_per_s
+    most = rate * whole.mean if rate is not None and whole is not None and whole.mean is not None else None
+    flying = found.in_flight or most
+    mean = None if not flying else max(1, round(flying))
     if stated.concurrency is None or (stated.request_rate is not None and mean is not None):
         return mean
     return stated.concurrency

@@ -53,8 +53,10 @@ def test_how_many_are_in_flight(changes, batch):
     from msgspec.structs import replace
 
     assert rows(replace(HOW, **changes))["tpot_ms"].batch == batch
+    open_ = replace(HOW, concurrency=None)
     unknown = replace(LOAD, in_flight=None)
-    assert rows(replace(HOW, concurrency=None), unknown)["tpot_ms"].batch is None
+    assert rows(open_, unknown)["tpot_ms"].batch is None
+    assert rows(open_, replace(unknown, requests_per_s=8.0))["tpot_ms"].batch == 32  # 8 x 3.95 = 31.6
 
 
 def test_a_batch_that_starts_together_is_offline():
@@ -198,6 +200,38 @@ def test_a_file_and_a_claim_are_judged_alike(result, on, fields):
         other = by_metric[row.metric]
         for name in ("value", "ceiling", "expected", "low", "high", "over_ceiling", "verdict"):
             assert getattr(row, name) == getattr(other, name), (row.metric, name)
+
+
+@pytest.mark.parametrize(
+    "how, out, claim",
+    [
+        (
+            Stated(phase="decode", batch=1, depth=8192, osl=128),
+            Measurements(output_tokens_per_s=100.0),
+            {"batch": 1, "isl": 8192, "osl": 128, "output_tok_s": 100.0},
+        ),
+        (
+            Stated(phase="decode", batch=1, osl=128, isl=4096),
+            Measurements(tpot_s=Spread(mean=0.01)),
+            {"batch": 1, "isl": 4096, "osl": 128, "tpot_ms": 10.0},
+        ),
+        (
+            Stated(phase="prefill", batch=1, depth=0, isl=512),
+            Measurements(prefill_tokens_per_s=9000.0),
+            {"batch": 1, "isl": 512, "prefill_tok_s": 9000.0},
+        ),
+        (
+            Stated(batch=8, isl=1000, osl=100),
+            Measurements(request_s=Spread(mean=2.0)),
+            {"batch": 8, "isl": 1000, "osl": 100, "schedule": "batch", "e2e_latency_ms": 2000.0},
+        ),
+    ],
+)
+def test_steps_and_batches_are_judged_as_claims_too(how, out, claim):
+    (of_file,) = rooflight.check(of(Record(stated=how, measured=out)), model=MODEL, on=CARD, weights="bf16").rows
+    (claimed,) = rooflight.claim(MODEL, on=CARD, weights="bf16", **claim).rows
+    for name in ("value", "ceiling", "expected", "low", "high", "verdict"):
+        assert getattr(of_file, name) == getattr(claimed, name), name
 
 
 def test_the_file_says_what_no_option_does(result, tmp_path):
