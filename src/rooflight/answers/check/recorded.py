@@ -94,23 +94,28 @@ def rows_of(found: Recorded, said: Said, configs: Iterable[str | Path] = ()) -> 
             )  # fmt: skip
     names = SaidNames(said, configs)
     titles = Counter(record.name for record in found.records)
-    rows = [
-        row
-        for place, record in enumerate(found.records, start=1)
-        for row in measurements(record, _told(record, place, alone=titles[record.name] == 1))
+    named = [
+        _told(record, place, alone=titles[record.name] == 1) for place, record in enumerate(found.records, start=1)
     ]
+    runs = [(run, row) for run, record in zip(named, found.records, strict=True) for row in measurements(record, run)]
+    rows = [_under(row, said) for _, row in runs]
     if not rows:
         raise BadInput(
             f"{found.file} holds no measured time or rate of tokens", where=found.file, got=found.format,
             want="results of a benchmark", try_this=f"rooflight diagnose {found.file}",
         )  # fmt: skip
-    rows = [_under(row, said) for row in rows]
     _named(found, rows, names)
-    medians = any(_only_median(record) for record in found.records)
+    cells = [_cells(replace(row, run=run)) for row, (run, _) in zip(rows, runs, strict=True)]
+    medians = any(row.run != run for run, row in runs)
     return Asked(
-        rows=tuple(given_rows(_cells(row) for row in rows)), names=names,
+        rows=tuple(map(_of_its_run, given_rows(cells), rows)), names=names,
         notes=("where no mean is given, the median stands for it",) if medians else (),
     )  # fmt: skip
+
+
+def _of_its_run(asked: GivenRow, row: Measurement) -> GivenRow:
+    """The row as given, in the run that it is judged with."""
+    return asked if asked.row is None else GivenRow(asked.line, asked.given, replace(asked.row, run=row.run))
 
 
 def _told(record: Record, place: int, *, alone: bool) -> str:
@@ -121,17 +126,22 @@ def _told(record: Record, place: int, *, alone: bool) -> str:
 
 
 def measurements(record: Record, run: str) -> tuple[Measurement, ...]:
-    """A record's values, each as a row of one run of that name."""
+    """A record's values, each as a row of one run of that name; a median is of a run of its own.
+
+    What values of one run make together, Little's law says of means alone.
+    """
     return tuple(_rows(record, run))
 
 
 def _rows(record: Record, run: str) -> Iterator[Measurement]:
     phase = _phase(record)
     plain = _run(record, phase, run)
-    for metric, value in _values(record, phase):
+    for metric, found in _values(record, phase):
+        value = found if not isinstance(found, Spread) else found.middle and found.middle / _MS
         if value:
             of = "prefill" if metric == "prefill_tok_s" else phase
-            yield replace(plain, metric=metric, value=value, phase=of)
+            alone = isinstance(found, Spread) and found.mean is None
+            yield replace(plain, metric=metric, value=value, phase=of, run=f"{run}, median {metric}" if alone else run)
 
 
 def _phase(record: Record) -> str:
@@ -145,20 +155,20 @@ def _phase(record: Record) -> str:
     return "e2e_server"
 
 
-def _values(record: Record, phase: str) -> Iterator[tuple[str, float | None]]:
-    """Means, by the metric that they are of."""
+def _values(record: Record, phase: str) -> Iterator[tuple[str, float | Spread | None]]:
+    """Rates and times, by the metric that they are of."""
     found = record.measured
     if phase == "prefill":
         rates = (found.prefill_tokens_per_s, found.input_tokens_per_s, found.total_tokens_per_s)
         yield "prefill_tok_s", next((one for one in rates if one is not None), None)
-        yield "ttft_ms", _ms(found.ttft_s)
+        yield "ttft_ms", found.ttft_s
         return
     token = _token(record)
     if phase != "decode":
-        yield "ttft_ms", _ms(found.ttft_s)
+        yield "ttft_ms", found.ttft_s
     yield "tpot_ms", token
     if phase != "decode":
-        yield "e2e_latency_ms", _ms(found.request_s)
+        yield "e2e_latency_ms", found.request_s
     yield "output_tok_s", found.output_tokens_per_s
     if token is None and found.output_tokens_per_s is None:
         yield "output_tok_s_per_user", found.output_tokens_per_s_per_user
@@ -168,32 +178,16 @@ def _values(record: Record, phase: str) -> Iterator[tuple[str, float | None]]:
         yield "total_tok_s", found.total_tokens_per_s
 
 
-def _token(record: Record) -> float | None:
-    """Milliseconds between two tokens.
+def _token(record: Record) -> Spread | None:
+    """The time between two tokens.
 
     The time between chunks is that where each carries one token; its median is only where it is first averaged over a
     request, as by those who call another time TPOT.
     """
     found = record.measured
-    if found.tpot_s is not None:
-        return _ms(found.tpot_s)
-    if found.itl_s is None or record.stated.speculative:
-        return None
-    if found.tpot_with_first_s is not None:
-        return _ms(found.itl_s)
-    return None if found.itl_s.mean is None else found.itl_s.mean / _MS
-
-
-def _ms(time: Spread | None) -> float | None:
-    return None if time is None or time.middle is None else time.middle / _MS
-
-
-def _only_median(record: Record) -> bool:
-    """Whether a time that is judged has no mean."""
-    found = record.measured
-    return any(
-        one is not None and one.mean is None and one.p50 for one in (found.ttft_s, found.tpot_s, found.request_s)
-    )
+    if found.tpot_s is not None or found.itl_s is None or record.stated.speculative:
+        return found.tpot_s
+    return found.itl_s if found.itl_s.mean is not None or found.tpot_with_first_s is not None else None
 
 
 def _run(record: Record, phase: str, run: str) -> Measurement:
@@ -232,7 +226,10 @@ def _in_flight(record: Record, phase: str) -> int | None:
     stated, found = record.stated, record.measured
     if phase != "e2e_server":
         return stated.batch if stated.batch is not None else stated.concurrency
-    mean = None if not found.in_flight else max(1, round(found.in_flight))
+    whole, rate = found.request_s, found.requests_per_s
+    most = rate * whole.mean if rate is not None and whole is not None and whole.mean is not None else None
+    flying = found.in_flight or most
+    mean = None if not flying else max(1, round(flying))
     if stated.concurrency is None or (stated.request_rate is not None and mean is not None):
         return mean
     return stated.concurrency

@@ -17,8 +17,10 @@ from rooflight.values.recorded import Measurements, Record, Recorded, Spread, St
 
 _START = re.compile(r"={3,}\s*(?:Offline Throughput|Serving) Benchmark Result\s*={3,}", re.IGNORECASE)
 _END = re.compile(r"[^=]{0,80}={30,}\W*")
-# A block that nobody closed ends after so many lines.
+_BEGINS = "benchmark result"
+# A block that nobody closed ends after so many lines, and no line of one is wider.
 _LONGEST = 200
+_WIDEST = 1000
 # Printed labels, and the name that the JSON has for the same. vLLM prints "Total Token throughput" up to v0.11,
 # "Total token throughput" since; SGLang "Total throughput", then "Total token throughput". None: no figure of ours,
 # listed for its end, which is another's label.
@@ -52,6 +54,11 @@ _TOKENS = re.compile(r"Total num (prompt|output) tokens:\s*([\d,]+)")
 _LATENCY = re.compile(r"Avg latency:\s*([\d.]+)\s*seconds")
 _PLACE = re.compile(r"(50|90|99)% percentile latency:\s*([\d.]+)\s*seconds")
 _FOLLOWING = 12
+# SGLang's bench_one_batch: a batch's prefill, the median of its steps, and the whole; a warm-up stands in front.
+_PART = re.compile(
+    r"(Prefill|Decode|Total)\.\s+(?:median )?latency:\s*([\d.]+) s,\s*(?:median )?throughput:\s*([\d.]+) token/s"
+)
+_WARM = re.compile(r"\s*Benchmark \.\.\.\s*")
 
 
 class _Block(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,18 +70,24 @@ class _Block(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _looks(head: Head) -> bool:
-    return any(one.search(head.text) for one in (_START, _THROUGHPUT, _LATENCY))
+    others = any(one.search(head.text) for one in (_THROUGHPUT, _LATENCY, _PART))
+    return others or any(_begins(line[:_WIDEST]) for line in head.text.splitlines())
+
+
+def _begins(line: str) -> bool:
+    """Whether a printed result begins there; most lines need no closer look."""
+    return _BEGINS in line.lower() and _START.search(line) is not None
 
 
 def _read(source: Source) -> Recorded:
-    lines = source.text.splitlines()
+    lines = [line[:_WIDEST] for line in source.text.splitlines()]
     records: list[Record] = []
     notes: list[str] = []
     for block in _blocks(lines):
         record, more = _served(lines, block)
         records.append(record)
         notes += more
-    records += _offline(lines)
+    records += [*_offline(lines), *_batches(lines)]
     records.sort(key=lambda one: one.line or 0)
     if len(records) > MOST_RUNS:
         notes.append(f"only the first {MOST_RUNS:,} of {len(records):,} results are read")
@@ -85,13 +98,14 @@ def _read(source: Source) -> Recorded:
 
 
 def _tool(text: str) -> str:
-    return "sglang bench" if "retokenized" in text or "E2E Latency" in text else "vllm bench"
+    sglang = "retokenized" in text or "E2E Latency" in text or _PART.search(text) is not None
+    return "sglang bench" if sglang else "vllm bench"
 
 
 def _blocks(lines: list[str]) -> Iterator[_Block]:
     """Printed results in order, each up to its closing line, the next result, or the end of the text."""
     before = 0
-    starts = [place for place, line in enumerate(lines) if _START.search(line)]
+    starts = [place for place, line in enumerate(lines) if _begins(line)]
     for number, start in enumerate(starts, start=1):
         last = min(starts[number] if number < len(starts) else len(lines), start + _LONGEST)
         end = next((place for place in range(start + 1, last) if _END.fullmatch(lines[place])), last)
@@ -143,6 +157,34 @@ def _offline(lines: list[str]) -> Iterator[Record]:
                 name="latency", stated=Stated(engine="vllm"), line=place + 1,
                 measured=Measurements(request_s=Spread(mean=amount(mean[1]), **at)),
             )  # fmt: skip
+
+
+def _batches(lines: list[str]) -> Iterator[Record]:
+    """SGLang's batches by themselves. A step's rate times its time is the batch; its prompts' likewise their tokens."""
+    met: dict[str, tuple[float, float]] = {}
+    after = max((place for place, line in enumerate(lines) if _WARM.fullmatch(line)), default=0)
+    for place, line in enumerate(lines[after:], start=after + 1):
+        found = _PART.search(line)
+        if found is None:
+            continue
+        time, rate = amount(found[2]), amount(found[3])
+        if time and rate:
+            met[found[1]] = (time, rate)
+        if found[1] != "Total":
+            continue
+        whole, prefill, step = (met.get(name) for name in ("Total", "Prefill", "Decode"))
+        how = Stated(engine="sglang", batch=None if step is None else count(round(step[0] * step[1])))
+        yield Record(
+            name=titled(how), stated=how, line=place,
+            measured=Measurements(
+                request_s=Spread(mean=whole[0]) if whole else None, total_tokens_per_s=whole[1] if whole else None,
+                ttft_s=Spread(mean=prefill[0]) if prefill else None, tpot_s=Spread(p50=step[0]) if step else None,
+                prefill_s=Spread(mean=prefill[0]) if prefill else None,
+                prefill_tokens_per_s=prefill[1] if prefill else None,
+                isl=round(prefill[0] * prefill[1] / how.batch) if prefill and how.batch else None,
+            ),
+        )  # fmt: skip
+        met = {}
 
 
 def _lengths(rates: re.Match[str], tokens: dict[str, float | None]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from rooflight.errors import BadConfig
-from rooflight.ingest.recorded.source import Source
+from rooflight.ingest.recorded.source import Head, Source
 from rooflight.units import ungrouped
 
 # A sweep has hundreds of runs.
@@ -25,6 +25,14 @@ class Document(msgspec.Struct, frozen=True):
 
     values: Mapping[str, Any]
     line: int | None = None
+
+
+def keys_of(head: Head) -> frozenset[str]:
+    """Keys of the first results in a head; what a program printed in front of them is passed over."""
+    if head.json:
+        return head.keys
+    place = head.text.find("\n{")
+    return Head.of(head.text[place + 1 :].encode()).keys if place >= 0 else frozenset()
 
 
 def documents(source: Source) -> tuple[list[Document], tuple[str, ...]]:
@@ -63,12 +71,12 @@ def _one_by_one(text: str) -> tuple[list[Document], tuple[str, ...]]:
             one, place = decoder.raw_decode(text, place)
         except (ValueError, RecursionError):
             one = None
-            end = text.find("\n", place)
-            place = len(text) if end < 0 else end
         if isinstance(one, dict):
             found.append(Document(one, line))
         else:
             odd.append(line)
+            end = text.find("\n", place)
+            place = len(text) if end < 0 else end
     if not odd:
         return found, ()
     lines = f"line {odd[0]:,} is" if len(odd) == 1 else f"{len(odd):,} lines from line {odd[0]:,} on are"

@@ -11,8 +11,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rooflight.ingest.recorded.bench.documents import amount, count, documents, name
-from rooflight.ingest.recorded.bench.serving import Found, engine, measured, stated, titled
+from rooflight.ingest.recorded.bench.documents import amount, count, documents, keys_of, name
+from rooflight.ingest.recorded.bench.serving import Found, engine, measured, results, stated, titled
 from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.values.recorded import Record, Recorded, Stated
 
@@ -25,7 +25,8 @@ _MEDIANS = "only medians and percentiles are given, no means"
 
 
 def _looks(head: Head) -> bool:
-    return head.json and bool(head.keys & _SECONDS or _ROW in head.keys)
+    found = keys_of(head)
+    return bool(found & _SECONDS or _ROW in found)
 
 
 def _read(source: Source) -> Recorded:
@@ -41,9 +42,7 @@ def _read(source: Source) -> Recorded:
             notes += (_MEDIANS,)
         records.append(Record(name=titled(how), stated=how, measured=result.measured, line=one.line))
         notes += result.notes
-    return Recorded(
-        file=source.name, format="", tool="InferenceX", records=tuple(records), notes=tuple(dict.fromkeys(notes))
-    )
+    return results(source, records, notes, "InferenceX")
 
 
 def _aggregated(values: Mapping[str, Any], how: Stated) -> Stated:

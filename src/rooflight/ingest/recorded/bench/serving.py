@@ -5,14 +5,16 @@ The text that they print and the JSON that they save both end here, as one mappi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from rooflight.errors import BadConfig
 from rooflight.ingest.recorded.bench.documents import amount, count, first, name, number
+from rooflight.ingest.recorded.source import Source
 from rooflight.units import to_base
-from rooflight.values.recorded import Measurements, Spread, Stated
+from rooflight.values.recorded import Measurements, Record, Recorded, Spread, Stated
 
 # Names by field. vLLM: benchmarks/benchmark_serving.py at v0.3.0 ("request_inthroughput", "total_input"), v0.6.0
 # ("total_token_throughput"), vllm/benchmarks/serve.py at v0.11.0 ("max_concurrent_requests", "failed");
@@ -61,7 +63,8 @@ _ENGINES = {
     "lmdeploy": "lmdeploy", "llama.cpp": "llama.cpp",
 }  # fmt: skip
 _PERCENT = 0.01
-LITTLE = "in_flight is requests a second times the mean time of a request (Little's law)"
+_NOTHING = Measurements()
+LITTLE = "the number in flight is requests a second times the mean time of a request (Little's law)"
 _ZERO = "times of 0 are not taken for measured: the endpoint may not stream"
 
 
@@ -186,6 +189,17 @@ def engine(backend: object) -> str | None:
     """The engine that a client's backend speaks of, None where it may be any."""
     said = (name(backend) or "").lower()
     return next((known for start, known in _ENGINES.items() if said.startswith(start)), None)
+
+
+def results(source: Source, records: Sequence[Record], notes: Iterable[str], tool: str) -> Recorded:
+    """A file's records as it is read; objects that hold no result are left out. Raises BadConfig where all are such."""
+    found = tuple(one for one in records if one.measured != _NOTHING)
+    if not found:
+        got = f"{len(records):,} objects without a time or a rate"
+        raise BadConfig(f"{source.name} holds no results", where=source.name, got=got, want="a benchmark's results")
+    left = len(records) - len(found)
+    told = [*notes, *([f"{left:,} objects without a time or a rate are left out"] if left else [])]
+    return Recorded(file=source.name, format="", tool=tool, records=found, notes=tuple(dict.fromkeys(told)))
 
 
 def titled(one: Stated) -> str:

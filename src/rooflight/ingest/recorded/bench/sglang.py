@@ -12,8 +12,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rooflight.ingest.recorded.bench.documents import Document, amount, count, documents, name, number
-from rooflight.ingest.recorded.bench.serving import engine, layout, measured, stated, titled
+from rooflight.ingest.recorded.bench.documents import Document, amount, count, documents, keys_of, name, number
+from rooflight.ingest.recorded.bench.serving import engine, layout, measured, results, stated, titled
 from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.units import to_base
 from rooflight.values.recorded import Measurements, Record, Recorded, Spread, Stated
@@ -37,9 +37,7 @@ _ONE = 0.02
 
 
 def _looks(head: Head) -> bool:
-    if not head.json:
-        return False
-    keys = head.keys
+    keys = keys_of(head)
     batch = keys >= _BATCH and bool(keys & _BATCH_RESULTS)
     serving = keys >= _SERVING or "total_output_tokens_retokenized" in keys
     return serving or batch or keys >= _OFFLINE or any(one in keys for one in _SWEEPS)
@@ -52,9 +50,7 @@ def _read(source: Source) -> Recorded:
         some, more = _records(one)
         records += some
         notes += more
-    return Recorded(
-        file=source.name, format="", tool="SGLang", records=tuple(records), notes=tuple(dict.fromkeys(notes))
-    )
+    return results(source, records, notes, "SGLang")
 
 
 def _records(one: Document) -> tuple[list[Record], tuple[str, ...]]:

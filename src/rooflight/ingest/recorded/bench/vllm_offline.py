@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rooflight.ingest.recorded.bench.documents import amount, count, documents
+from rooflight.ingest.recorded.bench.documents import amount, count, documents, keys_of
 from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.values.recorded import Measurements, Record, Recorded, Spread, Stated
 
@@ -16,7 +16,8 @@ _APART = ("tokens in and tokens out apart",)
 
 
 def _looks(head: Head) -> bool:
-    return head.json and (head.keys >= _LATENCY or head.keys >= _THROUGHPUT)
+    found = keys_of(head)
+    return found >= _LATENCY or found >= _THROUGHPUT
 
 
 def _read(source: Source) -> Recorded:

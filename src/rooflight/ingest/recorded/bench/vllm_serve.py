@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rooflight.ingest.recorded.bench.documents import documents
-from rooflight.ingest.recorded.bench.serving import AMOUNTS, COUNTS, measured, stated, titled
+from rooflight.ingest.recorded.bench.documents import documents, keys_of
+from rooflight.ingest.recorded.bench.serving import AMOUNTS, COUNTS, measured, results, stated, titled
 from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.values.recorded import Record, Recorded
 
@@ -11,7 +11,8 @@ from rooflight.values.recorded import Record, Recorded
 def _looks(head: Head) -> bool:
     rates = {*AMOUNTS["requests_per_s"], *AMOUNTS["output_tokens_per_s"]}
     needed = (COUNTS["requests"], AMOUNTS["input_tokens"], rates)
-    return head.json and all(head.keys & set(keys) for keys in needed)
+    found = keys_of(head)
+    return all(found & set(keys) for keys in needed)
 
 
 def _read(source: Source) -> Recorded:
@@ -23,9 +24,7 @@ def _read(source: Source) -> Recorded:
         how = stated(one.values)
         records.append(Record(name=titled(how), stated=how, measured=result.measured, line=one.line))
         notes += result.notes
-    return Recorded(
-        file=source.name, format="", tool="vllm bench serve", records=tuple(records), notes=tuple(dict.fromkeys(notes))
-    )
+    return results(source, records, notes, "vllm bench serve")
 
 
 FORMAT = Format(name="vllm-bench-serve", words="results of vllm bench serve", looks=_looks, read=_read)

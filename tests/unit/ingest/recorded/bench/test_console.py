@@ -173,6 +173,32 @@ def test_latency_of_a_batch(tmp_path):
     assert record.measured.request_s == Spread(mean=1.5, p50=1.49, p90=1.6)
 
 
+def test_a_batch_of_sglang_after_its_warm_up(tmp_path):
+    """8 sequences: 10 ms a step at 800 tok/s; 16,000 tok/s of prompts over 0.5 s are 8,000, 1,000 each."""
+    text = """Warmup ...
+Prefill. latency: 9.00000 s, throughput:      1.00 token/s
+Total. latency:  9.000 s, throughput:      1.00 token/s
+Benchmark ...
+Prefill. latency: 0.50000 s, throughput:  16000.00 token/s
+Decode 0. Batch size: 8, latency: 0.02000 s, throughput:    400.00 token/s
+Decode.  median latency: 0.01000 s, median throughput:    800.00 token/s
+Total. latency:  1.500 s, throughput:   5872.00 token/s
+"""
+    (record,) = read(tmp_path, text).records
+    assert (record.stated.batch, record.stated.engine, record.line) == (8, "sglang", 8)
+    out = record.measured
+    assert (out.isl, out.ttft_s, out.tpot_s) == (1000, Spread(mean=0.5), Spread(p50=0.01))
+    assert (out.request_s, out.prefill_tokens_per_s, out.total_tokens_per_s) == (Spread(mean=1.5), 16_000, 5872)
+
+
+@pytest.mark.parametrize("mark", ["=", " ", "!", "= ", "Mean ", "Throughput: 1,"])
+def test_long_lines_of_one_mark_take_no_time(tmp_path, mark):
+    """Effort grows with a line's length, not with its square: the test would not end."""
+    line = mark * (200_000 // len(mark)) + "a"
+    (record,) = read(tmp_path, "\n".join([BLOCK.replace("=" * 50, line), line, BLOCK])).records[1:]
+    assert record.measured.requests == 1000
+
+
 def test_a_text_about_it_is_no_result(tmp_path):
     with pytest.raises(BadConfig, match="nothing that is read"):
         read(tmp_path, "the Serving Benchmark Result says Mean TTFT (ms): 12\n")
@@ -180,6 +206,7 @@ def test_a_text_about_it_is_no_result(tmp_path):
 
 ODD = [
     COMMAND.strip(), "Throughput: 1 requests/s, 2 tokens/s", "", "x: 1", "Mean TTFT (ms): -1,2.3.4",
+    "Total. latency: 0 s, throughput: 0 token/s", "Decode.  median latency: 1..2 s, median throughput: 5 token/s",
     "Total input tokens: nan", "Concurrency: 1e400", "Avg latency: 1.2.3 seconds",
 ]  # fmt: skip
 

@@ -108,6 +108,12 @@ def test_a_line_that_is_no_result_is_said(tmp_path):
     assert "line 2 is no JSON object and left out" in found.notes
 
 
+def test_what_a_program_printed_in_front_is_passed_over(tmp_path):
+    found = read(tmp_path, f"INFO starting\n100%|###| 20/20\n{json.dumps(RUN)}\n")
+    assert only(found).measured.requests == 100
+    assert "2 lines from line 1 on are no JSON object and left out" in found.notes
+
+
 def test_times_of_zero_are_not_measured(tmp_path):
     """An endpoint that does not stream: "ttfts is empty if streaming is not supported"."""
     bare = {key: value for key, value in RUN.items() if "_ttft_" not in key and "_itl_" not in key}
