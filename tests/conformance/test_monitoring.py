@@ -102,6 +102,12 @@ def test_a_query_of_memory_alone_says_what_it_lacks(data):
     assert "utilization.gpu" in found.lacks
 
 
+def test_a_query_of_what_a_gpu_is_alone_is_refused(data):
+    """A record of a machine quotes nvidia-smi's name, driver, total memory and limit."""
+    with pytest.raises(BadConfig, match="what it is, and not what it did"):
+        recorded(data / "profiles" / "ncu" / "rtx5070_environment.txt")
+
+
 def test_lists_of_processes_are_refused(data):
     files = sorted((data / "profiles" / "nvidia-smi").glob("*compute-apps.csv"))
 

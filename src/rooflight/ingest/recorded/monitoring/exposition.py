@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from rooflight.errors import BadConfig
 from rooflight.ingest.recorded.monitoring.between import interval, order
 from rooflight.ingest.recorded.monitoring.devices import devices
@@ -11,6 +13,7 @@ from rooflight.ingest.recorded.monitoring.totals import SECOND, SINGLE, lifetime
 from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.values.recorded import Measurements, Record, Recorded, Scrape, Stated, Watched
 
+_NAME = re.compile(r"[a-zA-Z_:][\w:]*")
 _WANT = "metrics of vLLM, SGLang, TGI, llama.cpp's server, TensorRT-LLM or Dynamo, or of an accelerator's exporter"
 
 
@@ -89,9 +92,7 @@ def _lacks(watched: list[Watched]) -> tuple[str, ...]:
 
 def _met(text: str) -> str:
     """A few names of the metrics that it has instead."""
-    names = dict.fromkeys(
-        line.split("{")[0].split()[0][:60] for line in text[: 1 << 16].splitlines() if line.strip() and line[0] != "#"
-    )
+    names = dict.fromkeys(matched[0][:60] for line in text[: 1 << 16].splitlines() if (matched := _NAME.match(line)))
     return ", ".join(list(names)[:3]) or "comments alone"
 
 

@@ -139,11 +139,8 @@ def _odd(line: str) -> tuple[Series | None, float | None]:
     from prometheus_client.parser import text_string_to_metric_families
 
     try:
-        samples = [one for family in text_string_to_metric_families(line + "\n") for one in family.samples]
+        (one,) = [one for family in text_string_to_metric_families(line + "\n") for one in family.samples]
+        time_s = None if one.timestamp is None else float(one.timestamp)
+        return Series(one.name, dict(one.labels), float(one.value)), time_s
     except Exception:  # it raises whatever it meets: ValueError, IndexError, KeyError
         return None, None
-    if len(samples) != 1:
-        return None, None
-    one = samples[0]
-    time_s = one.timestamp
-    return Series(one.name, dict(one.labels), float(one.value)), None if time_s is None else float(time_s)

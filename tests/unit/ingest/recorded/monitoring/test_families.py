@@ -64,6 +64,14 @@ def test_names_in_quotes_are_left_to_the_library():
     assert not notes
 
 
+def test_a_number_beyond_all_floats_is_a_bad_line():
+    """In a line that the library reads, as whole numbers of any size."""
+    found, notes = read('{"a"} ' + "9" * 400 + "\n")
+
+    assert not found
+    assert notes == ["1 line is no series and left out (the first: line 1)"]
+
+
 def test_a_bad_line_is_said_and_the_others_are_read():
     (scrape,), notes = read('up 1\nwhat is this\n{{{\nup{a="2} 3\nup{b="4"} 4\n# EOF\n')
 
