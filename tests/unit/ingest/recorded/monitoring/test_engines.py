@@ -32,7 +32,8 @@ def vllm(
         f"vllm:num_requests_running{{{who}}} {running}{time}\n"
         f"vllm:num_requests_waiting{{{who}}} {waiting}\n"
         f"vllm:kv_cache_usage_perc{{{who}}} {usage}\n"
-        f'vllm:cache_config_info{{block_size="16",num_gpu_blocks="1000",engine="{engine}"}} 1\n'
+        f'vllm:cache_config_info{{block_size="16",cache_dtype="fp8_e4m3",gpu_memory_utilization="0.9",'
+        f'num_gpu_blocks="1000",engine="{engine}"}} 1\n'
         f"vllm:prompt_tokens_total{{{who}}} {prompts}\n"
         f"vllm:generation_tokens_total{{{who}}} {outputs}\n"
         f'vllm:request_success_total{{{who},finished_reason="stop"}} {requests}\n'
@@ -71,7 +72,9 @@ def test_a_scrape_is_a_moment_and_a_life():
     assert (ever.isl, ever.osl, ever.requests) == (1000 / 10, 110 / 10, 10)
     assert ever.prefix_hit == 0.25
     assert ever.output_tokens_per_s is None  # nobody says how long it ran
-    assert found.records[0].measured.kv_tokens_per_replica == 16_000
+    (record,) = found.records
+    assert (record.measured.kv_tokens, record.measured.kv_tokens_per_replica) == (16_000, 16_000)
+    assert (record.stated.engine, record.stated.memory_share, record.stated.kv_cache) == ("vllm", 0.9, "fp8")
     assert any("second scrape" in one for one in found.lacks)
 
 
@@ -369,6 +372,11 @@ def test_metrics_of_something_else_are_refused_by_name(tmp_path):
         recorded(path)
 
     assert caught.value.got == "node_load1"
+
+
+def test_a_usage_above_one_is_in_percent():
+    """As some routers in front of an engine have it."""
+    assert of(read_text(vllm(usage=25)), "moment").kv_usage == 0.25
 
 
 def test_nan_is_no_value():
