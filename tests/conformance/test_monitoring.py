@@ -53,7 +53,8 @@ def test_a_life_of_a_vllm_that_drafts(data):
     now, ever = only(found, "moment"), only(found, "lifetime")
 
     assert (now.model, now.running, now.waiting) == ("qwen3-30b-tq", 1, 2)
-    assert now.kv_tokens == 6947 * 64
+    assert now.kv_tokens == found.records[0].measured.kv_tokens == 6947 * 64
+    assert (found.records[0].stated.memory_share, found.records[0].stated.kv_cache) == (0.9, None)
     assert ever.requests == 51_319 + 724
     assert ever.ttft_s.mean == pytest.approx(3.8408829580595493e06 / 52916)
     assert ever.tpot_s.mean == pytest.approx(2979.432286309289 / 52043)

@@ -131,9 +131,14 @@ _TRTLLM = (
     Metric("prefix_hit", ("kv_cache_hit_rate",), over="mean"),
     Metric("kv_blocks", ("kv_cache_max_blocks",)),
     Metric("kv_block_tokens", ("kv_cache_tokens_per_block",), over="mean"),
+    Metric("max_num_seqs", ("max_batch_size_runtime", "max_num_active_requests")),
     Metric("prompt_tokens", ("prompt_tokens",), "counter"),
     Metric("output_tokens", ("generation_tokens",), "counter"),
+    Metric("cached_tokens", ("prompt_cached_tokens",), "counter"),
     Metric("requests", ("request_success",), "counter"),
+    Metric("drafted", ("spec_decode_drafted_tokens", "spec_decode_num_draft_tokens"), "counter"),
+    Metric("accepted", ("spec_decode_accepted_tokens", "spec_decode_num_accepted_tokens"), "counter"),
+    Metric("inference_s", ("request_inference_time_seconds",), "histogram"),
     Metric("ttft_s", ("time_to_first_token_seconds",), "histogram"),
     Metric("tpot_s", ("time_per_output_token_seconds",), "histogram"),
     Metric("request_s", ("e2e_request_latency_seconds",), "histogram"),
@@ -152,8 +157,11 @@ _TRITON = (
     Metric("kv_block_tokens", ("kv_cache_block_metrics",), where=("kv_cache_block_type", "tokens_per"), over="mean"),
 )
 
-# https://docs.nvidia.com/dynamo/latest/reference/observability/metrics-catalog: the frontend's. What it calls queued
-# waits for its first token, prefill included, so it is no queue of the engine.
+# https://docs.nvidia.com/nim/large-language-models/latest/observability.html: vLLM's names of 2024 without a prefix.
+_NIM = (Metric("max_num_seqs", ("num_request_max",)), *_VLLM)
+
+# https://docs.nvidia.com/dynamo/latest/reference/observability/metrics-catalog: the frontend's. In flight are all that
+# it has passed on; what it calls queued waits for its first token, prefill included, so it is no queue of the engine.
 _DYNAMO = (
     Metric("running", ("inflight_requests", "inflight_requests_total")),
     Metric("output_tokens", ("output_tokens",), "counter"),
@@ -173,6 +181,7 @@ ENGINES = (
     Source("trtllm", ("trtllm_", "trtllm:"), _TRTLLM),
     Source("trtllm", ("nv_trt_llm_",), _TRITON),
     Source("dynamo", ("dynamo_frontend_",), _DYNAMO),
+    Source("nim", ("",), _NIM),
 )
 
 # https://docs.nvidia.com/datacenter/dcgm/latest/dcgm-api/dcgm-api-field-ids.html and dcgm-exporter's

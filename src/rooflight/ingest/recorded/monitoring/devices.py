@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from rooflight.ingest.recorded.monitoring.aliases import reasons
@@ -52,7 +51,7 @@ def devices(scrape: Scrape, notes: list[str]) -> tuple[Watched, ...]:
 
 
 def _there(value: float) -> bool:
-    return math.isfinite(value) and value < _FP64_BLANK and not (value.is_integer() and int(value) in _INT32_BLANK)
+    return 0 <= value < _FP64_BLANK and not (value.is_integer() and int(value) in _INT32_BLANK)
 
 
 def _key(labels: dict[str, str]) -> _Key:

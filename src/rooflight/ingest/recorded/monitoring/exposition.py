@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from rooflight.errors import BadConfig
 from rooflight.ingest.recorded.monitoring.between import interval, order
 from rooflight.ingest.recorded.monitoring.devices import devices
@@ -11,6 +13,9 @@ from rooflight.ingest.recorded.monitoring.totals import SECOND, SINGLE, lifetime
 from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.values.recorded import Measurements, Record, Recorded, Scrape, Stated, Watched
 
+# vLLM's --kv-cache-dtype; "auto" is the model's own.
+_FORMATS = {"fp8": "fp8", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "bfloat16": "bf16", "float16": "fp16", "half": "fp16"}
+_NAME = re.compile(r"[a-zA-Z_:][\w:]*")
 _WANT = "metrics of vLLM, SGLang, TGI, llama.cpp's server, TensorRT-LLM or Dynamo, or of an accelerator's exporter"
 
 
@@ -28,7 +33,7 @@ def read_text(text: str, name: str = "the text") -> Recorded:
     watched = [*lately, *(one for scrape in found for one in devices(scrape, notes))]
     if any(one.span == "lifetime" for one in watched):
         notes.append(SINGLE)
-    records = tuple(record for one in replicas if (record := _record(one)) is not None)
+    records = tuple(record for one in replicas if (record := _record(one, alone=len(replicas) == 1)) is not None)
     if not watched and not records:
         raise BadConfig(
             f"{name} has metrics of neither an engine nor an accelerator", where=name, got=_met(text), want=_WANT,
@@ -61,15 +66,26 @@ def _alone(replicas: tuple[Replica, ...]) -> list[Watched]:
     return [one for each in replicas for one in (moment(each), lifetime(each)) if one is not None]
 
 
-def _record(replica: Replica) -> Record | None:
-    """The size of an engine's KV pool, which is no matter of time."""
+def _record(replica: Replica, *, alone: bool) -> Record | None:
+    """How an engine is set up, which is no matter of time; None: it does not say the size of its KV pool."""
     seen = moment(replica) or lifetime(replica)
     if seen is None or seen.kv_tokens is None:
         return None
-    return Record(
-        name=replica.subject, stated=Stated(model=replica.model, engine=replica.engine, max_num_seqs=seen.max_num_seqs),
-        measured=Measurements(kv_tokens_per_replica=seen.kv_tokens),
+    stated = Stated(
+        model=replica.model, engine=replica.engine, max_num_seqs=seen.max_num_seqs,
+        memory_share=_number(replica.info.get("gpu_memory_utilization")),
+        kv_cache=_FORMATS.get(replica.info.get("cache_dtype", "")),
     )  # fmt: skip
+    measured = Measurements(kv_tokens_per_replica=seen.kv_tokens, kv_tokens=seen.kv_tokens if alone else None)
+    return Record(name=replica.subject, stated=stated, measured=measured)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        found = float(text or "")
+    except ValueError:
+        return None
+    return found if 0 < found <= 1 else None
 
 
 def _lacks(watched: list[Watched]) -> tuple[str, ...]:
@@ -89,9 +105,7 @@ def _lacks(watched: list[Watched]) -> tuple[str, ...]:
 
 def _met(text: str) -> str:
     """A few names of the metrics that it has instead."""
-    names = dict.fromkeys(
-        line.split("{")[0].split()[0][:60] for line in text[: 1 << 16].splitlines() if line.strip() and line[0] != "#"
-    )
+    names = dict.fromkeys(matched[0][:60] for line in text[: 1 << 16].splitlines() if (matched := _NAME.match(line)))
     return ", ".join(list(names)[:3]) or "comments alone"
 
 

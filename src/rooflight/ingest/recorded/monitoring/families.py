@@ -15,10 +15,12 @@ from rooflight.values.recorded import Scrape, Series
 _Part = tuple[dict[str, Series], list[float]]
 # Lines longer than that are no series.
 _LONGEST = 1 << 16
+# After so many lines that the library does not take either it is asked no more: it takes its time.
+_MOST_BAD = 1000
 # A time above is in milliseconds (Prometheus), below in seconds (OpenMetrics); both have few other digits.
 _MILLI = 1e11
 _LINE = re.compile(
-    r'([a-zA-Z_:][a-zA-Z0-9_:]*)[ \t]*(?:\{((?:[^"{}]|"(?:[^"\\]|\\.)*")*)\})?[ \t]+'
+    r'([a-zA-Z_:][a-zA-Z0-9_:]*)(?:[ \t]*\{((?:[^"{}]|"(?:[^"\\]|\\.)*")*)\})?[ \t]+'
     r"([-+0-9a-zA-Z.]+)(?:[ \t]+(-?[0-9]+(?:\.[0-9]+)?))?[ \t]*(?:#.*)?",
     re.ASCII,
 )
@@ -48,7 +50,8 @@ def scrapes(text: str, known: Callable[[str], bool], notes: list[str]) -> tuple[
     bad, first_bad = 0, ""
     names: dict[str, bool] = {}
     labels: dict[str, dict[str, str]] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
+    # other separators than these may stand within a label
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
         if not line or line[0] == "#" or line.isspace():
             continue
         name, series, key, time_s = "", None, "", None
@@ -63,7 +66,7 @@ def scrapes(text: str, known: Callable[[str], bool], notes: list[str]) -> tuple[
             series = _series(name, given or "", value, labels)
             key, time_s = f"{name}{{{given}", None if time is None else float(time)
         if series is None:
-            series, time_s = _odd(line)
+            series, time_s = _odd(line) if bad < _MOST_BAD else (None, None)
             if series is None:
                 bad += 1
                 first_bad = first_bad or f"line {number:,}"
@@ -139,11 +142,8 @@ def _odd(line: str) -> tuple[Series | None, float | None]:
     from prometheus_client.parser import text_string_to_metric_families
 
     try:
-        samples = [one for family in text_string_to_metric_families(line + "\n") for one in family.samples]
+        (one,) = [one for family in text_string_to_metric_families(line + "\n") for one in family.samples]
+        time_s = None if one.timestamp is None else float(one.timestamp)
+        return Series(one.name, dict(one.labels), float(one.value)), time_s
     except Exception:  # it raises whatever it meets: ValueError, IndexError, KeyError
         return None, None
-    if len(samples) != 1:
-        return None, None
-    one = samples[0]
-    time_s = one.timestamp
-    return Series(one.name, dict(one.labels), float(one.value)), None if time_s is None else float(time_s)

@@ -35,7 +35,7 @@ class Named(NamedTuple):
 
 
 class Replica(msgspec.Struct, kw_only=True):
-    """One replica of an engine as a scrape has it, each metric under its field."""
+    """One replica of an engine as a scrape has it, each metric under its field. info: how it is set up, in words."""
 
     engine: str
     subject: str
@@ -43,6 +43,7 @@ class Replica(msgspec.Struct, kw_only=True):
     gauges: dict[str, float]
     counters: dict[str, float]
     histograms: dict[str, Histogram]
+    info: dict[str, str] = {}
     started_s: float | None = None
     time_s: float | None = None
 
@@ -101,7 +102,7 @@ def engines(scrape: Scrape) -> tuple[Replica, ...]:
 
 
 def _meant(metric: Metric, series: Series) -> bool:
-    if not math.isfinite(series.value):
+    if not 0 <= series.value < math.inf:
         return False
     return metric.kind == "info" or metric.where is None or series.labels.get(metric.where[0]) == metric.where[1]
 
@@ -126,6 +127,7 @@ def _replica(model: str | None, rows: list[tuple[Named, Series]], *, alone: bool
         if metric.kind == "histogram":
             replica.histograms[field] = _histogram(pairs)
         elif metric.kind == "info":
+            replica.info = pairs[0][1].labels
             product = _product(metric, pairs)
             if product is not None:
                 replica.gauges[field] = product

@@ -30,6 +30,10 @@ _RECORD = "nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,utilizati
     "power.draw,power.limit,clocks.sm,clocks.max.sm,clocks_event_reasons.active --format=csv -l 1"  # fmt: skip
 _PROCESSES = "rows of processes"
 _ITS_HELP = "its help"
+_FIXED = frozenset({
+    "subject", "kind", "span", "start", "device", "memory_total_bytes", "power_limit_w", "max_sm_clock_hz",
+    "max_memory_clock_hz",
+})  # fmt: skip
 # Lines in which the header of a query is looked for: a program's own output may come first.
 _FIRST = 40
 
@@ -162,9 +166,8 @@ def _together(watched: list[Watched]) -> tuple[Watched, ...]:
 
 
 def _says(one: Watched) -> bool:
-    """Whether a row has any value, not only whose it is."""
-    about = ("subject", "kind", "span", "start", "device")
-    return any(getattr(one, name) is not None for name in one.__struct_fields__ if name not in about)
+    """Whether a row has any value of the moment, not only what the GPU is and may do."""
+    return any(getattr(one, name) is not None for name in one.__struct_fields__ if name not in _FIXED)
 
 
 def _lacks(watched: tuple[Watched, ...], *, mig: bool) -> tuple[str, ...]:
@@ -188,7 +191,7 @@ def _nothing(name: str, scan: _Scan) -> BadConfig:
             want="what nvidia-smi prints when it is asked for them", try_this=_RECORD,
         )  # fmt: skip
     return BadConfig(
-        f"{name} has no values of a GPU", where=name, got="columns without a value that says what a GPU did",
+        f"{name} says of a GPU what it is, and not what it did", where=name, got="no value of a moment",
         want="utilisation, power, clocks or memory", try_this=_RECORD,
     )  # fmt: skip
 

@@ -10,7 +10,6 @@ from typing import Any
 from rooflight.ingest.recorded.monitoring.columns import DMON, EVENTS, QUERY, amount, slowed
 from rooflight.values.recorded import Watched
 
-_UNIT = re.compile(r"^(.*?)\s*\[([^\]]*)\]$")
 # Columns by which a CSV is known as a query for GPUs, and as one for something else.
 _GPU = ("utilization.", "memory.", "power.", "clocks.", "clocks_", "temperature.", "fan.speed", "pstate", "enforced.")
 _PROCESS = frozenset({"process_name", "used_gpu_memory", "used_memory", "max_memory_usage", "retired_pages.address"})
@@ -22,6 +21,8 @@ _DRAWN_VALUES = re.compile(
     r"^\|\s*\S+\s+(\d+|N/A)C?\s+\S+\s+(\S+?)W?\s*/\s*(\S+?)W?\s*\|\s*(\d+)MiB\s*/\s*(\d+)MiB\s*\|\s*(\d+%|N/A)"
 )
 _LONGEST = 1 << 16
+# Of a line of the picture.
+_WIDEST = 400
 
 
 def header(line: str) -> tuple[tuple[str, str], ...] | None:
@@ -31,8 +32,9 @@ def header(line: str) -> tuple[tuple[str, str], ...] | None:
     cells = [cell.strip().strip('"') for cell in line.split(",")]
     pairs = []
     for cell in cells:
-        matched = _UNIT.match(cell)
-        pairs.append((matched[1].lower(), matched[2]) if matched else (cell.lower(), ""))
+        name, bracket, unit = cell.partition("[")
+        whole = bracket and unit.endswith("]")
+        pairs.append((name.strip().lower(), unit[:-1]) if whole else (cell.lower(), ""))
     names = {name for name, _ in pairs}
     if len(cells) == 1:
         return tuple(pairs) if names <= QUERY.keys() and pairs[0][1] else None
@@ -111,7 +113,7 @@ def dmon_row(columns: Sequence[str], line: str) -> Watched | None:
 
 def drawn(first: str, second: str, start: str | None) -> Watched | None:
     """A GPU of the picture, which has two lines for each."""
-    one, two = _DRAWN.match(first), _DRAWN_VALUES.match(second)
+    one, two = _DRAWN.match(first[:_WIDEST]), _DRAWN_VALUES.match(second[:_WIDEST])
     if one is None or two is None:
         return None
     cells = {

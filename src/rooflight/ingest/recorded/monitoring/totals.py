@@ -16,6 +16,8 @@ SECOND = "a second scrape, half a minute later, for rates"
 _MOMENT = (
     "running", "waiting", "swapped", "kv_usage", "prefix_hit", "acceptance", "output_tokens_per_s",
 )  # fmt: skip
+_SHARES = ("kv_usage", "prefix_hit", "acceptance")
+_PERCENT = 100
 _SPREADS = ("ttft_s", "tpot_s", "itl_s", "request_s", "queue_s", "prefill_s", "decode_s")
 
 
@@ -23,6 +25,7 @@ def moment(replica: Replica) -> Watched | None:
     """What it did when it was asked; None: it has no gauges."""
     gauges = replica.gauges
     values: dict[str, Any] = {name: gauges[name] for name in _MOMENT if name in gauges}
+    values |= {name: values[name] / _PERCENT for name in _SHARES if 1 < values.get(name, 0) <= _PERCENT}
     if not values:
         return None
     if "queue_mean_s" in gauges:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 
 import pytest
@@ -9,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflight.errors import BadConfig
+from rooflight.ingest.recorded.monitoring.aliases import DEVICES, ENGINES
 from rooflight.ingest.recorded.monitoring.between import difference, paired, watched_between
 from rooflight.ingest.recorded.monitoring.exposition import read_text
 from rooflight.ingest.recorded.read import recorded
-from rooflight.values.recorded import Recorded
+from rooflight.values.recorded import Recorded, Watched
 
 
 def histogram(name, labels, total, *rows):
@@ -32,7 +34,8 @@ def vllm(
         f"vllm:num_requests_running{{{who}}} {running}{time}\n"
         f"vllm:num_requests_waiting{{{who}}} {waiting}\n"
         f"vllm:kv_cache_usage_perc{{{who}}} {usage}\n"
-        f'vllm:cache_config_info{{block_size="16",num_gpu_blocks="1000",engine="{engine}"}} 1\n'
+        f'vllm:cache_config_info{{block_size="16",cache_dtype="fp8_e4m3",gpu_memory_utilization="0.9",'
+        f'num_gpu_blocks="1000",engine="{engine}"}} 1\n'
         f"vllm:prompt_tokens_total{{{who}}} {prompts}\n"
         f"vllm:generation_tokens_total{{{who}}} {outputs}\n"
         f'vllm:request_success_total{{{who},finished_reason="stop"}} {requests}\n'
@@ -71,7 +74,9 @@ def test_a_scrape_is_a_moment_and_a_life():
     assert (ever.isl, ever.osl, ever.requests) == (1000 / 10, 110 / 10, 10)
     assert ever.prefix_hit == 0.25
     assert ever.output_tokens_per_s is None  # nobody says how long it ran
-    assert found.records[0].measured.kv_tokens_per_replica == 16_000
+    (record,) = found.records
+    assert (record.measured.kv_tokens, record.measured.kv_tokens_per_replica) == (16_000, 16_000)
+    assert (record.stated.engine, record.stated.memory_share, record.stated.kv_cache) == ("vllm", 0.9, "fp8")
     assert any("second scrape" in one for one in found.lacks)
 
 
@@ -355,11 +360,62 @@ def test_rays_spelling_is_vllms():
     assert (now.engine, now.running) == ("vllm", 7)
 
 
+def test_nims_names_have_no_prefix():
+    text = "# TYPE num_requests_running gauge\n" + "".join(
+        f'{name}{{model_name="m"}} {value}\n'
+        for name, value in (("num_requests_running", 7), ("gpu_cache_usage_perc", 0.5), ("num_request_max", 256))
+    )
+    now = of(read_text(text), "moment")
+
+    assert (now.engine, now.running, now.kv_usage, now.max_num_seqs) == ("nim", 7, 0.5, 256)
+
+
+def test_every_field_of_the_tables_becomes_one_of_what_is_watched():
+    """Or is one that the differences are made of."""
+    made = {
+        "hit_tokens", "asked_tokens", "cached_tokens", "prompt_tokens", "output_tokens", "drafted", "accepted",
+        "output_s", "steps", "busy_slots", "stream_tokens_per_s", "queue_mean_s", "inference_s", "kv_blocks",
+        "kv_block_tokens", "memory_free_bytes", "memory_reserved_bytes", "pcie_tx", "pcie_rx", "nvlink_tx", "nvlink_rx",
+        "info",
+    }  # fmt: skip
+    fields = {
+        metric.field for one in (*ENGINES, *DEVICES) for metric in one.metrics if metric.kind not in ("flag", "bits")
+    }
+
+    assert fields - set(Watched.__struct_fields__) <= made
+    assert made <= fields
+
+
 def test_targets_labels_name_the_replica():
     """What Prometheus or Kubernetes put beside it tells which of several it is."""
     text = '# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running{engine="1",instance="10.0.0.7:8000"} 7\n'
 
     assert of(read_text(text), "moment").subject == "vllm engine 1 at 10.0.0.7:8000"
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        lambda text: text.encode(),
+        lambda text: text.replace("\n", "\r\n").encode("utf-8-sig"),
+        lambda text: text.encode("utf-16"),
+        lambda text: gzip.compress(text.encode()),
+    ],
+    ids=["plain", "windows", "utf-16", "gzip"],
+)
+def test_a_file_in_whatever_encoding(tmp_path, packed):
+    path = tmp_path / "x"
+    path.write_bytes(packed(vllm(running=3)))
+    found = recorded(path)
+
+    assert (found.format, of(found, "moment").running, found.notes) == ("engine-metrics", 3, ())
+
+
+def test_a_truncated_gzip_says_so(tmp_path):
+    path = tmp_path / "x"
+    path.write_bytes(gzip.compress((AFTER * 50).encode())[:-20])
+
+    assert any("cannot be read to its end" in note for note in recorded(path).notes)
 
 
 def test_metrics_of_something_else_are_refused_by_name(tmp_path):
@@ -369,6 +425,11 @@ def test_metrics_of_something_else_are_refused_by_name(tmp_path):
         recorded(path)
 
     assert caught.value.got == "node_load1"
+
+
+def test_a_usage_above_one_is_in_percent():
+    """As some routers in front of an engine have it."""
+    assert of(read_text(vllm(usage=25)), "moment").kv_usage == 0.25
 
 
 def test_nan_is_no_value():

@@ -207,8 +207,8 @@ def test_help_is_no_monitoring(read):
 
 
 def test_a_query_for_names_alone_has_no_values(read):
-    with pytest.raises(BadConfig, match="no values of a GPU"):
-        read("index, name, fan.speed [%]\n0, NVIDIA L40S, 38 %\n")
+    with pytest.raises(BadConfig, match="what it is, and not what it did"):
+        read("index, name, fan.speed [%], memory.total [MiB]\n0, NVIDIA L40S, 38 %, 46068 MiB\n")
 
 
 def test_a_long_recording_becomes_means(read):
