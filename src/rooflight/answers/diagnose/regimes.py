@@ -26,6 +26,8 @@ _SHOWN_OF = {
     "link": ("nvlink_bytes_per_s", "pcie_bytes_per_s"),
     None: ("memory_util", "power_w"),
 }
+# Values of a rule that may be of all the time since an engine's start, and the field that says so.
+_EVER = {"preemptions": "preemptions", "queued": "queue_s", "tpot_s": "tpot_s"}
 # Distinct batches and lengths of a monitoring for which the step is worked out; more are of their neighbours' kind.
 _MOST_STEPS = 64
 
@@ -104,7 +106,7 @@ def regimes(files: Sequence[Recorded], at: Setting) -> RegimesFound | None:
         takes=first.facts.takes, running=_mean(lead, "running"), kv_usage=_mean(lead, "kv_usage"),
         clock_lost=_mean(lead, "clock_lost"),
         throttled=tuple(sorted({name for one in lead for name in one.facts.row.throttled or ()})),
-        lifetime=any(one.facts.seen.queue_span == "lifetime" for one in lead),
+        lifetime=any(_EVER[name] in one.facts.seen.ever for one in lead for name in _names(one) & _EVER.keys()),
         replicas=max(one.replicas for one in seen), devices=max(one.facts.seen.devices for one in lead),
     )  # fmt: skip
     found = msgspec.structs.replace(found, others=_others(found))
@@ -186,6 +188,10 @@ def _confidence(lead: Sequence[_Row], share: float) -> Confidence:
             break
     sure = one.verdict.confidence
     return sure if share >= limit("mostly") else lower(sure)
+
+
+def _names(one: _Row) -> set[str]:
+    return {sign.name for sign in one.verdict.signs}
 
 
 def _signs(lead: Sequence[_Row]) -> tuple[Sign, ...]:

@@ -417,11 +417,30 @@ def test_the_cap_of_the_engines_log_is_its_cap():
 
 
 def test_counters_since_the_start_are_weaker_and_said():
-    values = {"running": 128, "waiting": 372, "kv_usage": 0.6, "max_num_seqs": 128}
-    now, ever = found(engine(**values)), found(engine(span="lifetime", **values))
+    values = {"running": 60, "waiting": 40, "kv_usage": 0.4}
+    times = {"queue_s": Spread(mean=4.0), "ttft_s": Spread(mean=5.0)}
+    now, ever = found(engine(**values, **times)), found(engine(span="lifetime", **values, **times))
 
     assert (now.confidence, ever.confidence) == ("high", "medium")
     assert any("since its start" in note for note in told(ever).notes)
+
+
+def test_a_scrape_is_one_row_of_its_gauges_and_its_counters():
+    """A reader gives what a scrape sees now and what it counted since the start as two rows."""
+    gauges = {"running": 1, "waiting": 2, "kv_usage": 0.001}
+    counters = {"queue_s": Spread(mean=68.0), "ttft_s": Spread(mean=72.0), "requests": 52043, "preemptions": 0}
+    one = found(engine(span="moment", **gauges), engine(span="lifetime", **counters))
+
+    assert [row.bound for row in one.rows] == ["queue"]
+    assert one.confidence == "medium"
+    assert {sign.name: sign.value for sign in one.signs}["queued"] == pytest.approx(68 / 72)
+
+
+def test_an_interval_without_gauges_is_told_by_its_times():
+    """Nobody waits where the queue takes 0.04 ms of the 5 s to the first token."""
+    row = engine(running=3.9, queue_s=Spread(mean=4e-5), ttft_s=Spread(mean=5.3))
+
+    assert (found(row).bound, found(row).confidence) == ("starved", "low")
 
 
 def test_files_without_monitoring_are_for_others():
