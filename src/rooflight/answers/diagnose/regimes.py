@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import fsum
 from statistics import fmean
 
 import msgspec
@@ -203,7 +204,7 @@ def _signs(lead: Sequence[_Row]) -> tuple[Sign, ...]:
     return tuple(
         Sign(
             name=name,
-            value=sum(sign.value * weight for sign, weight in some) / sum(weight for _, weight in some),
+            value=round(fsum(sign.value * weight for sign, weight in some) / fsum(weight for _, weight in some), 9),
             supports=2 * sum(weight for sign, weight in some if sign.supports) >= sum(weight for _, weight in some),
         )
         for name, some in found.items()
