@@ -527,3 +527,14 @@ def test_the_same_minute_seen_again_changes_nothing(row, times):
 
     assert (one.bound, one.confidence, one.why) == (many.bound, many.confidence, many.why)
     assert many.share == 1
+
+
+def test_twice_the_requests_of_a_memory_bound_decode_gain_up_to_twice():
+    """Eight sequences of an 8B on an H100 read 15 GB of weights a step, sixteen the same and their caches."""
+    row = engine(running=8, waiting=0, kv_usage=0.1, tpot_s=Spread(mean=0.0075), isl=512, osl=256)
+    one = found(row, at=question("llama-3.1-8b", "h100-sxm", engine="vllm"))
+
+    assert one.bound == "memory"
+    assert 1.5 < one.doubled < 2
+    assert told(one).next[0].gain == one.doubled
+    assert any("MBU" in note for note in told(one).notes)
