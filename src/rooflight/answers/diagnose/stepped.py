@@ -68,9 +68,9 @@ def stepped(sc: Scenario, row: Watched, replicas: int) -> Stepped | None:
         return None
     if row.acceptance is not None or sc.workload.draft_tokens:  # a step yields several tokens
         return None
-    at = _loaded(sc, row, replicas, times=1)
     measured = _tpot_s(row)
     try:
+        at = _loaded(sc, row, replicas, times=1)
         phase = decode(at)
         block = phase_block(at, phase)
         run = scheduled(at) if sc.accelerator.memory_bytes is None or largest_batch(at, room(at)) >= 1 else None

@@ -67,7 +67,9 @@ TABLE = {
     "heat_lost": Threshold(0.05, "a reason of heat or of the board's protection with a clock that did fall"),
     "memory_lost": Threshold(0.1, "memory clocks have steps: a tenth below the highest is a lower step"),
     "power_quiet": Threshold(0.35, "below a third of its limit no card computes"),
-    "same_time_s": Threshold(60, "Prometheus scrapes each minute by default, so two of one time lie that far apart", _PROMETHEUS),
+    "same_time_s": Threshold(
+        60, "Prometheus scrapes each minute by default, so two of one time lie that far apart", _PROMETHEUS
+    ),
     "idle_all": Threshold(0.95, "what has a load for a twentieth of the time is judged by its load otherwise"),
     "mostly": Threshold(0.6, "a regime of less than that share of the loaded time is one of several"),
 }  # fmt: skip

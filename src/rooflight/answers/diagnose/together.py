@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
+from math import isfinite
 from statistics import fmean
 from typing import Any
 
@@ -54,8 +55,9 @@ def together(files: Sequence[Recorded], cap: int | None = None) -> tuple[Seen, .
     device is whose. Slices of a MIG device are joined only where there is one.
     """
     cap = cap or _cap(files)
-    devices = sorted((row for file in files for row in file.watched if row.kind == "device"), key=_order)
-    engines = [one for file in files for one in _engines_of(file.watched, cap)]
+    rows = [[_finite(row) for row in file.watched] for file in files]
+    devices = sorted((row for some in rows for row in some if row.kind == "device"), key=_order)
+    engines = [one for some in rows for one in _engines_of(some, cap)]
     replicas = len({one.row.subject for one in engines})
     slices = any(row.mig is not None for row in devices)
     joins = replicas == 1 and devices and (not slices or len({row.subject for row in devices}) == 1)
@@ -84,6 +86,13 @@ def _engines_of(watched: Sequence[Watched], cap: int | None) -> Iterator[Seen]:
         for row in now or ever:
             names = frozenset(_OF_ENGINE) - _GAUGES if row.span == "lifetime" else frozenset()
             yield Seen(row=row, queue_span=row.span, ever=names)
+
+
+def _finite(row: Watched) -> Watched:
+    """The row without numbers that are none: NaN and infinity are what exporters write for nothing."""
+    names = (*_OF_DEVICE, *_OF_ENGINE, "seconds")
+    odd = [name for name in names if isinstance(one := getattr(row, name), float) and not isfinite(one)]
+    return replace(row, **dict.fromkeys(odd)) if odd else row
 
 
 def _cap(files: Iterable[Recorded]) -> int | None:

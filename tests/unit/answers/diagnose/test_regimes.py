@@ -538,3 +538,36 @@ def test_twice_the_requests_of_a_memory_bound_decode_gain_up_to_twice():
     assert 1.5 < one.doubled < 2
     assert told(one).next[0].gain == one.doubled
     assert any("MBU" in note for note in told(one).notes)
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), 0.0, -1.0, 1e-300, 1e300])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "running",
+        "waiting",
+        "kv_usage",
+        "isl",
+        "osl",
+        "output_tokens_per_s",
+        "gpu_util",
+        "dram_active",
+        "seconds",
+        "max_sm_clock_hz",
+    ],
+)
+def test_numbers_that_are_none_do_no_harm(name, odd):
+    values = {
+        "running": 8.0,
+        "waiting": 0.0,
+        "kv_usage": 0.1,
+        "tpot_s": Spread(mean=0.0075),
+        "isl": 512.0,
+        "osl": 256.0,
+    }
+    one = found(
+        engine(**{**values, **({name: odd} if name in Watched.__struct_fields__ else {})}), gpu(dram_active=0.5),
+        at=question("llama-3.1-8b", "h100-sxm"),
+    )  # fmt: skip
+
+    assert told(one).answer
