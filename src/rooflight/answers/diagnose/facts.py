@@ -82,9 +82,19 @@ class Facts:
     def waits(self) -> bool | None:
         """Whether more requests wait than those of the next step; None: not known, as without those that run."""
         waiting, running = self.row.waiting, self.row.running
+        if waiting is None and self.queued is not None and "queue_s" not in self.seen.ever:
+            return self.queued >= limit("binds")
         if waiting is None or (running is None and waiting >= 1):
             return None
         return waiting >= 1 and waiting >= limit("waiting") * (running or 0.0)
+
+    @property
+    def queued(self) -> float | None:
+        """Of the time to first token, what passes before the engine takes a request."""
+        row = self.row
+        waited = None if row.queue_s is None else row.queue_s.middle
+        first = None if row.ttft_s is None else row.ttft_s.middle
+        return None if waited is None or not first else min(waited / first, 1.0)
 
     @property
     def long_queue(self) -> bool:

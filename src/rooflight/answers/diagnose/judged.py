@@ -14,8 +14,6 @@ _LEVELS: tuple[Confidence, ...] = ("low", "medium", "high")
 # Values that agree for each level, and how sure what the engine alone or arithmetic alone says can be.
 _MANY, _SOME = 3, 2
 _INDIRECT: Confidence = "medium"
-# Of the waiting time over the time to first token, from which a request waits more than it is prefilled.
-_MOSTLY_QUEUED = 0.5
 
 
 class Sign(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,11 +43,13 @@ class _Signs:
 
     def __init__(self) -> None:
         self._found: dict[str, Sign] = {}
+        self._weak: set[str] = set()
 
-    def add(self, name: str, value: float | None, supports: bool | None) -> _Signs:
-        """One more; what is not known is left out."""
+    def add(self, name: str, value: float | None, supports: bool | None, *, weak: bool = False) -> _Signs:
+        """One more; what is not known is left out. weak: of another time, so that it makes nothing surer."""
         if value is not None and supports is not None:
             self._found[name] = Sign(name=name, value=value, supports=supports)
+            self._weak |= {name} if weak else set()
         return self
 
     @property
@@ -59,7 +59,7 @@ class _Signs:
     @property
     def agree(self) -> int:
         """How many speak for it."""
-        return sum(one.supports for one in self._found.values())
+        return sum(one.supports for name, one in self._found.items() if name not in self._weak)
 
 
 def judge(facts: Facts) -> Verdict:
@@ -120,16 +120,16 @@ def _capacity(facts: Facts) -> Verdict | None:
     """The pool of the KV cache is full, and requests wait or are thrown out for it."""
     row, usage = facts.row, facts.row.kv_usage
     full = None if usage is None else usage >= limit("kv_full")
-    thrown, waits = _thrown(facts), facts.waits
+    thrown, waits, ever = _thrown(facts), facts.waits, "preemptions" in facts.seen.ever
     swapped = True if row.swapped else None
     kept_out = bool(full) and (row.waiting or 0.0) >= 1
     near = usage is not None and usage >= limit("kv_room") and waits and not facts.at_cap
     if not thrown and not swapped and not kept_out and not near:
         return None
     signs = _Signs().add("kv_usage", usage, None if usage is None else usage >= limit("kv_room"))
-    signs.add("preemptions", row.preemptions, thrown).add("waiting", row.waiting, waits)
+    signs.add("preemptions", row.preemptions, thrown, weak=ever).add("waiting", row.waiting, waits)
     signs.add("swapped", row.swapped, swapped)
-    sure = _queued(facts, signs, clear=bool(full) and (bool(thrown) or facts.long_queue))
+    sure = _sure(signs, clear=bool(full) and (bool(thrown) or facts.long_queue))
     if not thrown and not swapped and not full:  # a long prompt may want the last tenth
         sure = "low"
     why = "thrown-out" if thrown or swapped else "full"
@@ -145,10 +145,9 @@ def _thrown(facts: Facts) -> bool | None:
         return False
     if row.kv_usage is not None and row.kv_usage >= limit("kv_room"):
         return True
-    lifetime = facts.seen.queue_span == "lifetime"
     if row.requests:
         return row.preemptions >= limit("preempted") * row.requests
-    return not lifetime
+    return "preemptions" not in facts.seen.ever
 
 
 def _arithmetic(facts: Facts) -> Verdict | None:
@@ -168,20 +167,10 @@ def _queue(facts: Facts) -> Verdict | None:
     signs = _Signs().add("waiting", row.waiting, True)
     signs.add("kv_usage", row.kv_usage, None if row.kv_usage is None else row.kv_usage < limit("kv_room"))
     signs.add("running", row.running, at_cap if at_cap is not None else None)
-    signs.add("queued", _queued_share(facts), None if _queued_share(facts) is None else True)
+    long = None if facts.queued is None else facts.queued >= limit("binds")
+    signs.add("queued", facts.queued, long or None, weak="queue_s" in facts.seen.ever)
     why = "cap" if at_cap else "no-cap" if at_cap is None else "held"
-    return Verdict(bound="queue", why=why, confidence=_queued(facts, signs, facts.long_queue), signs=signs.all)
-
-
-def _queued_share(facts: Facts) -> float | None:
-    """Of the time to first token, what passes before the engine takes a request, where that is most of it."""
-    row = facts.row
-    waited = None if row.queue_s is None else row.queue_s.middle
-    first = None if row.ttft_s is None else row.ttft_s.middle
-    if waited is None or not first:
-        return None
-    share = min(waited / first, 1.0)
-    return share if share >= _MOSTLY_QUEUED else None
+    return Verdict(bound="queue", why=why, confidence=_sure(signs, clear=facts.long_queue), signs=signs.all)
 
 
 def _hardware(facts: Facts) -> Verdict | None:
@@ -309,7 +298,8 @@ def _by_arithmetic(facts: Facts) -> Verdict | None:
     if step is None or not by_step or facts.counted:
         return None
     name, share = max(by_step.items(), key=lambda one: one[1])
-    signs = _Signs().add("tpot_s", step.tpot_s, True).add("running", facts.row.running, True)
+    signs = _Signs().add("tpot_s", step.tpot_s, True, weak="tpot_s" in facts.seen.ever)
+    signs.add("running", facts.row.running, True)
     names: dict[str, Bound] = {"memory": "memory", "compute": "compute", "link": "link", "launch": "launch"}
     if step.as_expected and share >= limit("by_kernels"):
         bound = names[step.bound]
@@ -317,7 +307,7 @@ def _by_arithmetic(facts: Facts) -> Verdict | None:
     else:
         bound, why = (names[name], "below-expected") if share >= limit("binds") else ("launch", "beyond-arithmetic")
     signs.add(f"{name}_by_step", share, bound == name)
-    sure = _at_most(_queued(facts, signs, share >= limit("binds")), _INDIRECT if why != "beyond-arithmetic" else "low")
+    sure = _at_most(_sure(signs, clear=share >= limit("binds")), _INDIRECT if why != "beyond-arithmetic" else "low")
     return Verdict(bound=bound, why=why, confidence=sure, signs=signs.all, missing=("counters",))
 
 
@@ -335,10 +325,13 @@ def _cannot_tell(facts: Facts) -> Verdict:
     signs = _Signs().add("active", facts.active, True).add("memory_util", row.memory_util, True)
     for name in ("sm_active", "dram_active", "tensor_active", "running", "waiting", "kv_usage"):
         signs.add(name, getattr(row, name), True)
+    signs.add("power", facts.power, True)
     if row.running is None and facts.gap is not None and facts.gap >= limit("gaps"):
         return Verdict(bound=None, why="gaps-of-whom", signs=signs.all, missing=("engine",))
     if facts.counted:
         return Verdict(bound=None, why="nothing-full", signs=signs.all, missing=("profile",))
+    if facts.active is None and not facts.shares and facts.seen.queue_span is None:
+        return Verdict(bound=None, why="blank", signs=signs.all, missing=("counters",))
     if facts.active is None and not facts.shares:
         return Verdict(bound=None, why="engine-only", signs=signs.all, missing=("counters", "model"))
     return Verdict(bound=None, why="only-util" if not facts.shares else "half", signs=signs.all, missing=("counters",))
@@ -349,12 +342,6 @@ def _sure(signs: _Signs, *, clear: bool) -> Confidence:
     if signs.agree >= _MANY and clear:
         return "high"
     return "medium" if signs.agree >= _SOME else "low"
-
-
-def _queued(facts: Facts, signs: _Signs, clear: bool) -> Confidence:
-    """What is known of a queue since the engine's start says little of its present."""
-    sure = _sure(signs, clear=clear)
-    return lower(sure) if facts.seen.queue_span == "lifetime" else sure
 
 
 def _at_most(one: Confidence, other: Confidence) -> Confidence:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import fsum
 from statistics import fmean
 
 import msgspec
@@ -10,7 +11,7 @@ import msgspec
 from rooflight.answers.diagnose.facts import Facts
 from rooflight.answers.diagnose.judged import Sign, Verdict, judge, lower
 from rooflight.answers.diagnose.setting import Setting
-from rooflight.answers.diagnose.stepped import Stepped, holds, stepped
+from rooflight.answers.diagnose.stepped import Stepped, doubled, holds, stepped
 from rooflight.answers.diagnose.thresholds import limit
 from rooflight.answers.diagnose.together import Seen, together
 from rooflight.values.diagnosis import Bound, Confidence, Found, Regime
@@ -26,6 +27,10 @@ _SHOWN_OF = {
     "link": ("nvlink_bytes_per_s", "pcie_bytes_per_s"),
     None: ("memory_util", "power_w"),
 }
+# Regimes that more requests at once may lift.
+_OF_MORE = ("memory", "starved", "queue", "launch")
+# Values of a rule that may be of all the time since an engine's start, and the field that says so.
+_EVER = {"preemptions": "preemptions", "queued": "queue_s", "tpot_s": "tpot_s"}
 # Distinct batches and lengths of a monitoring for which the step is worked out; more are of their neighbours' kind.
 _MOST_STEPS = 64
 
@@ -48,6 +53,7 @@ class RegimesFound(Found, frozen=True, kw_only=True):
     lead        subjects that are in it; others: subjects that mostly are in another one
     step        arithmetic of the engine's step there; takes: requests that could run
     running, kv_usage, clock_lost   in the mean
+    doubled     times the output tokens a second with twice as many requests, as predicted; None: not known
     bytes_per_s of one device by DRAM active and the card's bandwidth, which is rate_bytes_per_s
     throttled   the reasons that any row names; lifetime: the engine's values are since its start
     replicas, devices   engines that were watched, and accelerators one of them runs on
@@ -64,6 +70,7 @@ class RegimesFound(Found, frozen=True, kw_only=True):
     lead: tuple[str, ...] = ()
     others: tuple[Part, ...] = ()
     step: Stepped | None = None
+    doubled: float | None = None
     takes: float | None = None
     running: float | None = None
     kv_usage: float | None = None
@@ -104,10 +111,13 @@ def regimes(files: Sequence[Recorded], at: Setting) -> RegimesFound | None:
         takes=first.facts.takes, running=_mean(lead, "running"), kv_usage=_mean(lead, "kv_usage"),
         clock_lost=_mean(lead, "clock_lost"),
         throttled=tuple(sorted({name for one in lead for name in one.facts.row.throttled or ()})),
-        lifetime=any(one.facts.seen.queue_span == "lifetime" for one in lead),
+        lifetime=any(_EVER[name] in one.facts.seen.ever for one in lead for name in _names(one) & _EVER.keys()),
         replicas=max(one.replicas for one in seen), devices=max(one.facts.seen.devices for one in lead),
     )  # fmt: skip
-    found = msgspec.structs.replace(found, others=_others(found))
+    gain = None
+    if at.scenario is not None and told.bound in _OF_MORE:
+        gain = doubled(at.scenario, first.facts.row, found.replicas)
+    found = msgspec.structs.replace(found, others=_others(found), doubled=gain)
     return _rated(found, lead, at)
 
 
@@ -188,6 +198,10 @@ def _confidence(lead: Sequence[_Row], share: float) -> Confidence:
     return sure if share >= limit("mostly") else lower(sure)
 
 
+def _names(one: _Row) -> set[str]:
+    return {sign.name for sign in one.verdict.signs}
+
+
 def _signs(lead: Sequence[_Row]) -> tuple[Sign, ...]:
     """Each value's weighted mean, for the verdict where it is in most rows."""
     found: dict[str, list[tuple[Sign, float]]] = {}
@@ -197,7 +211,7 @@ def _signs(lead: Sequence[_Row]) -> tuple[Sign, ...]:
     return tuple(
         Sign(
             name=name,
-            value=sum(sign.value * weight for sign, weight in some) / sum(weight for _, weight in some),
+            value=round(fsum(sign.value * weight for sign, weight in some) / fsum(weight for _, weight in some), 9),
             supports=2 * sum(weight for sign, weight in some if sign.supports) >= sum(weight for _, weight in some),
         )
         for name, some in found.items()

@@ -62,22 +62,15 @@ class Stepped(msgspec.Struct, frozen=True, kw_only=True):
 def stepped(sc: Scenario, row: Watched, replicas: int) -> Stepped | None:
     """The step of an engine's running requests; None where none run, or the question has no such step.
 
-    replicas    engines that were watched: with as many data-parallel ranks each runs its own share
+    replicas    engines that were watched
     """
     if row.running is None or row.running < 0.5 or sc.workload.osl < 2:
         return None
     if row.acceptance is not None or sc.workload.draft_tokens:  # a step yields several tokens
         return None
-    ranks = sc.layout.dp if replicas == sc.layout.dp else 1
-    batch = max(1, round(row.running * ranks))
-    load = replace(
-        sc.workload, batch=batch, isl=max(1, round(row.isl or sc.workload.isl)),
-        osl=max(2, round(row.osl or sc.workload.osl)), request_rate=None,
-    )  # fmt: skip
-    load = replace(load, cached_prefix=min(load.cached_prefix, load.isl - 1))
     measured = _tpot_s(row)
     try:
-        at = replace(sc, workload=load)
+        at = _loaded(sc, row, replicas, times=1)
         phase = decode(at)
         block = phase_block(at, phase)
         run = scheduled(at) if sc.accelerator.memory_bytes is None or largest_batch(at, room(at)) >= 1 else None
@@ -86,10 +79,42 @@ def stepped(sc: Scenario, row: Watched, replicas: int) -> Stepped | None:
     found = run.tpot_s if isinstance(run, WholeRun) else None
     rate = None if not measured else block.bytes.total / measured / sc.layout.devices
     return Stepped(
-        batch=batch, tpot_s=measured, expected=found or block.time_s, memory_s=float(block.ceilings_s.memory),
+        batch=at.workload.batch, tpot_s=measured,
+        expected=found or block.time_s, memory_s=float(block.ceilings_s.memory),
         compute_s=block.ceilings_s.compute, link_s=float(block.ceilings_s.link), bound=block.expected_bound,
         moved_bytes=float(block.bytes.total), bytes_per_s=rate,
     )  # fmt: skip
+
+
+def doubled(sc: Scenario, row: Watched, replicas: int) -> float | None:
+    """Times the output tokens a second where twice as many requests run; None: they do not fit, or nobody knows."""
+    if not row.running or row.running < 0.5 or sc.workload.osl < 2:
+        return None
+    try:
+        one, two = (_loaded(sc, row, replicas, times=times) for times in (1, 2))
+        most = holds(sc, replicas=0)
+        if most is not None and two.workload.batch > most:
+            return None
+        rates = [scheduled(at, "served").output_tokens_per_s for at in (one, two)]
+    except RooflightError:
+        return None
+    if rates[0] is None or rates[1] is None:
+        return None
+    return rates[1].expected / rates[0].expected
+
+
+def _loaded(sc: Scenario, row: Watched, replicas: int, *, times: int) -> Scenario:
+    """The scenario with so many times the requests that run, of the lengths that were seen.
+
+    With as many engines watched as there are data-parallel ranks each runs its own share.
+    """
+    ranks = sc.layout.dp if replicas == sc.layout.dp else 1
+    load = replace(
+        sc.workload, batch=max(1, round((row.running or 0.0) * ranks)) * times,
+        isl=max(1, round(row.isl or sc.workload.isl)), osl=max(2, round(row.osl or sc.workload.osl)),
+        request_rate=None,
+    )  # fmt: skip
+    return replace(sc, workload=replace(load, cached_prefix=min(load.cached_prefix, load.isl - 1)))
 
 
 def _tpot_s(row: Watched) -> float | None:

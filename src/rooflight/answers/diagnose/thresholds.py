@@ -8,6 +8,8 @@ import msgspec
 _DCGM = "https://docs.nvidia.com/datacenter/dcgm/latest/user-guide/feature-overview.html#profiling-metrics"
 _NVML = "https://docs.nvidia.com/deploy/nvml-api/structnvmlUtilization__t.html"
 
+_PROMETHEUS = "https://prometheus.io/docs/prometheus/latest/configuration/configuration/"
+
 
 class Threshold(msgspec.Struct, frozen=True):
     """A number, why it is that one, and who says so ("" where we do)."""
@@ -25,7 +27,8 @@ TABLE = {
         0.8, "large BF16 products keep the tensor cores busy for 0.74 to 0.80 of the time on an H100, timed one by one"
     ),
     "link_most": Threshold(
-        0.8, "large collectives over NVLink, and pinned copies over PCIe (24.7 of 31.5 GB/s), reach about 0.8"
+        0.8, "large collectives over NVLink, and pinned copies over PCIe (24.7 of 31.5 GB/s), reach about 0.8",
+        "https://github.com/efeslab/fiddler/issues/7",
     ),
     "binds": Threshold(
         0.5, "what takes less than half of the time that it could take leaves more of it to something else"
@@ -35,7 +38,9 @@ TABLE = {
     ),
     "clear": Threshold(0.75, "half as far again above what binds: no error of a counter turns it"),
     "idle": Threshold(0.05, "a desktop, or the monitoring itself, uses some percent of a device without load"),
-    "gaps": Threshold(0.25, "a device without a kernel for a quarter of the time waits for somebody"),
+    "gaps": Threshold(
+        0.25, "utilisation is the time in which some kernel runs: without one for a quarter of it a device waits", _NVML
+    ),
     "wide_gaps": Threshold(0.5, "a device without a kernel for half of the time has no ceiling of its own"),
     "sm_low": Threshold(0.5, "SM active below 0.5 likely indicates ineffective use of the GPU", _DCGM),
     "sm_clear": Threshold(0.35, "most of the multiprocessors have nothing to do for most of the time"),
@@ -62,7 +67,9 @@ TABLE = {
     "heat_lost": Threshold(0.05, "a reason of heat or of the board's protection with a clock that did fall"),
     "memory_lost": Threshold(0.1, "memory clocks have steps: a tenth below the highest is a lower step"),
     "power_quiet": Threshold(0.35, "below a third of its limit no card computes"),
-    "same_time_s": Threshold(60, "Prometheus scrapes each minute by default, so two of one time lie that far apart"),
+    "same_time_s": Threshold(
+        60, "Prometheus scrapes each minute by default, so two of one time lie that far apart", _PROMETHEUS
+    ),
     "idle_all": Threshold(0.95, "what has a load for a twentieth of the time is judged by its load otherwise"),
     "mostly": Threshold(0.6, "a regime of less than that share of the loaded time is one of several"),
 }  # fmt: skip

@@ -193,7 +193,9 @@ def _starved(found: RegimesFound, values: Values) -> str:
 
 
 def _queue(found: RegimesFound, values: Values) -> str:
-    waiting = values.count("waiting", "request waits", "requests wait")
+    waiting = values.count("waiting", "request waits", "requests wait") or values.share(
+        "queued", "requests spend {} of the time to their first token waiting"
+    )
     room = values.share("kv_usage", " while {} of the KV cache is in use")
     running = f", with {round_significant(found.running)} running" if found.running else ""
     why = {"cap": ", the engine's own cap", "no-cap": "", "held": ", fewer than its cap"}[found.why]
@@ -208,7 +210,7 @@ def _capacity(found: RegimesFound, values: Values) -> str:
         values.count("preemptions", "was preempted", "were preempted") if values.get("preemptions") else "",
     )  # fmt: skip
     running = f", with {round_significant(found.running)} running" if found.running else ""
-    return f"The KV cache binds: {parts}{running}"
+    return f"The KV cache binds: {parts or 'requests wait for it'}{running}"
 
 
 def _throttled(found: RegimesFound, values: Values) -> str:
@@ -276,6 +278,11 @@ def _engine_only(_: RegimesFound, values: Values) -> str:
     return f"Which ceiling of the hardware binds cannot be told: {there}nothing is recorded of the device"
 
 
+def _blank(_: RegimesFound, values: Values) -> str:
+    power = values.share("power", " but {} of its power")
+    return f"Which ceiling binds cannot be told: nothing that says so is recorded of the GPU{power}"
+
+
 _Saying = Callable[[RegimesFound, Values], str]
 _TOLD: dict[str, _Saying] = {
     "memory": _memory, "compute": _compute, "link": _link, "launch": _launch, "starved": _starved, "queue": _queue,
@@ -283,7 +290,7 @@ _TOLD: dict[str, _Saying] = {
 }  # fmt: skip
 _UNTOLD: dict[str, _Saying] = {
     "only-util": _only_util, "gaps-of-whom": _gaps_of_whom, "nothing-full": _nothing_full, "half": _half,
-    "engine-only": _engine_only,
+    "engine-only": _engine_only, "blank": _blank,
 }  # fmt: skip
 
 
@@ -301,7 +308,7 @@ def _notes(found: RegimesFound, values: Values) -> Iterator[str]:
     if found.bound not in ("compute", "throttled") and (found.clock_lost or 0.0) >= 0.1:
         yield f"The SM clock is {percent(found.clock_lost or 0.0)} below its highest, which is not what binds here."
     if found.lifetime:
-        yield "The engine's counters are since its start: the difference of two scrapes says what happens now."
+        yield "Some of the engine's counters are since its start: the difference of two scrapes says what happens now."
     if found.replicas > 1:
         yield f"{found.replicas} engines were watched, and nobody says which device is whose: each is judged by itself."
     if found.bound == "launch" and found.devices > 1:

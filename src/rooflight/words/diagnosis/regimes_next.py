@@ -57,11 +57,17 @@ def _model(found: RegimesFound) -> Next:
 def _memory(found: RegimesFound) -> Iterator[Next]:
     if found.kv_usage is None or found.kv_usage < _FULL:
         yield Next(
-            what="Raise the batch: more requests at once share each reading of the weights.", command=_asked(found)
-        )
+            what=f"Raise the batch: {_more(found)} share each reading of the weights.", command=_asked(found),
+            gain=found.doubled,
+        )  # fmt: skip
     yield Next(
         what="Or read fewer bytes: weights and KV cache in a narrower format.", command=_asked(found, "--weights fp8")
     )
+
+
+def _more(found: RegimesFound) -> str:
+    """More requests; twice as many where the gain of that is known."""
+    return "more requests at once" if found.doubled is None else "twice as many requests at once"
 
 
 def _compute(found: RegimesFound) -> Iterator[Next]:
@@ -90,16 +96,20 @@ def _launch(_: RegimesFound) -> Iterator[Next]:
 
 def _starved(found: RegimesFound) -> Iterator[Next]:
     yield Next(
-        what="Send more requests at once, or give the load to fewer replicas or a smaller card: "
+        what=f"Send {_more(found)}, or give the load to fewer replicas or a smaller card: "
         "the client's concurrency or the router may hold them back.",
         command=_asked(found),
+        gain=found.doubled,
     )
 
 
 def _queue(found: RegimesFound) -> Iterator[Next]:
     if found.why == "cap":
         more = "Raise the cap, since the cache has room"
-        yield Next(what=f"{more}: --max-num-seqs (vLLM), --max-running-requests (SGLang), --parallel (llama.cpp).")
+        yield Next(
+            what=f"{more}: --max-num-seqs (vLLM), --max-running-requests (SGLang), --parallel (llama.cpp).",
+            gain=found.doubled,
+        )
     else:
         yield Next(
             what="See what keeps requests out while the cache has room: --max-num-seqs, --max-num-batched-tokens, "

@@ -417,11 +417,30 @@ def test_the_cap_of_the_engines_log_is_its_cap():
 
 
 def test_counters_since_the_start_are_weaker_and_said():
-    values = {"running": 128, "waiting": 372, "kv_usage": 0.6, "max_num_seqs": 128}
-    now, ever = found(engine(**values)), found(engine(span="lifetime", **values))
+    values = {"running": 60, "waiting": 40, "kv_usage": 0.4}
+    times = {"queue_s": Spread(mean=4.0), "ttft_s": Spread(mean=5.0)}
+    now, ever = found(engine(**values, **times)), found(engine(span="lifetime", **values, **times))
 
     assert (now.confidence, ever.confidence) == ("high", "medium")
     assert any("since its start" in note for note in told(ever).notes)
+
+
+def test_a_scrape_is_one_row_of_its_gauges_and_its_counters():
+    """A reader gives what a scrape sees now and what it counted since the start as two rows."""
+    gauges = {"running": 1, "waiting": 2, "kv_usage": 0.001}
+    counters = {"queue_s": Spread(mean=68.0), "ttft_s": Spread(mean=72.0), "requests": 52043, "preemptions": 0}
+    one = found(engine(span="moment", **gauges), engine(span="lifetime", **counters))
+
+    assert [row.bound for row in one.rows] == ["queue"]
+    assert one.confidence == "medium"
+    assert {sign.name: sign.value for sign in one.signs}["queued"] == pytest.approx(68 / 72)
+
+
+def test_an_interval_without_gauges_is_told_by_its_times():
+    """Nobody waits where the queue takes 0.04 ms of the 5 s to the first token."""
+    row = engine(running=3.9, queue_s=Spread(mean=4e-5), ttft_s=Spread(mean=5.3))
+
+    assert (found(row).bound, found(row).confidence) == ("starved", "low")
 
 
 def test_files_without_monitoring_are_for_others():
@@ -508,3 +527,47 @@ def test_the_same_minute_seen_again_changes_nothing(row, times):
 
     assert (one.bound, one.confidence, one.why) == (many.bound, many.confidence, many.why)
     assert many.share == 1
+
+
+def test_twice_the_requests_of_a_memory_bound_decode_gain_up_to_twice():
+    """Eight sequences of an 8B on an H100 read 15 GB of weights a step, sixteen the same and their caches."""
+    row = engine(running=8, waiting=0, kv_usage=0.1, tpot_s=Spread(mean=0.0075), isl=512, osl=256)
+    one = found(row, at=question("llama-3.1-8b", "h100-sxm", engine="vllm"))
+
+    assert one.bound == "memory"
+    assert 1.5 < one.doubled < 2
+    assert told(one).next[0].gain == one.doubled
+    assert any("MBU" in note for note in told(one).notes)
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), 0.0, -1.0, 1e-300, 1e300])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "running",
+        "waiting",
+        "kv_usage",
+        "isl",
+        "osl",
+        "output_tokens_per_s",
+        "gpu_util",
+        "dram_active",
+        "seconds",
+        "max_sm_clock_hz",
+    ],
+)
+def test_numbers_that_are_none_do_no_harm(name, odd):
+    values = {
+        "running": 8.0,
+        "waiting": 0.0,
+        "kv_usage": 0.1,
+        "tpot_s": Spread(mean=0.0075),
+        "isl": 512.0,
+        "osl": 256.0,
+    }
+    one = found(
+        engine(**{**values, **({name: odd} if name in Watched.__struct_fields__ else {})}), gpu(dram_active=0.5),
+        at=question("llama-3.1-8b", "h100-sxm"),
+    )  # fmt: skip
+
+    assert told(one).answer
