@@ -45,7 +45,7 @@ def fits_of(records: Sequence[Record], setting: Setting) -> FitsFound | None:
     found.sort(
         key=lambda fit: (
             fit.cannot_tell, fit.bound not in ("queue", "capacity"), _SURE[fit.confidence], -len(fit.values),
-            _ORDER.index(fit.axis),
+            _ORDER.index(fit.axis), fit.values, fit.labels,
         )
     )  # fmt: skip
     first = found[0]

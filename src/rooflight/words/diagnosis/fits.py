@@ -52,8 +52,8 @@ def _split(one: Fit) -> str:
     parts = []
     if one.weights_s is not None:
         parts.append(f"{scaled(one.weights_s, 's')} reading the weights")
-    if one.line is not None and one.share:
-        parts.append(f"{scaled(one.share * last, 's')} what grows ({_rate(one)})")
+    if one.grows_s:
+        parts.append(f"{scaled(one.grows_s, 's')} what grows ({_rate(one)})")
     if one.left_s is not None and one.left_s > 0:
         parts.append(f"{scaled(one.left_s, 's')} what is left for host, launches and kernels below the roof")
     where = f"{along(one.axis)} {one.labels[-1]}"
@@ -61,8 +61,7 @@ def _split(one: Fit) -> str:
 
 
 def _rate(one: Fit) -> str:
-    each = scaled(one.line.slope, "s") if one.line is not None else ""
-    said = f"{each} {_EACH[one.axis]}"
+    said = f"{scaled(one.slope_s or 0, 's')} {_EACH[one.axis]}"
     if one.bytes_per_s and one.bytes_each:
         said += f": {scaled(one.bytes_each, 'B')} at {scaled(one.bytes_per_s, 'B/s')}"
         if one.roof_bytes_per_s:
