@@ -6,10 +6,14 @@ round ones of its shape stand in and the comment says so.
 
 from __future__ import annotations
 
+import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rooflight.answers.diagnose.fits import fits_of
 from rooflight.answers.diagnose.points import points
+from rooflight.values.recorded import Measurements, Record, Spread, Stated
 from rooflight.words.diagnosis.fits import told
 from unit.answers.diagnose.asked import setting
 
@@ -68,8 +72,8 @@ RIGHT = [
     # six times from eight times the devices = 75 %
     ("u26", ("tp=8 pp=1 output_tok_s=1000", "tp=8 pp=8 output_tok_s=6000"), None, None, {}, "link", "75 %"),
     # 16.4 GB / 2.039 TB/s = 8 ms of 35 to 36.5 whatever is cached, in which format
-    ("u40", ("batch=8 depth=1024 kv_cache=bf16 output_tok_s=227.8", "batch=8 depth=1024 kv_cache=fp8 output_tok_s=228.8",
-             "batch=8 depth=16384 kv_cache=bf16 output_tok_s=219.2",
+    ("u40", ("batch=8 depth=1024 kv_cache=bf16 output_tok_s=227.8",
+             "batch=8 depth=1024 kv_cache=fp8 output_tok_s=228.8", "batch=8 depth=16384 kv_cache=bf16 output_tok_s=219.2",
              "batch=8 depth=16384 kv_cache=fp8 output_tok_s=231.3"), "qwen3-8b", "a100", {"engine": "vllm"}, "launch",
      "host, launches"),
     # (1/2.8 - 1/6.3) / 75,000 tokens = 2.65 us; 134,912 B / 2.65 us = 51 GB/s
@@ -210,3 +214,96 @@ def test_more_in_flight_than_the_pool_holds_is_capacity():
     # 605 tok/s x 115 ms = 70 run; 77,088 / 1,070 = 72 fit
     assert one.fits[0].slots == pytest.approx(69.6, abs=0.1)
     assert one.fits[0].room == pytest.approx(72.0, abs=0.1)
+
+
+MORE = [
+    # u19: one prompt of 16k: 1,046 tok/s with layers split, 379 with matrices split over PCIe
+    (("tp=1 pp=2 isl=16000 prefill_tok_s=1046", "tp=2 pp=1 isl=16000 prefill_tok_s=379"), "link", "2.76 times"),
+    # u42: as many as fit run: half the cache a token, 2,266 / 1,514 = 1.497 the output
+    (("kv_cache=fp16 output_tok_s=1514", "kv_cache=fp8 output_tok_s=2266"), "capacity", "1.5 times"),
+    # u43: fp8 keys and values are slower at a small batch: kernels more
+    (("batch=1 kv_cache=bf16 tpot_ms=10", "batch=1 kv_cache=fp8 tpot_ms=11"), "launch", "not faster"),
+    # llama-bench behind a cache: 1.00 ms a token, 1.97 ms behind 16,384
+    (("phase=prefill depth=0 prefill_tok_s=998.24", "phase=prefill depth=4096 prefill_tok_s=826.59",
+      "phase=prefill depth=16384 prefill_tok_s=507.39"), "compute", "more a cached token"),
+    # twice the replicas, the same output
+    (("dp=1 output_tok_s=1000", "dp=2 output_tok_s=1020"), None, "Replicas exchange nothing"),
+    # two versions of an engine, 117 and 79 ms
+    (("engine=llama.cpp engine_version=1 batch=1 tpot_ms=117", "engine=llama.cpp engine_version=2 batch=1 tpot_ms=79"),
+     None, "1.48 times"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("texts", "bound", "words"), MORE, ids=[str(place) for place in range(len(MORE))])
+def test_other_pairs_get_theirs(texts, bound, words):
+    one = found(texts)
+    assert one.bound == bound
+    assert words in told(one).answer
+
+
+def test_a_plateau_without_first_tokens_is_a_queue_where_the_machine_would_do_more():
+    """u68 once more: 16 in flight at 520 tok/s are 31 ms a token, where 4.4 GB / 1,008 GB/s = 4.4 ms are enough."""
+    texts = ("concurrency=1 output_tok_s=137", "concurrency=4 output_tok_s=520", "concurrency=16 output_tok_s=521")
+    one = found(texts, "qwen3-4b", "rtx-4090", weights="fp8", isl=100, osl=100)
+    assert (one.bound, one.confidence) == ("queue", "medium")
+
+
+def test_the_kernels_of_the_fastest_engine_show_the_memory():
+    """u81: LLaMA-33B q4_0 on an M1 Max, 117 -> 79 ms; 18.3 GB / 400 GB/s = 45.8 ms: 58 %."""
+    texts = [f"engine=llama.cpp engine_version={when} batch=1 tpot_ms={ms}" for when, ms in ((1, 117), (2, 79))]
+    one = found(texts, "codellama-34b", "apple-m1-max", weights="q4_0", isl=16, osl=16)
+    assert one.bound == "memory"
+    assert one.fits[0].share == pytest.approx(0.6, abs=0.05)
+
+
+values = st.none() | st.floats(1e-6, 1e5)
+counts = st.none() | st.integers(1, 512)
+records = st.builds(
+    Record,
+    stated=st.builds(
+        Stated,
+        batch=counts,
+        concurrency=counts,
+        isl=values,
+        osl=values,
+        depth=counts,
+        tp=st.sampled_from([None, 1, 2, 4]),
+        pp=st.sampled_from([None, 1, 2]),
+        dp=st.sampled_from([None, 1, 2]),
+        threads=counts,
+        weights=st.sampled_from([None, "bf16", "int4", "nonsense"]),
+        kv_cache=st.sampled_from([None, "fp8", "q9"]),
+        device=st.sampled_from([None, "h100", "2xl40s", "../x.toml", "this"]),
+        engine=st.sampled_from([None, "vllm", "x"]),
+        draft_tokens=st.none() | st.integers(0, 8),
+        phase=st.sampled_from([None, "prefill", "decode"]),
+        request_rate=values,
+        max_num_seqs=counts,
+    ),
+    measured=st.builds(
+        Measurements,
+        output_tokens_per_s=values,
+        requests_per_s=values,
+        prefill_tokens_per_s=values,
+        kv_tokens=values,
+        offloaded_layers=counts,
+        layers=counts,
+        tpot_s=st.none() | st.builds(Spread, mean=values),
+        ttft_s=st.none() | st.builds(Spread, mean=values),
+        request_s=st.none() | st.builds(Spread, p50=values),
+    ),
+)
+
+
+@pytest.mark.parametrize("placed", [(), ("llama-3.1-8b",), ("llama-3.1-8b", "2xh100-sxm")], ids=len)
+@given(several=st.lists(records, max_size=4), one=records, other=records)
+@settings(max_examples=40, deadline=None)
+def test_any_records_get_a_sentence_or_nothing(placed, several, one, other):
+    """Pairs that differ in their measurements alone, or in what is stated alone, and what else there is."""
+    alike = [one, msgspec.structs.replace(other, stated=one.stated), msgspec.structs.replace(one, stated=other.stated)]
+    result = fits_of([*several, *alike], setting(*placed))
+    if result is not None:
+        said = told(result)
+        assert said.answer.endswith(".")
+        assert "None" not in said.answer
+        assert not (result.cannot_tell and result.bound)
