@@ -230,8 +230,8 @@ spreads = st.none() | st.builds(Spread, mean=values, p50=values)
 @given(
     stated=st.builds(
         Stated, batch=st.none() | st.integers(1, 4096), concurrency=st.none() | st.integers(1, 4096), isl=values,
-        osl=values, request_rate=values, num_prompts=st.none() | st.integers(1, 9999), speculative=st.none() | st.booleans(),
-        phase=st.sampled_from([None, "prefill", "decode"]),
+        osl=values, request_rate=values, num_prompts=st.none() | st.integers(1, 9999),
+        speculative=st.none() | st.booleans(), phase=st.sampled_from([None, "prefill", "decode"]),
     ),
     measured=st.builds(
         Measurements, output_tokens_per_s=values, total_tokens_per_s=values, requests_per_s=values, ttft_s=spreads,

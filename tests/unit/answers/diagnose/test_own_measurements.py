@@ -73,7 +73,8 @@ RIGHT = [
     ("u26", ("tp=8 pp=1 output_tok_s=1000", "tp=8 pp=8 output_tok_s=6000"), None, None, {}, "link", "75 %"),
     # 16.4 GB / 2.039 TB/s = 8 ms of 35 to 36.5 whatever is cached, in which format
     ("u40", ("batch=8 depth=1024 kv_cache=bf16 output_tok_s=227.8",
-             "batch=8 depth=1024 kv_cache=fp8 output_tok_s=228.8", "batch=8 depth=16384 kv_cache=bf16 output_tok_s=219.2",
+             "batch=8 depth=1024 kv_cache=fp8 output_tok_s=228.8",
+             "batch=8 depth=16384 kv_cache=bf16 output_tok_s=219.2",
              "batch=8 depth=16384 kv_cache=fp8 output_tok_s=231.3"), "qwen3-8b", "a100", {"engine": "vllm"}, "launch",
      "host, launches"),
     # (1/2.8 - 1/6.3) / 75,000 tokens = 2.65 us; 134,912 B / 2.65 us = 51 GB/s
