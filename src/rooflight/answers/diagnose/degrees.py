@@ -56,9 +56,11 @@ def degrees(one: Series, setting: Setting) -> Fit | None:
 
 
 def _scaled(known: Fit, gain: float, ideal: float) -> Fit:
-    """Stages and replicas: what comes out of all of them against so many alone."""
+    """Stages and replicas: what comes out of all of them against so many alone. Replicas exchange nothing."""
     if gain >= _WHOLE * ideal:
         return replace(known, said="scales", cannot_tell=True)
+    if known.axis == "dp":
+        return replace(known, said="replicas", cannot_tell=True)
     return replace(known, said="no-gain" if gain < _NONE else "partly", bound="link", confidence="medium")
 
 
@@ -119,10 +121,13 @@ def layouts(one: Series, setting: Setting) -> Fit | None:
         expected = float(points.roofs[slow].span.expected / points.roofs[fast].span.expected)
     stages = [run.record.stated.pp or 1 for run in points.runs]
     passed = stages[slow] > stages[fast]
+    cut = [run.record.stated.tp or 1 for run in points.runs]
+    exchanged = cut[slow] > cut[fast] and not passed
     return Fit(
-        axis=one.axis, said="stages" if passed else "layouts", quantity=quantity,
+        axis=one.axis, said="stages" if passed else "exchanges" if exchanged else "layouts", quantity=quantity,
         labels=tuple(points.labels[place] for place in places), values=tuple(points.ys[place] for place in places),
         left_out=points.left_out, gain=points.ys[slow] / points.ys[fast], expected_gain=expected,
-        ideal_gain=float(stages[slow] / stages[fast]), bound="memory" if passed else None,
-        confidence="medium" if passed and expected is not None else "low", cannot_tell=not passed,
+        ideal_gain=float(stages[slow] / stages[fast]), bound="memory" if passed else "link" if exchanged else None,
+        confidence="medium" if exchanged or (passed and expected is not None) else "low",
+        cannot_tell=not (passed or exchanged),
     )  # fmt: skip

@@ -67,6 +67,7 @@ class Fit(Found, frozen=True, kw_only=True):
     split           of the last point's time
     weights_s       reading the weights at the datasheet's rate; left_s: of the fixed part beside them; host_s: what is
                     expected of launches and host there
+    grows_s         of the last point what grows along the axis beside the weights, slope_s a step of it
     bytes_each      bytes that one more step along the axis moves, bytes_per_s: the rate that makes; roof_: the
                     datasheet's; flop alike
     share           of the last point's time, that goes with the axis
@@ -87,6 +88,8 @@ class Fit(Found, frozen=True, kw_only=True):
     split: Split | None = None
     weights_s: float | None = None
     left_s: float | None = None
+    grows_s: float | None = None
+    slope_s: float | None = None
     host_s: float | None = None
     bytes_each: float | None = None
     bytes_per_s: float | None = None
@@ -178,7 +181,8 @@ def settled(
 ) -> tuple[Bound, Confidence]:
     """What binds by a split, and how sure that is: two points leave no rest that could say whether a line holds."""
     bound, share = split.largest
-    if share < BINDS:
+    # what is left is the host's, the launches' and that of kernels below the roof, which a small part cannot tell apart
+    if share < (CLEARLY if bound == "launch" else BINDS):
         return bound, "low"
     sure: Confidence = "high" if share >= CLEARLY else "medium"
     mean = sum(ys) / len(ys)

@@ -10,7 +10,7 @@ from rooflight.answers.diagnose.growth import growth
 from rooflight.answers.diagnose.hosts import answers, drafts, offloaded, threads
 from rooflight.answers.diagnose.kinds import engines, moved
 from rooflight.answers.diagnose.loads import loads
-from rooflight.answers.diagnose.prompts import prompts
+from rooflight.answers.diagnose.prompts import behind, prompts
 from rooflight.answers.diagnose.series import Series, series
 from rooflight.answers.diagnose.setting import Setting
 from rooflight.values.diagnosis import Found
@@ -22,7 +22,7 @@ _SURE = {"high": 0, "medium": 1, "low": 2}
 # What tells more first, where all else is equal.
 _ORDER = (
     "batch", "context", "prompt", "tp", "weights", "kv_cache", "device", "mixed", "layout", "pp", "dp", "engine",
-    "offload", "threads", "answer", "draft_tokens",
+    "offload", "threads", "cached", "answer", "draft_tokens",
 )  # fmt: skip
 
 
@@ -45,7 +45,7 @@ def fits_of(records: Sequence[Record], setting: Setting) -> FitsFound | None:
     found.sort(
         key=lambda fit: (
             fit.cannot_tell, fit.bound not in ("queue", "capacity"), _SURE[fit.confidence], -len(fit.values),
-            _ORDER.index(fit.axis),
+            _ORDER.index(fit.axis), fit.values, fit.labels,
         )
     )  # fmt: skip
     first = found[0]
@@ -83,6 +83,8 @@ def _fits(one: Series, setting: Setting) -> Iterator[Fit]:
         found = [growth(one, setting)]
     elif one.axis == "prompt":
         found = [prompts(one, setting)]
+    elif one.axis == "cached":
+        found = [behind(one)]
     elif one.axis in ("tp", "pp", "dp"):
         found = [degrees(one, setting)]
     elif one.axis == "layout":

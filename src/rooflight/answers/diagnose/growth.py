@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from rooflight.answers.diagnose.fit import CLEARLY, Fit, Split, Taken, settled, taken
+from rooflight.answers.diagnose.fit import BINDS, CLEARLY, HOLDS, Fit, Split, Taken, settled, taken
 from rooflight.answers.diagnose.line import Line, fitted
 from rooflight.answers.diagnose.series import Series
 from rooflight.answers.diagnose.setting import Setting
@@ -15,12 +15,14 @@ from rooflight.values.recorded import Stated
 from rooflight.work.count import kv_bytes_per_token
 
 # What grows is reading the cache, or arithmetic, where that alone would be this share of it at datasheet rates.
-_EXPLAINS = 0.3
+_EXPLAINS = 0.2
 # A cache that is read at less than this share of the memory's rate lies elsewhere, or its kernel does not fit.
 _SLOW = 0.25
 # Growth of less than that, of the whole, is none; where the line's interval has 0 in it, of less than the second.
 _FLAT, _UNSURE = 0.03, 0.1
 _BITS_A_BYTE = 8
+# Points that may bend: fewer make no shape.
+_BENT = 3
 
 
 def growth(one: Series, setting: Setting) -> Fit | None:
@@ -71,34 +73,47 @@ def _under(known: Fit, points: Taken, line: Line, *, flat: bool) -> Fit:
     """With a model and a machine: the fixed part against the weights, the growing part against the cache."""
     roofs, xs = points.roofs, points.xs
     first, last = roofs[0], roofs[-1]
-    # experts wake with the batch, so the weights are taken off point by point
-    rest = fitted(xs, [y - roof.weights_s for y, roof in zip(points.ys, roofs, strict=True)]) or line
+    rest = _rest(points, line)
     slope = 0.0 if flat else max(rest.slope, 0.0)
     across = xs[-1] - xs[0] or 1.0
     batch = known.axis == "batch"
     bytes_each = last.cache_bytes / xs[-1] if batch else (last.cache_bytes - first.cache_bytes) / across
-    compute_each = (last.compute_s - first.compute_s) / across
+    before = roofs[-2] if len(roofs) > 1 else first
+    compute_each = (last.compute_s - before.compute_s) / (xs[-1] - points.xs[-2] or 1.0)
     cache_each = bytes_each / last.bytes_per_s
     rate = bytes_each / slope if slope and bytes_each else None
-    growing = slope * xs[-1]
-    fixed = points.ys[-1] - growing - last.weights_s if flat else rest.fixed
+    growing = min(slope * xs[-1], points.ys[-1])
+    # what is beside a growing part that hides the weights' reading is no more than the rest
+    weights = min(last.weights_s, points.ys[-1] - growing)
+    fixed = points.ys[-1] - growing - last.weights_s
     left = max(fixed, 0.0)
     link = min(left, last.link_s)
-    parts = {"memory": last.weights_s, "compute": 0.0, "link": link, "launch": left - link}
+    parts = {"memory": weights, "compute": 0.0, "link": link, "launch": left - link}
     slow = not batch and rate is not None and rate < _SLOW * last.bytes_per_s
-    explains = cache_each >= _EXPLAINS * slope or slow
-    kind: Bound = "memory" if explains else "compute" if compute_each >= _EXPLAINS * slope else "launch"
+    most = max(cache_each, compute_each)
+    kind: Bound = "launch" if most < _EXPLAINS * slope and not slow else "memory"
+    kind = "compute" if kind == "memory" and compute_each > cache_each and not slow else kind
     parts[kind] += growing
     split = Split(**parts)
-    unsure = line.flat and not flat
-    bound, sure = settled(split, line, points.ys, most="medium" if unsure else "high")
+    little = growing > BINDS * points.ys[-1] and most < BINDS * slope
+    bound, sure = settled(split, line, points.ys, most="medium" if (line.flat and not flat) or little else "high")
     slow = slow and growing >= _SLOW * points.ys[-1]
     said = "slow-cache" if slow else "flat" if flat and not batch else "split"
     return replace(
         known, bound=bound, confidence="low" if slow else sure, said=said, split=split, weights_s=last.weights_s,
         left_s=fixed, host_s=last.host_s, bytes_each=bytes_each or None, bytes_per_s=rate,
-        roof_bytes_per_s=last.bytes_per_s,
+        roof_bytes_per_s=last.bytes_per_s, grows_s=growing, slope_s=slope,
     )  # fmt: skip
+
+
+def _rest(points: Taken, line: Line) -> Line:
+    """The line without the weights, which wake with the batch where there are experts; of points that bend, that of
+    their last three: what grows there, grows on."""
+    ys = [y - roof.weights_s for y, roof in zip(points.ys, points.roofs, strict=True)]
+    bent = line.spread is not None and line.points > _BENT and line.spread > HOLDS * sum(points.ys) / len(points.ys)
+    if bent:
+        return fitted(points.xs[-3:], points.ys[-3:]) or line
+    return fitted(points.xs, ys) or line
 
 
 def _alone(known: Fit, points: Taken, line: Line, setting: Setting, *, flat: bool) -> Fit:

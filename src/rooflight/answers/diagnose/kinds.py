@@ -42,11 +42,17 @@ def moved(one: Series, setting: Setting) -> Fit | None:
         return _fit(one, quantity, points, said="mixed", cannot_tell=True) if one.axis == "mixed" else None
     scale = [run.in_flight or 1 if quantity == "each_s" and points.roofs else 1 for run in points.runs]
     ys = tuple(y * times for y, times in zip(points.ys, scale, strict=True))
+    if one.axis == "kv_cache" and not points.roofs and len(set(xs)) < 2:
+        return None
     order = sorted(range(len(xs)), key=lambda place: (-xs[place], points.labels[place]))
     most, least = order[0], order[-1]
     ends = _Ends(order=tuple(order), xs=xs, ys=ys, gain=ys[most] / ys[least], ideal=xs[most] / xs[least])
     if one.axis == "device":
         return _cards(one, quantity, points, ends, setting)
+    full = all(run.in_flight is None for run in points.runs)
+    if one.axis == "kv_cache" and quantity == "each_s" and full and ends.gain >= _DIFFERS:
+        known = _fit(one, quantity, points, said="holds-more", ends=ends)  # as many ran as memory held
+        return replace(known, bound="capacity", confidence="medium")
     if ends.ideal < _DIFFERS:
         return _fit(one, quantity, points, said="alike", cannot_tell=True)
     return _shares(_fit(one, quantity, points, said="moved", ends=ends), points, ends)
@@ -81,7 +87,7 @@ def _moved(one: Series, points: Taken, setting: Setting) -> tuple[float, ...] | 
     """Seconds that memory takes at its rate; without a model the bits of a format, or the seconds of a byte."""
     if points.roofs:
         return tuple(roof.weights_s + roof.cache_s for roof in points.roofs)
-    if one.axis == "weights":
+    if one.axis in ("weights", "kv_cache"):
         try:
             return tuple(_bits(label) for label in points.labels)
         except RooflightError:
@@ -117,7 +123,7 @@ def _shares(known: Fit, points: Taken, ends: _Ends) -> Fit:
     if line is None:
         return replace(known, cannot_tell=True)
     if ends.gain < _SAME:
-        return replace(known, said="no-gain", share=0.0, confidence="medium", **_behind(points, ends))
+        return _unmoved(replace(known, said="no-gain", share=0.0, confidence="medium"), points, ends)
     share = min(max(line.slope * ends.xs[-1] / last, 0.0), 1.0)
     split = None
     bound: Bound | None
@@ -146,13 +152,24 @@ def _rates(points: Taken, ends: _Ends, line: Line) -> dict[str, float | None]:
     return {"bytes_per_s": rate, "roof_bytes_per_s": roof.bytes_per_s, "host_s": roof.host_s}
 
 
-def _behind(points: Taken, ends: _Ends) -> dict[str, float | None]:
-    """Where nothing is gained: what the run with the fewer bytes reads a second."""
+def _unmoved(known: Fit, points: Taken, ends: _Ends) -> Fit:
+    """Where nothing is gained: what the run with the fewer bytes reads a second.
+
+    A narrower cache has kernels more, which the host launches; narrower weights have slower ones in place of others.
+    """
+    bound: Bound | None = "launch" if known.axis == "kv_cache" else None
     if not points.roofs:
-        return {}
+        return replace(known, bound=bound, confidence="low" if bound else known.confidence)
     roof = points.roofs[ends.order[-1]]
-    rate = roof.moved_bytes / ends.ys[-1]
-    return {"bytes_per_s": rate, "roof_bytes_per_s": roof.bytes_per_s, "host_s": roof.host_s}
+    last = ends.ys[-1]
+    split = Split(memory=min(roof.weights_s + roof.cache_s, last), launch=max(last - roof.weights_s - roof.cache_s, 0))
+    if known.axis != "weights":
+        bound, sure = settled(split, ends.line, ends.ys, most="medium")
+        known = replace(known, confidence=sure)
+    return replace(
+        known, bound=bound, split=split, bytes_per_s=roof.moved_bytes / last, roof_bytes_per_s=roof.bytes_per_s,
+        host_s=roof.host_s,
+    )  # fmt: skip
 
 
 def _cards(one: Series, quantity: Quantity, points: Taken, ends: _Ends, setting: Setting) -> Fit:
@@ -214,7 +231,8 @@ def engines(one: Series, setting: Setting) -> Fit | None:
         run = points.runs[fast]
         step = points.ys[fast] * (run.in_flight or 1) if quantity == "each_s" else points.ys[fast]
         share = points.roofs[fast].ceiling_s / step
-    bound: Bound | None = "launch" if gain >= 1 / CLEARLY else None
+    near: Bound | None = "memory" if share is not None and share >= BINDS else None
+    bound: Bound | None = "launch" if gain >= 1 / CLEARLY else near
     return Fit(
         axis=one.axis, said="engines", quantity=quantity, labels=tuple(points.labels[place] for place in order),
         values=tuple(points.ys[place] for place in order), left_out=points.left_out, gain=gain, share=share,

@@ -53,20 +53,22 @@ def student(freedom: int) -> float:
     z = _NORMAL
     first = (z**3 + z) / (4 * freedom)
     second = (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
-    return z + first + second
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
+    return z + first + second + third
 
 
 def fitted(xs: Sequence[float], ys: Sequence[float]) -> Line | None:
     """The line of least squares, whatever the points' order; None where fewer than two x differ.
 
-    Of five points or more, one that is off the line that the others make is left out and named.
+    Of five points or more, one between the others that is off the line that they make is left out and named; the first
+    and the last may be where a curve bends.
     """
     points = sorted(zip(xs, ys, range(len(xs)), strict=True))
     line = _plain(points)
     if line is None or line.points < _ENOUGH:
         return line
     best: tuple[float, Line] | None = None
-    for one in points:
+    for one in points[1:-1]:
         others = _plain([other for other in points if other is not one])
         if others is None or others.spread is None or line.spread is None:
             continue

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rooflight.answers.diagnose.fit import Fit, taken
-from rooflight.answers.diagnose.placed import placed
+from rooflight.answers.diagnose.fit import BINDS, Fit, taken
+from rooflight.answers.diagnose.placed import placed, step_roof
 from rooflight.answers.diagnose.seen import Seen
 from rooflight.answers.diagnose.series import Series
 from rooflight.answers.diagnose.setting import Setting
@@ -36,13 +36,16 @@ def loads(one: Series, setting: Setting) -> Fit | None:
     if points.xs[-1] < _OVER * points.xs[knee]:
         return None
     slots = _running(last, points.runs[knee], points.xs[knee])
+    if slots is None and _idle(last, setting):
+        slots = points.xs[knee]
     if slots is None or points.xs[-1] - slots < _WAITS * points.xs[-1]:
         return None
     steep = rates[knee] / points.xs[knee] >= _STEEP * rates[0] / points.xs[0]
     held, limit = _room(last, setting)
     full = held is not None and slots >= held / _HOLDS and (limit is None or held < limit)
     bound: Bound = "capacity" if full else "queue"
-    sure: Confidence = "high" if len(rates) > 2 and (steep or full) else "medium"
+    shown = last.ttft_s is not None or last.basis != "rate"
+    sure: Confidence = "high" if len(rates) > 2 and shown and (steep or full) else "medium"
     return Fit(
         axis=one.axis, said="room" if full else "slots", quantity="each_s", labels=points.labels,
         values=tuple(1 / rate for rate in rates), left_out=points.left_out, bound=bound, confidence=sure,
@@ -59,6 +62,13 @@ def _running(last: Seen, knee: Seen, at: float) -> float | None:
         return last.token_s * last.rate
     late = last.ttft_s and knee.ttft_s and last.ttft_s >= _LATE * knee.ttft_s
     return at if late else None
+
+
+def _idle(last: Seen, setting: Setting) -> bool:
+    """Whether steps of all in flight would be done far sooner, by the slow end of what is expected."""
+    sc = placed(setting, last) if last.basis == "rate" and last.token_s else None
+    roof = None if sc is None else step_roof(sc)
+    return roof is not None and (roof.span.high or roof.span.expected) < BINDS * (last.token_s or 0.0)
 
 
 def _gain(last: Seen, knee: Seen) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import math
 import re
 import shlex
@@ -178,15 +179,18 @@ def _is_whole(name: str) -> bool:
     return name in ("requests", "failed", "layers", "offloaded_layers")
 
 
+@functools.cache
 def _stated_fields() -> dict[str, tuple[type, ...]]:
     hints = typing.get_type_hints(Stated)
     return {one.name: typing.get_args(hints[one.name]) for one in fields(Stated)}
 
 
+@functools.cache
 def _spreads() -> tuple[str, ...]:
     hints = typing.get_type_hints(Measurements)
     return tuple(one.name for one in fields(Measurements) if Spread in typing.get_args(hints[one.name]))
 
 
+@functools.cache
 def _rates() -> tuple[str, ...]:
     return tuple(one.name for one in fields(Measurements) if "tokens_per_s" in one.name)

@@ -160,3 +160,16 @@ def bend(xs: tuple[float, ...], ys: tuple[float, ...]) -> float | None:
     scaled = np.array(xs) / longest
     found, *_ = np.linalg.lstsq(np.stack([np.ones_like(scaled), scaled, scaled**2], axis=1), np.array(ys), rcond=None)
     return float(min(max(found[2], 0.0) / max(ys), 1.0))
+
+
+def behind(one: Series) -> Fit | None:
+    """A prompt token's own time over the tokens that are cached before it: attention grows with them, the rest not."""
+    line = fitted(one.xs, one.values("prompt_token_s")) if one.xs else None
+    if line is None:
+        return None
+    ys = one.values("prompt_token_s")
+    share = min(max(line.slope * one.xs[-1] / ys[-1], 0.0), 1.0)
+    return Fit(
+        axis=one.axis, said="behind", quantity="prompt_token_s", labels=one.labels, values=ys, line=line, share=share,
+        gain=ys[0] / ys[-1], bound="compute", confidence="low",
+    )  # fmt: skip

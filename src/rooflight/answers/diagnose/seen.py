@@ -43,6 +43,12 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
         return None if not self.rate else 1 / self.rate
 
     @property
+    def prompt_token_s(self) -> float | None:
+        """Seconds a prompt token, by their own rate."""
+        rate = self.record.measured.prefill_tokens_per_s
+        return 1 / rate if rate else None
+
+    @property
     def implied(self) -> float | None:
         """Requests in flight in the mean by Little's law, requests a second x time of one; else as measured."""
         found = self.record.measured

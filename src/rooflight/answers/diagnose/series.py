@@ -13,14 +13,14 @@ from rooflight.values.recorded import Record
 
 # What the records of a series differ in: sequences at once, cached tokens, prompt length, a degree of parallelism,
 # the layout at equal devices, a format, the accelerator, the engine, layers on the accelerator, threads of the host,
-# drafted tokens, the length of answers.
+# drafted tokens, the length of answers, tokens cached before a prompt.
 Axis = Literal[
     "batch", "context", "prompt", "tp", "pp", "dp", "layout", "weights", "kv_cache", "device", "engine", "offload",
-    "threads", "draft_tokens", "answer", "mixed",
+    "threads", "draft_tokens", "answer", "cached", "mixed",
 ]  # fmt: skip
 # What is compared; in the order in which it is taken.
-Quantity = Literal["token_s", "each_s", "request_s", "prompt_s", "ttft_s"]
-QUANTITIES: tuple[Quantity, ...] = ("token_s", "each_s", "request_s", "prompt_s", "ttft_s")
+Quantity = Literal["token_s", "each_s", "request_s", "prompt_s", "ttft_s", "prompt_token_s"]
+QUANTITIES: tuple[Quantity, ...] = ("token_s", "each_s", "request_s", "prompt_s", "ttft_s", "prompt_token_s")
 PROMPTS: tuple[Quantity, ...] = ("prompt_s", "ttft_s")
 # Lengths in the mean that are nearer to each other than that are one.
 _ALIKE = 0.05
@@ -140,6 +140,15 @@ def _prompt(run: Seen) -> float | None:
     return run.isl if run.prompt_s or run.ttft_s else None
 
 
+def _before(run: Seen) -> float | None:
+    return run.record.stated.depth if run.prompt_token_s and not run.token_s else None
+
+
+def _engine(run: Seen) -> str | None:
+    stated = run.record.stated
+    return " ".join(filter(None, (stated.engine, stated.engine_version))) or None
+
+
 def _offloaded(run: Seen) -> int | None:
     return run.record.measured.offloaded_layers
 
@@ -156,9 +165,10 @@ _AXES: dict[Axis, tuple[Callable[[Seen], object], tuple[str, ...], bool]] = {
     "weights": (_stated("weights"), ("weights",), False),
     "kv_cache": (_stated("kv_cache"), ("kv_cache",), False),
     "device": (_stated("device"), ("device",), False),
-    "engine": (_stated("engine"), ("engine", "engine_version"), False),
+    "engine": (_engine, ("engine", "engine_version"), False),
     "offload": (_offloaded, ("offload",), False),
     "threads": (_stated("threads"), ("threads",), False),
     "draft_tokens": (_stated("draft_tokens"), ("draft_tokens", "speculative"), False),
+    "cached": (_before, ("depth",), False),
     "answer": (lambda run: run.osl if run.ttft_s else None, ("osl",), False),
 }

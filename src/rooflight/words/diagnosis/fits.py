@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from rooflight.answers.diagnose.fit import Fit
 from rooflight.answers.diagnose.fits import FitsFound
 from rooflight.units import round_significant, scaled
-from rooflight.values.diagnosis import Evidence, Told
-from rooflight.words.diagnosis.series import OF, along, bound_words, ends, left_out, next_steps, percent, points_of
+from rooflight.values.diagnosis import Told
+from rooflight.words.diagnosis.series import EACH, OF, along, bound_words, ends, evidence, next_steps, notes, percent
 
 # Other series of the same records that are worth a note.
 _MOST = 4
-# Intervals that are narrower than that, of the values, are rounding.
-_EXACT = 1e-3
 
 
 def told(found: FitsFound) -> Told:
@@ -22,9 +20,9 @@ def told(found: FitsFound) -> Told:
     said = [sentence(one) for one in others]
     return Told(
         answer=sentence(first),
-        evidence=tuple(_evidence(first)),
+        evidence=tuple(evidence(first)),
         next=tuple(next_steps(first)),
-        notes=(*_notes(first), *dict.fromkeys(said)),
+        notes=(*notes(first), *dict.fromkeys(said)),
     )
 
 
@@ -52,8 +50,8 @@ def _split(one: Fit) -> str:
     parts = []
     if one.weights_s is not None:
         parts.append(f"{scaled(one.weights_s, 's')} reading the weights")
-    if one.line is not None and one.share:
-        parts.append(f"{scaled(one.share * last, 's')} what grows ({_rate(one)})")
+    if one.grows_s:
+        parts.append(f"{scaled(one.grows_s, 's')} what grows ({_rate(one)})")
     if one.left_s is not None and one.left_s > 0:
         parts.append(f"{scaled(one.left_s, 's')} what is left for host, launches and kernels below the roof")
     where = f"{along(one.axis)} {one.labels[-1]}"
@@ -61,8 +59,7 @@ def _split(one: Fit) -> str:
 
 
 def _rate(one: Fit) -> str:
-    each = scaled(one.line.slope, "s") if one.line is not None else ""
-    said = f"{each} {_EACH[one.axis]}"
+    said = f"{scaled(one.slope_s or 0, 's')} {EACH[one.axis]}"
     if one.bytes_per_s and one.bytes_each:
         said += f": {scaled(one.bytes_each, 'B')} at {scaled(one.bytes_per_s, 'B/s')}"
         if one.roof_bytes_per_s:
@@ -74,7 +71,7 @@ def _parts(one: Fit) -> str:
     line = one.line
     if line is None:
         return _mixed(one)
-    grows = f"{scaled(max(line.slope, 0), 's')} {_EACH[one.axis]}"
+    grows = f"{scaled(max(line.slope, 0), 's')} {EACH[one.axis]}"
     return (
         f"{OF[one.quantity].capitalize()} takes {scaled(line.fixed, 's')} at any {_NOUN[one.axis]}, and {grows} more: "
         f"{percent(one.share or 0)} of it grow at {along(one.axis)} {one.labels[-1]}; whether the fixed part is "
@@ -131,7 +128,7 @@ def _slower(one: Fit) -> str:
 
 
 def _no_gain(one: Fit) -> str:
-    if one.axis == "weights":
+    if one.axis in ("weights", "kv_cache", "mixed"):
         return _format(one)
     if one.bound == "link":
         return f"{along(one.axis).capitalize()} gains nothing: {ends(one)}; stages and exchanges take all of it."
@@ -146,7 +143,34 @@ def _format(one: Fit) -> str:
     if one.bytes_per_s and one.roof_bytes_per_s:
         share = percent(one.bytes_per_s / one.roof_bytes_per_s)
         said += f"; its kernels read {scaled(one.bytes_per_s, 'B/s')}, {share} of the memory's rate"
+    if one.bound == "memory":
+        return f"{bound_words(one.bound)}, though not by what was narrowed: {said[0].lower()}{said[1:]}."
+    if one.bound is not None:
+        return f"{bound_words(one.bound)}: {said[0].lower()}{said[1:]}, and takes kernels more."
     return f"{said}: no ceiling binds it, its kernels (unpacking) or the host do."
+
+
+def _replicas(one: Fit) -> str:
+    return (
+        f"Replicas exchange nothing, and {_times(one.ideal_gain)} as many give {_times(one.gain)} the speed: "
+        f"{ends(one)}; too few requests for them, or a host that they share, which cannot be told from this."
+    )
+
+
+def _holds_more(one: Fit) -> str:
+    return (
+        f"The KV cache's capacity binds: the narrower cache holds more sequences at once, and output is "
+        f"{_times(one.gain)} as much ({ends(one)})."
+    )
+
+
+def _behind(one: Fit) -> str:
+    line = one.line
+    fixed, each = (scaled(line.fixed, "s"), scaled(max(line.slope, 0), "s")) if line else ("", "")
+    return (
+        f"Arithmetic binds prefill: a prompt token takes {fixed} behind an empty cache and {each} more a cached token, "
+        f"which is attention: {percent(one.share or 0)} at {one.labels[-1]} cached."
+    )
 
 
 def _scales(one: Fit) -> str:
@@ -195,6 +219,8 @@ def _layouts(one: Fit) -> str:
     said = f"{one.labels[-1]} is {_times(one.gain)} as fast as {one.labels[0]}: {ends(one)}"
     if one.expected_gain:
         said += f"; {_times(one.expected_gain)} are expected"
+    if one.said == "exchanges":
+        return f"{bound_words('link')} where matrices are split: {said}."
     return f"{said}; which ceiling binds cannot be told from layouts alone."
 
 
@@ -248,6 +274,8 @@ def _engines(one: Fit) -> str:
     said = f"{fast} is {_times(one.gain)} as fast as {slow} on the same machine: {ends(one)}"
     if one.share:
         said += f"; {fast} reaches {percent(one.share)} of the ceiling's speed"
+    if one.bound == "memory":
+        return f"{bound_words('memory')} where it is fastest: {said}."
     if one.bound is None:
         return f"{said}; too near each other to say what binds."
     return f"{said}. No ceiling of the machine binds {slow}: its kernels, its host side or its settings do."
@@ -305,66 +333,7 @@ def _times(value: float | None) -> str:
     return "an unknown number of times" if value is None else f"{round_significant(value)} times"
 
 
-def _evidence(one: Fit) -> Iterator[Evidence]:
-    """Numbers for and against."""
-    line, split = one.line, one.split
-    for label, value in points_of(one):
-        yield Evidence(what=f"measured at {along(one.axis)} {label}", value=value, unit="s")
-    if line is not None and one.axis in _EACH:
-        yield Evidence(what="fixed part", value=line.fixed, unit="s")
-        yield Evidence(what=f"slope, {_EACH[one.axis]}", value=line.slope, unit="s")
-        if line.spread is not None:
-            mean = sum(one.values) / len(one.values)
-            yield Evidence(
-                what="spread of the points around the line", value=line.spread, unit="s",
-                supports=line.spread < 0.05 * mean,
-            )  # fmt: skip
-    if split is not None and one.bound is not None and split.whole:
-        parts = {"memory": split.memory, "compute": split.compute, "link": split.link, "launch": split.launch}
-        for name, seconds in parts.items():
-            if seconds:
-                what = f"part of the last point: {_PART[name]}"
-                yield Evidence(what=what, value=seconds / split.whole, unit="share", supports=name == one.bound)
-    if one.bytes_per_s:
-        yield Evidence(
-            what="implied rate of reading", value=one.bytes_per_s, unit="B/s", supports=one.bound == "memory"
-        )
-    if one.roof_bytes_per_s:
-        yield Evidence(what="the memory's rate by its datasheet", value=one.roof_bytes_per_s, unit="B/s")
-    if one.flop_per_s:
-        supports = one.bound == "compute"
-        yield Evidence(what="implied rate of arithmetic", value=one.flop_per_s, unit="FLOP/s", supports=supports)
-    if one.host_s is not None:
-        yield Evidence(what="expected of launches and host", value=one.host_s, unit="s", supports=one.bound == "launch")
-    if one.expected_gain is not None and one.axis in ("tp", "layout"):
-        yield Evidence(what="gain that is expected", value=one.expected_gain)
-
-
-def _notes(one: Fit) -> Iterator[str]:
-    yield from (left_out(one.axis, gone) for gone in one.left_out[:_MOST])
-    line = one.line
-    if line is None or one.axis not in _EACH:
-        return
-    if line.fixed_half is not None and line.slope_half is not None:
-        fixed = f"fixed part {scaled(line.fixed, 's')} +- {scaled(line.fixed_half, 's')}"
-        slope = f"slope {scaled(line.slope, 's')} +- {scaled(line.slope_half, 's')}"
-        exact = line.fixed_half < _EXACT * max(one.values)
-        yield "the points lie on a line" if exact else f"95 % intervals of the line: {fixed}, {slope}"
-    elif line.points == 2:
-        yield "two points make any line exactly: a third would say whether it holds"
-    if one.bytes_per_s and one.roof_bytes_per_s and one.bytes_per_s > 1.1 * one.roof_bytes_per_s:
-        yield (
-            "what grows is less than reading the cache takes at the memory's rate: the contexts are shorter or the "
-            "cache narrower than was said, or the reading hides behind what is fixed"
-        )
-
-
-_EACH = {"batch": "a sequence", "context": "a cached token", "prompt": "a prompt token", "offload": "a layer"}
 _NOUN = {"batch": "batch", "context": "context"}
-_PART = {
-    "memory": "reading weights and cache", "compute": "arithmetic", "link": "exchanges between devices",
-    "launch": "host, launches, and kernels below the roof",
-}  # fmt: skip
 _SAID: dict[str, Callable[[Fit], str]] = {
     "beyond": _beyond, "split": lambda one: _degree_split(one) if one.axis == "tp" else _split(one), "parts": _parts,
     "flat": _flat, "slow-cache": _cache, "cache": _cache, "prompt": _prompt, "prompt-slow": _prompt,
@@ -372,6 +341,7 @@ _SAID: dict[str, Callable[[Fit], str]] = {
     "slower": _slower, "no-gain": _no_gain, "scales": _scales, "partly": _partly, "stages": _stages,
     "layouts": _layouts, "moved": _moved, "alike": _alike, "mixed": _mixed, "same-memory": _same_memory,
     "not-memory": _not_memory, "worse": _worse, "engines": _engines, "layers": _layers, "layers-slow": _layers,
-    "threads": _threads, "threads-on": _threads, "drafts": _drafts, "collide": _collide, "slots": _slots,
+    "threads": _threads, "threads-on": _threads, "drafts": _drafts, "collide": _collide, "behind": _behind,
+    "replicas": _replicas, "exchanges": _layouts, "holds-more": _holds_more, "slots": _slots,
     "room": _slots,
 }  # fmt: skip

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 from rooflight.answers.diagnose.fit import Fit, LeftOut
 from rooflight.units import scaled
-from rooflight.values.diagnosis import Bound, Next
+from rooflight.values.diagnosis import Bound, Evidence, Next
 
 OF = {
     "token_s": "a token", "each_s": "a token of all together", "request_s": "a request", "prompt_s": "a prompt",
-    "ttft_s": "the first token",
+    "ttft_s": "the first token", "prompt_token_s": "a prompt token",
 }  # fmt: skip
 _ALONG = {
     "batch": "batch", "context": "context", "prompt": "prompt", "tp": "TP", "pp": "PP", "dp": "DP", "layout": "layout",
     "weights": "weights", "kv_cache": "KV cache", "device": "accelerator", "engine": "engine",
     "offload": "layers on the accelerator", "threads": "threads", "draft_tokens": "drafted tokens",
-    "answer": "answers of", "mixed": "run",
+    "answer": "answers of", "cached": "cached tokens", "mixed": "run",
 }  # fmt: skip
 _BOUND: dict[Bound, str] = {
     "memory": "Memory bandwidth binds", "compute": "Arithmetic binds", "link": "The link between devices binds",
@@ -26,6 +26,13 @@ _BOUND: dict[Bound, str] = {
 # Points that are listed one by one.
 _LISTED = 8
 _WITHOUT = "rooflight diagnose FILE --model MODEL --on ACCELERATOR"
+EACH = {"batch": "a sequence", "context": "a cached token", "prompt": "a prompt token", "offload": "a layer"}
+_PART = {
+    "memory": "reading weights and cache", "compute": "arithmetic", "link": "exchanges between devices",
+    "launch": "host, launches, and kernels below the roof",
+}  # fmt: skip
+# Intervals that are narrower than that, of the values, are rounding.
+_EXACT = 1e-3
 
 
 def bound_words(bound: Bound) -> str:
@@ -109,3 +116,58 @@ def _to_tell(one: Fit) -> Iterator[Next]:
         yield Next(what="measure two runs that differ in one thing alone, as batch 1 and batch 32")
     else:
         yield Next(what="name the model and the accelerator", command=_WITHOUT)
+
+
+def evidence(one: Fit) -> Iterator[Evidence]:
+    """Numbers for and against."""
+    line, split = one.line, one.split
+    for label, value in points_of(one):
+        yield Evidence(what=f"measured at {along(one.axis)} {label}", value=value, unit="s")
+    if line is not None and one.axis in EACH:
+        yield Evidence(what="fixed part", value=line.fixed, unit="s")
+        yield Evidence(what=f"slope, {EACH[one.axis]}", value=line.slope, unit="s")
+        if line.spread is not None:
+            mean = sum(one.values) / len(one.values)
+            yield Evidence(
+                what="spread of the points around the line", value=line.spread, unit="s",
+                supports=line.spread < 0.05 * mean,
+            )  # fmt: skip
+    if split is not None and one.bound is not None and split.whole:
+        parts = {"memory": split.memory, "compute": split.compute, "link": split.link, "launch": split.launch}
+        for name, seconds in parts.items():
+            if seconds:
+                what = f"part of the last point: {_PART[name]}"
+                yield Evidence(what=what, value=seconds / split.whole, unit="share", supports=name == one.bound)
+    if one.bytes_per_s:
+        yield Evidence(
+            what="implied rate of reading", value=one.bytes_per_s, unit="B/s", supports=one.bound == "memory"
+        )
+    if one.roof_bytes_per_s:
+        yield Evidence(what="the memory's rate by its datasheet", value=one.roof_bytes_per_s, unit="B/s")
+    if one.flop_per_s:
+        supports = one.bound == "compute"
+        yield Evidence(what="implied rate of arithmetic", value=one.flop_per_s, unit="FLOP/s", supports=supports)
+    if one.host_s is not None:
+        yield Evidence(what="expected of launches and host", value=one.host_s, unit="s", supports=one.bound == "launch")
+    if one.expected_gain is not None and one.axis in ("tp", "layout"):
+        yield Evidence(what="gain that is expected", value=one.expected_gain)
+
+
+def notes(one: Fit) -> Iterator[str]:
+    """What was left out, and how far the line holds."""
+    yield from (left_out(one.axis, gone) for gone in one.left_out[:_LISTED])
+    line = one.line
+    if line is None or one.axis not in EACH:
+        return
+    if line.fixed_half is not None and line.slope_half is not None:
+        fixed = f"fixed part {scaled(line.fixed, 's')} +- {scaled(line.fixed_half, 's')}"
+        slope = f"slope {scaled(line.slope, 's')} +- {scaled(line.slope_half, 's')}"
+        exact = line.fixed_half < _EXACT * max(one.values)
+        yield "the points lie on a line" if exact else f"95 % intervals of the line: {fixed}, {slope}"
+    elif line.points == 2:
+        yield "two points make any line exactly: a third would say whether it holds"
+    if one.bytes_per_s and one.roof_bytes_per_s and one.bytes_per_s > 1.1 * one.roof_bytes_per_s:
+        yield (
+            "what grows is less than reading the cache takes at the memory's rate: the contexts are shorter or the "
+            "cache narrower than was said, or the reading hides behind what is fixed"
+        )
