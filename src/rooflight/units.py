@@ -81,6 +81,11 @@ def scaled(value: float, base: str, digits: int = 3) -> str:
     return f"{sign}{round_significant(size / factor, digits)} {prefix}{base}".rstrip()
 
 
+def percent(share: float) -> str:
+    """A share with two significant digits, three above the whole: 77 %, 0.45 %, 132 %."""
+    return f"{round_significant(100 * share, 3 if share >= 1 else 2)} %"
+
+
 def round_significant(value: float, digits: int = 3) -> str:
     """`digits` significant digits, without exponent: 15.0, 0.448, 1,430, 0.0000052; inf and nan as these."""
     if not math.isfinite(value):
