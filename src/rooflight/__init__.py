@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         RooflightError,
         UnknownName,
     )
+    from rooflight.library.explain import explain
     from rooflight.library.kernels import measure_kernels
     from rooflight.library.measured import measure
     from rooflight.library.questions import (
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from rooflight.values.comparison import Compared, Comparison
     from rooflight.values.deployment import Deployment
     from rooflight.values.endpoint import EndpointReport
+    from rooflight.values.explain import Derived, Explained, Term
     from rooflight.values.kernels import Kernels, KernelTime
     from rooflight.values.machine import Machine
     from rooflight.values.measurement import Report, Tally, Verdict
@@ -90,6 +92,7 @@ _HOME = {
     "compare": "rooflight.library.questions",
     "display": "rooflight.show.charts.draw",
     "document": "rooflight.show.answers",
+    "explain": "rooflight.library.explain",
     "landmarks": "rooflight.library.questions",
     "measure": "rooflight.library.measured",
     "measure_endpoint": "rooflight.library.served",
@@ -112,7 +115,9 @@ _HOME = {
     "Compared": "rooflight.values.comparison",
     "Comparison": "rooflight.values.comparison",
     "Deployment": "rooflight.values.deployment",
+    "Derived": "rooflight.values.explain",
     "EndpointReport": "rooflight.values.endpoint",
+    "Explained": "rooflight.values.explain",
     "Goal": "rooflight.values.sweep",
     "KernelTime": "rooflight.values.kernels",
     "Kernels": "rooflight.values.kernels",
@@ -145,6 +150,7 @@ _HOME = {
     "Sweep": "rooflight.words.sweep",
     "SweepBlock": "rooflight.values.sweep",
     "Tally": "rooflight.values.measurement",
+    "Term": "rooflight.values.explain",
     "UnknownName": "rooflight.errors",
     "Verdict": "rooflight.values.measurement",
     "WholeModel": "rooflight.values.whole",
@@ -163,7 +169,9 @@ __all__ = [
     "Compared",
     "Comparison",
     "Deployment",
+    "Derived",
     "EndpointReport",
+    "Explained",
     "Goal",
     "KernelTime",
     "Kernels",
@@ -196,6 +204,7 @@ __all__ = [
     "Sweep",
     "SweepBlock",
     "Tally",
+    "Term",
     "UnknownName",
     "Verdict",
     "WholeModel",
@@ -210,6 +219,7 @@ __all__ = [
     "compare",
     "display",
     "document",
+    "explain",
     "landmarks",
     "measure",
     "measure_endpoint",

@@ -15,6 +15,7 @@ _BASES = ("FLOP/s", "OP/s", "B/s", "FLOP", "B", "Hz", "s", "W", "params")
 _BITS_A_BYTE = 8
 _NETWORK = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kMGTP]?)(B/s|b/s|bit/s|bps)", re.ASCII)
 _LATENCY = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(us|ms|s)", re.ASCII)
+_AMOUNT = re.compile(r"([0-9][0-9,]*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z/]*)", re.ASCII)
 # Thousands in groups of three; 1,5 and 0,125 have a decimal comma.
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", re.ASCII)
 
@@ -61,6 +62,18 @@ def in_bytes(text: str) -> float:
     plain = text.strip().replace("_", "")
     number = plain.rstrip("BKMGTkib ")
     return to_base(float(ungrouped(number)), plain[len(number) :].strip() or "B")
+
+
+def in_unit(text: str, base: str) -> float:
+    """An amount in words: in_unit("120us", "s") == 120e-6, in_unit("2.5 GFLOP", "FLOP") == 2.5e9; without a unit base.
+
+    Raises ValueError for anything else.
+    """
+    plain = text.strip().replace("_", "")
+    found = _AMOUNT.fullmatch(plain)
+    if found is None or (found[2] and not found[2].endswith(base)):
+        raise ValueError(f"{text!r} is no amount in {base}")
+    return to_base(float(ungrouped(found[1])), found[2] or base)
 
 
 def whole(value: float) -> float:

@@ -14,7 +14,7 @@ import click
 
 from rooflight import __version__
 
-COMMANDS = ("analyze", "sweep", "compare", "moves", "check", "measure", "studio", "models", "accelerators")
+COMMANDS = ("analyze", "sweep", "compare", "moves", "check", "explain", "measure", "studio", "models", "accelerators")
 PROGRAM = "rooflight"
 COMPLETE_VARIABLE = "_ROOFLIGHT_COMPLETE"
 USAGE = 2  # no command given: the help is shown

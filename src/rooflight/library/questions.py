@@ -330,7 +330,7 @@ def moves(
     from rooflight.words.moves_found import answered
 
     sc = make_scenario(model, on, workload=workload, deployment=deployment, **fields)
-    tried = tuple(_devices(card)[0] for card in cards)
+    tried = tuple(devices_of(card)[0] for card in cards)
     named = {"speculative-decoding": speculative_tokens, "prefix-caching": hit_rate}
     asked = Asked(
         draft_tokens=4 if speculative_tokens is None else speculative_tokens,
@@ -352,7 +352,7 @@ def make_scenario(
 ) -> Scenario:
     """The definite question behind analyze(): names looked up, blanks filled, assumptions listed."""
     load, layout = asked(workload, deployment, fields)
-    card, count = _devices(on)
+    card, count = devices_of(on)
     return scenario(_model(model), card, count, load, layout)
 
 
@@ -361,7 +361,7 @@ _model = model
 
 def _several(on: str | Accelerator | Sequence[str | Accelerator]) -> list[tuple[Accelerator, int | None]]:
     """Each accelerator and its count. Raises BadInput for none at all."""
-    found = [_devices(on)] if isinstance(on, str | Accelerator) else [_devices(name) for name in on]
+    found = [devices_of(on)] if isinstance(on, str | Accelerator) else [devices_of(name) for name in on]
     if not found:
         raise BadInput("no accelerator was named", where=Named.of("on"), got=on, want="a name or several")
     return [(_told_apart(card, [other for other, _ in found]), count) for card, count in found]
@@ -376,8 +376,8 @@ def _told_apart(card: Accelerator, all_of_them: Sequence[Accelerator]) -> Accele
     return msgspec.structs.replace(card, id=f"{card.id} ({Path(card.origin).stem})")
 
 
-def _devices(on: str | Accelerator) -> tuple[Accelerator, int | None]:
-    """The accelerator and its count; None where no count was said."""
+def devices_of(on: str | Accelerator) -> tuple[Accelerator, int | None]:
+    """The accelerator and its count; None where no count was said. Raises as accelerator() does."""
     from rooflight.catalog.accelerators import load
     from rooflight.catalog.changed import under_own_name
     from rooflight.library import here

@@ -29,6 +29,7 @@ _SHOWN_BY = {
     "Samples": "samples",
     "Machine": "measure",
     "WholeModel": "whole",
+    "Explained": "explained",
 }
 
 
