@@ -38,6 +38,7 @@ DOCUMENTS = (
     "rooflight.show.measure.Page",
     "rooflight.values.samples.Samples",
     "rooflight.values.endpoint.EndpointReport",
+    "rooflight.values.explain.Explained",
 )
 
 

@@ -37,6 +37,7 @@ _VALUES: Mapping[str, tuple[str, float]] = {
     "isl": ("isl", 1),
     "osl": ("osl", 1),
 }
+_LENGTHS = ("isl", "osl")
 _SHARES = ("dram_active", "tensor_active", "sm_active", "gpu_util", "kv_cache_usage")
 _AMOUNTS = {"bytes": ("kernel_bytes", "B"), "flop": ("kernel_flop", "FLOP"), "time": ("kernel_s", "s")}
 _EXAMPLES = {"bytes": "64MB", "flop": "2GFLOP", "time": "120us"}
@@ -161,6 +162,8 @@ def _devices(stated: Mapping[str, Any], count: int | None) -> int | None:
 def _values(stated: Mapping[str, Any]) -> dict[str, float]:
     values = {}
     for keyword, value in stated.items():
+        if keyword in _LENGTHS and value == 0:
+            continue  # a request without it has no time or rate of it
         if keyword in _VALUES:
             name, times = _VALUES[keyword]
             values[name] = amount(keyword, value) * times

@@ -149,6 +149,12 @@ def _step(found: Findings) -> Iterator[str]:
         f"tokens of context streams {weights} of weights and {cache} of KV cache and computes {flop}"
         + (f"{_speed(found)}." if "step_s" in values else f"; {_least(found)} {_got(found, 'ceiling_s')[0]}.")
     )
+    if found.crowd:
+        rate = _got(found, "output_tokens_per_s")[0]
+        yield (
+            f"One sequence alone cannot give {rate}: several decoded at once, and what their steps stream depends on "
+            "how many. State the batch, or the time per token beside the rate."
+        )
     measured = _of_measured(found, "of_measured_bandwidth", "of_measured_peak")
     if "step_s" in values and measured:
         yield measured
@@ -177,7 +183,7 @@ def _of_measured(found: Findings, bandwidth: str, peak: str) -> str:
     values = found.values
     said = [f"{shown(bandwidth, values[bandwidth])} of the bandwidth"] if bandwidth in values else []
     said += [f"{shown(peak, values[peak])} of the peak"] if peak in values else []
-    return f"That is {' and '.join(said)} that were measured there." if said else ""
+    return f"That is {' and '.join(said)} measured there." if said else ""
 
 
 def _prefill(found: Findings) -> Iterator[str]:
@@ -226,7 +232,6 @@ def _counters(found: Findings) -> Iterator[str]:
 
 def _kernel(found: Findings) -> Iterator[str]:
     values, on = found.values, _devices(found)
-    roof = "attainable_flop_per_s" in values
     if "kernel_bytes_per_s" in values:
         moved, time, rate = _got(found, "kernel_bytes", "kernel_s", "kernel_bytes_per_s")
         share = _got(found, "kernel_of_bandwidth")
@@ -237,11 +242,12 @@ def _kernel(found: Findings) -> Iterator[str]:
         share = _got(found, "kernel_of_peak")
         of = f", {share[0]} of {on}'s {_got(found, 'peak_flop_per_s')[0]} ({found.form})" if share else ""
         yield f"{flop} in {time} are {rate}{of}."
-    if roof:
+    if "attainable_flop_per_s" in values:
         yield _roof(found, on)
-    elif "ridge_flop_per_byte" in values and not found.given:
-        speed, peak, ridge = _got(found, "memory_bytes_per_s", "peak_flop_per_s", "ridge_flop_per_byte")
-        yield f"{on}: {speed} and {peak} in {found.form}, so the ridge point is {ridge}."
+    if "measured_attainable_flop_per_s" in values:
+        yield _measured_roof(found, on)
+    elif not found.given and found.scenario is None:
+        yield from _bare(found, on)
     measured = _of_measured(found, "kernel_of_measured_bandwidth", "kernel_of_measured_peak")
     if measured:
         yield measured
@@ -250,6 +256,33 @@ def _kernel(found: Findings) -> Iterator[str]:
         if least:
             what = " and ".join(_got(found, "kernel_bytes", "kernel_flop"))
             yield f"{what} take at least {least[0]} on {on}."
+
+
+def _bare(found: Findings, on: str) -> Iterator[str]:
+    """A machine by itself: its rates, as printed or else as measured."""
+    for front, pair in (("memory", ("memory_bytes_per_s", "peak_flop_per_s")),
+                        ("measured", ("measured_bytes_per_s", "measured_flop_per_s"))):  # fmt: skip
+        rates = _got(found, *pair)
+        ridge = _got(found, "ridge_flop_per_byte") if front == "memory" else []
+        if rates:
+            turns = f", so the ridge point is {ridge[0]}" if ridge else ""
+            form = f" in {found.form}" if len(rates) > 1 else ""
+            yield f"{on}{' as measured' if front == 'measured' else ''}: {' and '.join(rates)}{form}{turns}."
+            return
+
+
+def _measured_roof(found: Findings, on: str) -> str:
+    """What an intensity attains by the rates that were measured."""
+    values = found.values
+    below = values["intensity_flop_per_byte"] < values["measured_ridge_flop_per_byte"]
+    intensity, ridge, most = _got(
+        found, "intensity_flop_per_byte", "measured_ridge_flop_per_byte", "measured_attainable_flop_per_s"
+    )
+    side = "below" if below else "at or above"
+    return (
+        f"As measured {on} attains {most} in {found.form} at {intensity}, {side} the measured ridge point of {ridge}: "
+        f"{'memory' if below else 'arithmetic'} binds."
+    )
 
 
 def _roof(found: Findings, on: str) -> str:
@@ -274,7 +307,7 @@ def _roof(found: Findings, on: str) -> str:
 def _rates(found: Findings) -> Iterator[str]:
     made = {step.relation.target: step.value for step in found.steps}
     about = [name for name in _RATES if name in made]
-    if found.scenario is not None:  # the step said the others
+    if "step_s" in found.values:  # the step said the others
         about = [name for name in ("in_flight", "decoding", "request_s", "ttft_s") if name in made]
     if not about:
         return

@@ -84,6 +84,8 @@ QUANTITIES: dict[str, tuple[str, str]] = {
     "intensity_flop_per_byte": ("FLOP/byte", "arithmetic intensity"),
     "ridge_flop_per_byte": ("FLOP/byte", "ridge point"),
     "attainable_flop_per_s": ("FLOP/s", "attainable rate"),
+    "measured_ridge_flop_per_byte": ("FLOP/byte", "measured ridge point"),
+    "measured_attainable_flop_per_s": ("FLOP/s", "attainable rate as measured"),
     "of_peak": ("share", "share of the peak that is attainable"),
 }
 _SCALED = ("B", "B/s", "FLOP", "FLOP/s", "s")

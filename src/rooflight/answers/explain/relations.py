@@ -26,6 +26,7 @@ REQUESTS = (
     Relation("request_s", "ttft_s + tpot_s * (osl - 1)", "request"),
     Relation("tpot_s", "(request_s - ttft_s) / (osl - 1)", "request"),
     Relation("ttft_s", "request_s - tpot_s * (osl - 1)", "request", unless="all_decode"),
+    Relation("osl", "(request_s - ttft_s) / tpot_s + 1", "request"),
     # guidellm's time_per_output_token_ms: from the request's start to its last token, over all output tokens
     Relation("request_s_per_output_token", "request_s / osl", "whole"),
     Relation("request_s", "request_s_per_output_token * osl", "whole"),
@@ -94,6 +95,10 @@ ROOF = (
     Relation("ridge_flop_per_byte", "peak_flop_per_s / memory_bytes_per_s"),
     Relation("attainable_flop_per_s", "min(peak_flop_per_s, intensity_flop_per_byte * memory_bytes_per_s)"),
     Relation("of_peak", "attainable_flop_per_s / peak_flop_per_s"),
+    Relation("measured_ridge_flop_per_byte", "measured_flop_per_s / measured_bytes_per_s"),
+    Relation(
+        "measured_attainable_flop_per_s", "min(measured_flop_per_s, intensity_flop_per_byte * measured_bytes_per_s)"
+    ),
 )
 KERNEL = (
     Relation("kernel_bytes_per_s", "kernel_bytes / kernel_s"),

@@ -10,6 +10,7 @@ from rooflight.answers.explain import facts
 from rooflight.answers.explain.formula import names
 from rooflight.answers.explain.relations import COUNTERS, KERNEL, PREFILL, ROOF, STEP, TRAFFIC, Relation
 from rooflight.answers.explain.solve import Clash, Solved, Step, solve
+from rooflight.roofline.rates import no_peak
 from rooflight.scenario.definite import Scenario
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.note import Note
@@ -60,6 +61,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     scenario    that was counted; None without a model
     card, form  whose rates, and the number format of the peak
     prefilled   a prompt was counted; stepped: a decode step was
+    crowd       no batch is stated, and the rate is more than one sequence alone can have
     """
 
     given: Mapping[str, float]
@@ -74,6 +76,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     several: bool
     stepped: bool
     prefilled: bool
+    crowd: bool
     notes: tuple[Note, ...]
 
     @property
@@ -83,17 +86,32 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def findings(asked: Asked) -> Findings:
-    """All that follows. Raises as a scenario does."""
+    """All that follows. Raises as a scenario does, and MissingFact where nothing does for want of a peak."""
+    found = _findings(asked)
+    card, form = asked.card, asked.form or FORMAT
+    wanted = any(name in asked.values for name in _OF_PEAK)
+    if card is not None and not found.steps and not found.form and wanted:
+        raise no_peak(card, (form,), "what was asked")
+    return found
+
+
+def _findings(asked: Asked) -> Findings:
     given = dict(asked.values)
     notes = []
     known = given | _in_flight(given, asked.batch)
     if asked.devices is not None and (asked.devices > 1 or _PER_ACCELERATOR in given):
         known["accelerators"] = float(asked.devices)
-    if asked.scenario is not None and asked.batch is None and _alone(known):
+    alone = asked.scenario is not None and asked.batch is None and _alone(known)
+    if alone:
         known["decoding"] = 1.0
-        notes.append(Note(key="explain_alone"))
     looked = _looked_up(asked, solve(known, TRAFFIC))
     whole = solve({**known, **looked.values}, _relations(asked, looked))
+    crowd = alone and "of_ceiling" in _beyond(whole)
+    if crowd:  # of how many, nobody says: nothing follows for their steps
+        del known["decoding"]
+        whole = solve({**known, **looked.values}, _relations(asked, looked))
+    elif alone:
+        notes.append(Note(key="explain_alone"))
     shown = {name: known[name] for name in known if name != _FLAG and (name in given or name == "in_flight")}
     if "in_flight" not in known and asked.batch and "decoding" in known:
         shown["decoding"] = known["decoding"]
@@ -101,14 +119,15 @@ def findings(asked: Asked) -> Findings:
     return Findings(
         given=shown, looked_up=looked_up, steps=whole.steps, clashes=whole.clashes, beyond=_beyond(whole),
         scenario=looked.scenario, card=asked.card, devices=asked.devices or 1, form=looked.form,
-        several=looked.several, stepped=looked.stepped, prefilled=looked.prefilled, notes=(*notes, *looked.notes),
+        several=looked.several, stepped=looked.stepped, prefilled=looked.prefilled, crowd=crowd,
+        notes=(*notes, *looked.notes),
     )  # fmt: skip
 
 
 def _used(values: Mapping[str, float], steps: Sequence[Step]) -> dict[str, float]:
-    """Those that something follows from; all of a step that is counted by itself."""
+    """Those that something follows from, all where nothing does; all of a step that is counted by itself."""
     needed = {name for one in steps for name in names(one.relation.formula)}
-    return {name: value for name, value in values.items() if name in needed or name not in _MACHINES}
+    return {name: value for name, value in values.items() if not steps or name in needed or name not in _MACHINES}
 
 
 def _rest(known: Mapping[str, float], shown: Collection[str]) -> dict[str, float]:

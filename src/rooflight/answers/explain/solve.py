@@ -14,9 +14,7 @@ from rooflight.answers.explain.relations import Relation
 _OFF = 0.03
 # What may be nothing: a counter at rest, a rate that follows from it.
 _MAY_BE_ZERO = frozenset(
-    ("idle", "dram_bytes_per_s", "tensor_flop_per_s", "most_flop_per_s", "cached_tokens", "dram_of_measured_bandwidth",
-     "attainable_flop_per_s", "of_peak", "intensity_flop_per_byte", "kernel_flop_per_s", "kernel_of_peak",
-     "kernel_compute_s", "flop_per_s", "mfu")
+    ("idle", "dram_bytes_per_s", "tensor_flop_per_s", "most_flop_per_s", "cached_tokens", "dram_of_measured_bandwidth")
 )  # fmt: skip
 
 
