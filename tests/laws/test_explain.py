@@ -24,11 +24,11 @@ def test_the_expected_time_of_analyze_has_its_mbu_and_mfu(model, on, batch, cont
     phase = rooflight.analyze(model, on, **asked).phases["decode"]
     found = rooflight.explain(model=model, on=on, tpot_ms=1000 * phase.time_s.expected, **asked)
 
-    assert found.value("mbu") == pytest.approx(phase.mbu)
-    assert (found.value("mfu") is None) == (phase.mfu is None)
-    assert found.value("mfu") == pytest.approx(phase.mfu)
-    assert found.value("flop") == pytest.approx(phase.flop)
-    assert found.value("streamed_bytes") == pytest.approx(phase.bytes.total - phase.bytes.activations)
+    assert found.values.get("mbu") == pytest.approx(phase.mbu)
+    assert (found.values.get("mfu") is None) == (phase.mfu is None)
+    assert found.values.get("mfu") == pytest.approx(phase.mfu)
+    assert found.values.get("flop") == pytest.approx(phase.flop)
+    assert found.values.get("streamed_bytes") == pytest.approx(phase.bytes.total - phase.bytes.activations)
     assert found.possible
 
 
@@ -39,8 +39,8 @@ def test_the_expected_prefill_of_analyze_has_its_mfu(model, isl, prompts):
     phase = rooflight.analyze(model, "h100-sxm", **asked).phases["prefill"]
     found = rooflight.explain(model=model, on="h100-sxm", prefill_tok_s=phase.tokens_per_s.expected, **asked)
 
-    assert found.value("prefill_s") == pytest.approx(phase.time_s.expected)
-    assert found.value("prefill_mfu") == pytest.approx(phase.mfu)
+    assert found.values.get("prefill_s") == pytest.approx(phase.time_s.expected)
+    assert found.values.get("prefill_mfu") == pytest.approx(phase.mfu)
 
 
 times = st.floats(1e-3, 1e3)
@@ -65,22 +65,22 @@ TOKENS = ("tpot_s", "output_tokens_per_s_per_user")
 def test_any_three_of_a_load_say_all_the_others(load, rate, whole, token):
     """A rate, a time of the whole and a time of a token lead back to what they were made of."""
     first = rooflight.explain(**load)
-    chosen = {STATED[name][0]: first.value(name) * STATED[name][1] for name in (rate, whole, token)}
+    chosen = {STATED[name][0]: first.values.get(name) * STATED[name][1] for name in (rate, whole, token)}
     again = rooflight.explain(isl=load["isl"], osl=load["osl"], **chosen)
 
     assert first.possible
     # a first token that is a small part of the whole is the difference of two large numbers
-    rounding = 1e-9 * first.value("request_s") / first.value("ttft_s")
+    rounding = 1e-9 * first.values.get("request_s") / first.values.get("ttft_s")
     for name in (*RATES, "request_s", *TOKENS, "in_flight", "decoding"):
-        assert again.value(name) == pytest.approx(first.value(name), rel=1e-6), name
-    assert again.value("ttft_s") == pytest.approx(first.value("ttft_s"), rel=max(1e-6, rounding))
+        assert again.values.get(name) == pytest.approx(first.values.get(name), rel=1e-6), name
+    assert again.values.get("ttft_s") == pytest.approx(first.values.get("ttft_s"), rel=max(1e-6, rounding))
 
 
 @settings(max_examples=examples(60))
 @given(load=LOADS, batch=st.integers(1, 5000))
 def test_what_contradicts_is_said(load, batch):
     """A batch that is not rate x time of the same load is no batch of it."""
-    flight = rooflight.explain(**load).value("in_flight")
+    flight = rooflight.explain(**load).values.get("in_flight")
     found = rooflight.explain(**load, batch=batch)
 
     assert found.possible == (abs(batch - flight) <= 0.03 * max(batch, flight))

@@ -81,7 +81,8 @@ def words(plan: rooflight.Model) -> list[str]:
     found: rooflight.Explained = rooflight.explain(model=plan, on="h100", tpot_ms=9, batch=4, bytes="64MB", time=1e-4)
     one: rooflight.Derived = found.derived[0]
     term: rooflight.Term | None = rooflight.explain("mbu").term
-    print(found.value("mbu"), found.possible, found.to_dict(), found.records(), term, one.formula)
+    print(found.values["mbu"], found.values.get("mfu"), found.possible, term, one.formula)
+    print(found.to_dict(), found.records())
     return [name.title for name in rooflight.explain().terms]
 
 

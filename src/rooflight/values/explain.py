@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from rooflight.values.known import Known
 from rooflight.values.shown import Displayed, Part
 
 SCHEMA = "rooflight.explain/1"
@@ -87,7 +88,8 @@ class Explained(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     possible: bool = True
     notes: tuple[str, ...] = ()
 
-    def value(self, name: str) -> float | None:
-        """A given or derived value by its name, None where it is not among them."""
+    @property
+    def values(self) -> Known[float]:
+        """Given and derived values by name; [] of another raises NotThere, `get` gives None."""
         every: tuple[Given | Derived, ...] = (*self.given, *self.derived)
-        return next((one.value for one in every if one.name == name), None)
+        return Known({one.name: one.value for one in every}, "value", self.answer)
