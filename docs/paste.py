@@ -266,6 +266,28 @@ def recorded() -> str:
     return "\n".join(["| format | what it is |", "|---|---|", *rows])
 
 
+def quantities() -> str:
+    """Every value of `explain` with its unit, and what it follows from."""
+    from rooflight.answers.explain.formula import rendered
+    from rooflight.answers.explain.relations import RELATIONS
+    from rooflight.words.quantities import QUANTITIES
+
+    lines = ["| name | unit | what it is | follows from |", "|---|---|---|---|"]
+    for name, (unit, words) in QUANTITIES.items():
+        ways = [rendered(one.formula, lambda part: f"`{part}`") for one in RELATIONS if one.target == name]
+        lines.append(f"| `{name}` | {unit} | {words} | {'; '.join(ways)} |")
+    return "\n".join(lines)
+
+
+def terms() -> str:
+    """Every term that `explain` knows, and what other tools call it."""
+    from rooflight.words.terms import terms as known
+
+    lines = ["| term | what it is | other names |", "|---|---|---|"]
+    lines += [f"| `{one.name}` | {one.title} | {_words(list(one.aliases))} |" for one in known()]
+    return "\n".join(lines)
+
+
 LISTS: dict[str, Callable[[], str]] = {
     "model-types": model_types,
     "refused-types": refused_types,
@@ -278,6 +300,8 @@ LISTS: dict[str, Callable[[], str]] = {
     "counts": counts,
     "beliefs": beliefs,
     "recorded": recorded,
+    "quantities": quantities,
+    "terms": terms,
 }
 
 

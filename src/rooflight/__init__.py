@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from rooflight.library.checks import check, claim
     from rooflight.library.diagnosed import diagnose
+    from rooflight.library.explain import explain
     from rooflight.library.kernels import measure_kernels
     from rooflight.library.measured import measure
     from rooflight.library.questions import (
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from rooflight.values.deployment import Deployment
     from rooflight.values.diagnosis import Diagnosis
     from rooflight.values.endpoint import EndpointReport
+    from rooflight.values.explain import Derived, Explained, Term
     from rooflight.values.kernels import Kernels, KernelTime
     from rooflight.values.machine import Machine
     from rooflight.values.measurement import Report, Tally, Verdict
@@ -93,6 +95,7 @@ _HOME = {
     "diagnose": "rooflight.library.diagnosed",
     "display": "rooflight.show.charts.draw",
     "document": "rooflight.show.answers",
+    "explain": "rooflight.library.explain",
     "landmarks": "rooflight.library.questions",
     "measure": "rooflight.library.measured",
     "measure_endpoint": "rooflight.library.served",
@@ -116,7 +119,9 @@ _HOME = {
     "Comparison": "rooflight.values.comparison",
     "Deployment": "rooflight.values.deployment",
     "Diagnosis": "rooflight.values.diagnosis",
+    "Derived": "rooflight.values.explain",
     "EndpointReport": "rooflight.values.endpoint",
+    "Explained": "rooflight.values.explain",
     "Goal": "rooflight.values.sweep",
     "KernelTime": "rooflight.values.kernels",
     "Kernels": "rooflight.values.kernels",
@@ -149,6 +154,7 @@ _HOME = {
     "Sweep": "rooflight.words.sweep",
     "SweepBlock": "rooflight.values.sweep",
     "Tally": "rooflight.values.measurement",
+    "Term": "rooflight.values.explain",
     "UnknownName": "rooflight.errors",
     "Verdict": "rooflight.values.measurement",
     "Watching": "rooflight.values.watching",
@@ -168,8 +174,10 @@ __all__ = [
     "Compared",
     "Comparison",
     "Deployment",
+    "Derived",
     "Diagnosis",
     "EndpointReport",
+    "Explained",
     "Goal",
     "KernelTime",
     "Kernels",
@@ -202,6 +210,7 @@ __all__ = [
     "Sweep",
     "SweepBlock",
     "Tally",
+    "Term",
     "UnknownName",
     "Verdict",
     "Watching",
@@ -218,6 +227,7 @@ __all__ = [
     "diagnose",
     "display",
     "document",
+    "explain",
     "landmarks",
     "measure",
     "measure_endpoint",

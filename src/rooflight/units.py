@@ -15,6 +15,7 @@ _BASES = ("FLOP/s", "OP/s", "B/s", "FLOP", "B", "Hz", "s", "W", "params")
 _BITS_A_BYTE = 8
 _NETWORK = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kMGTP]?)(B/s|b/s|bit/s|bps)", re.ASCII)
 _LATENCY = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(us|ms|s)", re.ASCII)
+_AMOUNT = re.compile(r"([0-9][0-9,]*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z/]*)", re.ASCII)
 # Thousands in groups of three; 1,5 and 0,125 have a decimal comma.
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", re.ASCII)
 
@@ -63,6 +64,18 @@ def in_bytes(text: str) -> float:
     return to_base(float(ungrouped(number)), plain[len(number) :].strip() or "B")
 
 
+def in_unit(text: str, base: str) -> float:
+    """An amount in words: in_unit("120us", "s") == 120e-6, in_unit("2.5 GFLOP", "FLOP") == 2.5e9; without a unit base.
+
+    Raises ValueError for anything else.
+    """
+    plain = text.strip().replace("_", "")
+    found = _AMOUNT.fullmatch(plain)
+    if found is None or (found[2] and not found[2].endswith(base)):
+        raise ValueError(f"{text!r} is no amount in {base}")
+    return to_base(float(ungrouped(found[1])), found[2] or base)
+
+
 def whole(value: float) -> float:
     """A count without a stray fraction: rounded, and an int, where it is within rounding of a whole number."""
     near = round(value)
@@ -79,6 +92,11 @@ def scaled(value: float, base: str, digits: int = 3) -> str:
         steps = [(factor, prefix) for factor, prefix in steps if factor <= 1 or base == ""]
     factor, prefix = next(((f, p) for f, p in sorted(steps, reverse=True) if size >= f * 0.9995), min(steps))
     return f"{sign}{round_significant(size / factor, digits)} {prefix}{base}".rstrip()
+
+
+def percent(share: float) -> str:
+    """A share with two significant digits, three above the whole: 77 %, 0.45 %, 132 %."""
+    return f"{round_significant(100 * share, 3 if share >= 1 else 2)} %"
 
 
 def round_significant(value: float, digits: int = 3) -> str:

@@ -39,6 +39,7 @@ DOCUMENTS = (
     "rooflight.values.samples.Samples",
     "rooflight.values.endpoint.EndpointReport",
     "rooflight.values.diagnosis.Diagnosis",
+    "rooflight.values.explain.Explained",
 )
 
 

@@ -77,6 +77,15 @@ def whole(plan: rooflight.Model) -> float:
     return step.tokens_per_s
 
 
+def words(plan: rooflight.Model) -> list[str]:
+    found: rooflight.Explained = rooflight.explain(model=plan, on="h100", tpot_ms=9, batch=4, bytes="64MB", time=1e-4)
+    one: rooflight.Derived = found.derived[0]
+    term: rooflight.Term | None = rooflight.explain("mbu").term
+    print(found.values["mbu"], found.values.get("mfu"), found.possible, term, one.formula)
+    print(found.to_dict(), found.records())
+    return [name.title for name in rooflight.explain().terms]
+
+
 def served(url: str) -> float | None:
     report: rooflight.EndpointReport = rooflight.measure_endpoint(url, model="llama-3.1-8b", on="h100", batch=8)
     print(report.to_dict(), report.records(), [one.verdict for one in report.beside], report.requests[0].chunks_s)
@@ -95,6 +104,7 @@ print(tokens_per_s(answer), chart.svg(), cards[:2].ids, len(plans), cards.to_dic
 print(best(rooflight.moves(plan, on=card, batch=3, objective="latency")))
 print(labels(rooflight.compare(plan, on=[card, other, "h200"], tp=[1, 2], deployment=rooflight.Deployment(ep=1))))
 print(worst(rooflight.claim(plan, on=card, output_tok_s=300, batch=1)), worst(rooflight.check("measured.csv")))
+print(words(plan))
 print(swept(rooflight.sweep(plan, on=card, axes={"batch": [1, 2]}, ttft_slo_ms=500)))
 print(rooflight.display(answer), rooflight.records(answer), rooflight.document(answer), answer.chart().title)
 try:
@@ -117,6 +127,7 @@ rooflight.models(kind="llama")
 rooflight.changed("h100", bandwidth=3e12)
 rooflight.measure_endpoint("http://localhost", concurency=3)
 rooflight.measure(quik=True)
+rooflight.explain(tpot_s=3)
 rooflight.measure_model("llama-3.1-8b", wieghts="bf16")
 rooflight.analyze("llama-3.1-8b", on="h100").phases["decode"].tokens
 """

@@ -21,6 +21,7 @@ COMMANDS = (
     "moves",
     "check",
     "measure",
+    "explain",
     "diagnose",
     "exporter",
     "studio",

@@ -63,6 +63,11 @@ def sample_output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _with_output(command, _ENDINGS | _CHARTS | _SAMPLES, words)
 
 
+def text_output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a command whose answer is not drawn."""
+    return _with_output(command, _ENDINGS, ".json .csv .md .txt")
+
+
 def request_output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The same for a command that measures requests, which are not drawn: with a file that they are added to."""
     words = ".json .csv .md .txt, or its requests added to a file as samples: .jsonl"

@@ -324,7 +324,7 @@ def _told_apart(card: Accelerator, all_of_them: Sequence[Accelerator]) -> Accele
 
 
 def devices_of(on: str | Accelerator) -> tuple[Accelerator, int | None]:
-    """The accelerator and its count; None where no count was said."""
+    """The accelerator and its count; None where no count was said. Raises as accelerator() does."""
     from rooflight.catalog.accelerators import load
     from rooflight.catalog.changed import under_own_name
     from rooflight.library import here

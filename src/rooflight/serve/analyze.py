@@ -15,6 +15,7 @@ from rooflight.scenario.share import SHARES
 from rooflight.serve import phases
 from rooflight.serve.apart import is_apart
 from rooflight.serve.arrivals import loaded
+from rooflight.serve.efficiency import demand, efficiency
 from rooflight.serve.measured import measured_block
 from rooflight.serve.memory import memory
 from rooflight.serve.schedule import chosen, scheduled
@@ -135,6 +136,7 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
             used = hardware_format(sc.accelerator, op.compute)
             by_format[used] = by_format.get(used, 0.0) + op.work.flop * op.count * phase.copies(op)
     span, shares = phase.span, split(time.operators)
+    shown = efficiency(demand(sc, phase), span.expected)
     return Phase(
         flop=work.flop,
         flop_by_format=by_format,
@@ -163,6 +165,8 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
         time_s=span,
         tokens_per_s=span.rate(phase.tokens),
         tokens_per_s_per_user=None if phase.users is None else span.rate(phase.tokens / phase.users),
+        mfu=shown.mfu,
+        mbu=shown.mbu,
         waterfall=waterfall(span, phase.expected),
         operators=tuple(_operator_block(sc, row, phase.copies(row.operator)) for row in time.operators),
     )

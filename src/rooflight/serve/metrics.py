@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from rooflight.numeric import Number, floor, maximum, minimum
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve import phases, run
 from rooflight.serve.apart import apart, apart_limits, is_apart, pools
+from rooflight.serve.efficiency import Demand, demand
 from rooflight.serve.formulas import tokens_per_verify
 from rooflight.serve.limits import Limits, Sums, decode_sums, limits, prompt_sums
 from rooflight.serve.phases import PhaseTime
@@ -20,6 +23,8 @@ from rooflight.values.run import WholeRun
 from rooflight.values.steptime import StepTime
 
 _MS = to_base(1, "ms")
+# Metrics of single steps, which have no run.
+STEPS = (Timed.STEP, Timed.PREFILL)
 # Sequences at once that are taken for any number of them (a cache that costs nothing has no limit of its own).
 MOST_SEQUENCES = 1 << 20
 
@@ -34,12 +39,37 @@ def metric_span(sc: Scenario, row: Measurement) -> Span:
     Without a compute peak a prompt's metric is not a number; of a whole run nothing is expected, and its ceiling, which
     has the arithmetic for free, stands.
     """
-    if row.timed in (Timed.STEP, Timed.PREFILL):
-        if sc.unrated and row.timed is Timed.PREFILL:
-            return Span.same(float("nan"))
-        span: Span = phases.prefill(sc).span if row.timed is Timed.PREFILL else phases.token(sc)[1]
-        return span / _MS if row.measures.time else span.rate(counted_tokens(sc, row))
+    if row.timed in STEPS:
+        return of_step(timed_step(sc, row), sc, row)
     return of_run(run_of(sc, row), sc, row)
+
+
+class TimedStep(NamedTuple):
+    """What a row of single steps times, per token of a sequence (of a prefill: all of it), and what that asks for."""
+
+    span: Span
+    demand: Demand
+
+
+def timed_step(sc: Scenario, row: Measurement) -> TimedStep:
+    """The step of such a row. Of a prefill without a compute peak there is none that can be told."""
+    if row.timed is not Timed.PREFILL:
+        phase, span = phases.token(sc)
+        return TimedStep(span, demand(sc, phase).shared(_each(sc)))
+    if sc.unrated:
+        return TimedStep(Span.same(float("nan")), Demand(None, None))
+    phase = phases.prefill(sc)
+    return TimedStep(phase.span, demand(sc, phase))
+
+
+def of_step(one: TimedStep, sc: Scenario, row: Measurement) -> Span:
+    """The row's metric in a step."""
+    return one.span / _MS if row.measures.time else one.span.rate(counted_tokens(sc, row))
+
+
+def measured_s(sc: Scenario, row: Measurement) -> float:
+    """Seconds of the step that a row of single steps times, by its value."""
+    return row.value * _MS if row.measures.time else float(counted_tokens(sc, row)) / row.value
 
 
 def _each(sc: Scenario) -> Number:

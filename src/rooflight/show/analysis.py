@@ -14,7 +14,7 @@ from rooflight.show.data import Rows, flat, rows_of
 from rooflight.show.roof import Dot, Flat, draw
 from rooflight.show.seen import renamed
 from rooflight.span import Span
-from rooflight.units import to_base
+from rooflight.units import percent, to_base
 from rooflight.values.analysis import Analysis, MeasuredBlock, MemoryBlock, OperatorBlock, Phase, Pool
 from rooflight.values.run import Run
 from rooflight.words.seen import FASTEST
@@ -55,6 +55,7 @@ def blocks(analysis: Analysis, *, drawn: bool = True, ascii_only: bool = False) 
         words = _WORDS if measured is None else _SEEN_WORDS
         shown += renamed([_phase_table(phases)], measured is not None)
         shown += [Prose(words, "note"), *datasheet(measured), *_gap(phases, measured is not None), _byte_table(phases)]
+        shown += _efficiency(phases)
     shown.append(Prose(memory_line(analysis)))
     if analysis.memory.kv_pool is not None:
         shown.append(Prose(pool_line(analysis.memory.kv_pool)))
@@ -172,6 +173,16 @@ def _byte_table(phases: dict[str, Phase]) -> Table:
             for name, phase in phases.items()
         ),
     )
+
+
+def _efficiency(phases: dict[str, Phase]) -> list[Block]:
+    """What share of the datasheet's rates is used, where it has them."""
+    said = []
+    for name, phase in phases.items():
+        shares = {"MFU": phase.mfu, "MBU": phase.mbu}
+        known = [f"{word} {percent(share)}" for word, share in shares.items() if share is not None]
+        said += [f"{name} {', '.join(known)}"] if known else []
+    return [Prose(f"Of the datasheet's rates, as expected: {'; '.join(said)}.")] if said else []
 
 
 def memory_line(analysis: Analysis) -> str:

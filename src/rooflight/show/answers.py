@@ -30,6 +30,7 @@ _SHOWN_BY = {
     "Machine": "measure",
     "WholeModel": "whole",
     "Diagnosis": "diagnosis",
+    "Explained": "explained",
 }
 
 

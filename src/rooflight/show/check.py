@@ -21,7 +21,7 @@ from rooflight.units import round_significant
 from rooflight.values.measurement import SCHEMA, Report, Tally, Verdict
 
 # What CSV appends to the input's columns; an input column of such a name is passed on as input_NAME.
-APPENDED = ("ceiling", "expected", "low", "high", "over_ceiling", "verdict", "reason")
+APPENDED = ("ceiling", "expected", "low", "high", "over_ceiling", "verdict", "reason", "mfu", "mbu")
 # Rows of a kind that text shows: those furthest from what they should be.
 TEXT_ROWS = 20
 _REASONS = 8

@@ -163,6 +163,7 @@ class Phase(Part, msgspec.Struct, frozen=True, kw_only=True):
     network_bytes   of link_bytes, those that leave the domain of a link; link_level: which level of links is the slower
                     one: within (a domain), network, PCIe (between pairs); None where nothing is sent
     bound           of the ceilings; expected_bound: the largest part of the expected time, host and launches as one
+    mfu, mbu        in the expected time (serve.efficiency): None where the rate is in no datasheet
     """
 
     brief = ("bound", "expected_bound", "time_s", "tokens_per_s")
@@ -183,6 +184,8 @@ class Phase(Part, msgspec.Struct, frozen=True, kw_only=True):
     time_s: Span
     tokens_per_s: Span
     tokens_per_s_per_user: Span | None
+    mfu: float | None = None
+    mbu: float | None = None
     waterfall: tuple[Step, ...]
     operators: tuple[OperatorBlock, ...]
 

@@ -194,6 +194,7 @@ class Verdict(Part, msgspec.Struct, frozen=True, kw_only=True):
     bound           what sets the ceiling: compute, memory, link
     mix_up          impossible: the usual mistake that would explain the value; None where none fits
     given           the row as it was read, columns by name
+    mfu, mbu        of the step that the value times, by the datasheet; None of a run, and where the batch is open
     """
 
     brief = ("model", "accelerator", "metric", "value", "verdict", "reason")
@@ -213,6 +214,8 @@ class Verdict(Part, msgspec.Struct, frozen=True, kw_only=True):
     over_ceiling: float | None = None
     bound: str | None = None
     mix_up: str | None = None
+    mfu: float | None = None
+    mbu: float | None = None
     given: dict[str, str] = {}
     on_measured_or_absent: bool | msgspec.UnsetType = msgspec.field(name="on_measured", default=msgspec.UNSET)
 

@@ -19,8 +19,9 @@ from rooflight.ingest.rows import RowLike, given_rows, open_measured, table_rows
 from rooflight.ingest.table import Table
 from rooflight.scenario.assume import file_notes
 from rooflight.scenario.definite import Scenario
+from rooflight.serve.efficiency import Efficiency
 from rooflight.span import Span
-from rooflight.units import round_significant, scaled, to_base
+from rooflight.units import percent, round_significant, scaled, to_base
 from rooflight.values.measurement import Measurement, Report, Tally, Verdict
 from rooflight.values.recorded import Recorded
 from rooflight.words.analysis import does_not_fit
@@ -28,6 +29,7 @@ from rooflight.words.notes import sentence, worded
 from rooflight.words.readings import cause, doubt, mix_up, mix_ups, spared
 from rooflight.words.seen import FASTER, FASTEST, ceiling
 
+_UNKNOWN = Efficiency()
 # An interval so many times as wide says little.
 _WIDE = 4
 # Of so many values a file's answer is what is said of each.
@@ -143,12 +145,13 @@ def verdict(one: Judged | NoCeiling) -> Verdict:
     """A row of the documented report."""
     if isinstance(one, NoCeiling):
         return _without_ceiling(one)
-    span = one.span
+    span, used = one.span, one.efficiency or _UNKNOWN
     return Verdict(
         line=one.asked.line, verdict=one.verdict, reason="; ".join([_reason(one), *map(sentence, one.notes)]),
         ceiling=span.ceiling, expected=None if span.low is None else span.expected, low=span.low, high=span.high,
         over_ceiling=one.over, bound="capacity" if one.held else one.bound, mix_up=_first_mix_up(one),
-        given=one.asked.given, on_measured_or_absent=one.on_measured or msgspec.UNSET, **_about(one.row),
+        mfu=used.mfu, mbu=used.mbu, given=one.asked.given,
+        on_measured_or_absent=one.on_measured or msgspec.UNSET, **_about(one.row),
     )  # fmt: skip
 
 
@@ -193,11 +196,19 @@ def _share(one: Judged) -> str:
     """How near the ceiling it is; where routing is at its most alike there, how near the roofline of even routing."""
     limit = ceiling(one.scenario.accelerator)
     said = f"{_percent(one.over)} of the speed of {limit} ({_amount(one.span.ceiling, one.row)})"
+    said += _efficiency(one)
     speed = one.row.measures.speed_over(one.row.value, one.span.roofline)
     if one.scenario.expert_layers and one.scenario.workload.batch > 1 and speed > 1.1 * one.over:
         said += ", which allows for half of the experts that even routing takes; "
         said += f"{_percent(speed)} of the roofline with those"
     return said
+
+
+def _efficiency(one: Judged) -> str:
+    """The share that is used of what mostly binds such a step: bandwidth of a token, arithmetic of a prompt."""
+    used = one.efficiency or _UNKNOWN
+    name, share = ("MFU", used.mfu) if one.row.timed.prompt or one.row.metric == "prefill_tok_s" else ("MBU", used.mbu)
+    return "" if share is None else f", {name} {percent(share)}"
 
 
 def _reason(one: Judged) -> str:

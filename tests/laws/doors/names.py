@@ -36,7 +36,7 @@ _STEP = r"(bound|flop|link_bytes|intensity_flop_per_byte|ridge_flop_per_byte)"
 _ANALYSIS: Lines = (
     (rf"phases\.{_PHASE}\.{_STEP_PARTS}", r"\1.\2"),
     (rf"phases\.{_PHASE}\.{_STEP}", r"\1.\2"),
-    (r"phases\.\w+\.(launches|network_bytes|flop_by_format|split|waterfall|operators)\b.*", None),
+    (r"phases\.\w+\.(launches|network_bytes|flop_by_format|split|mfu|mbu|waterfall|operators)\b.*", None),
     (r"runs\.(\w+)\.(utilization\.\w+)", None),
     (r"runs\.(\w+)\.(.+)", r"runs.\1.\2"),
     (r"run", "run"),
@@ -91,7 +91,7 @@ _METRICS = {
 }
 _CHECK: Lines = (
     *((rf"{re.escape(path)}\.{_SPAN}", rf"{name}.\1") for path, name in _METRICS.items()),
-    (r".*\.(line|value|over_ceiling)", None),
+    (r".*\.(line|value|over_ceiling|mfu|mbu)", None),
     (r".*\.bound", None),  # of check: what sets the ceiling, in which launches have no part
 )
 

@@ -138,7 +138,7 @@ def test_a_file_as_csv_keeps_its_columns_and_gains_ours(ask, rows_file):
     found = list(csv.DictReader(io.StringIO(result.stdout)))
     assert list(found[0]) == [
         *HEADER.replace("reason", "input_reason").split(","),
-        "ceiling", "expected", "low", "high", "over_ceiling", "verdict", "reason",
+        "ceiling", "expected", "low", "high", "over_ceiling", "verdict", "reason", "mfu", "mbu",
     ]  # fmt: skip
     assert found[0]["verdict"] in POSSIBLE
     assert [row["verdict"] for row in found[1:]] == ["impossible", "cannot-judge", "impossible"]

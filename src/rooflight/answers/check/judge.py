@@ -19,9 +19,10 @@ from rooflight.roofline.rates import no_peak
 from rooflight.scenario import assume
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import phases
+from rooflight.serve.efficiency import Efficiency, efficiency
 from rooflight.serve.limits import decode_sums, prompt_sums
 from rooflight.serve.memory import memory
-from rooflight.serve.metrics import bound_of, lone_step, saturating_batch, whole_run
+from rooflight.serve.metrics import bound_of, lone_step, measured_s, saturating_batch, whole_run
 from rooflight.serve.replica import replica
 from rooflight.serve.room import holds_weights
 from rooflight.span import Span
@@ -65,7 +66,7 @@ class Judge:
         notes += assume.warnings(sc.model, sc.accelerator, sc.workload, layout, sc.rates.links)
         known = Judged(
             asked=asked, row=question.row, verdict="ok", scenario=sc, span=_bare(span) if question.bare else span,
-            notes=tuple(notes), filled=found.filled, claimed=question.claimed,
+            notes=tuple(notes), filled=found.filled, claimed=question.claimed, efficiency=_efficiency(question, found),
         )  # fmt: skip
         if known.over > 1 + TOLERANCE:
             return self._above(known, question, held)
@@ -141,6 +142,13 @@ class Judge:
         at = sc if together != slow else replace(sc, workload=replace(sc.workload, batch=1))
         judged = self._under(replace(known, scenario=at, span=replace(known.span, **expected)), end)
         return replace(judged, scenario=sc)
+
+
+def _efficiency(question: Question, found: Answered) -> Efficiency | None:
+    """MFU and MBU in the value's time, where it is of a step whose batch is known."""
+    if found.demand is None or found.scenario is None or question.batch is None or found.filled is not None:
+        return None
+    return efficiency(found.demand, measured_s(found.scenario, question.row))
 
 
 def beyond(one: Judged) -> str:

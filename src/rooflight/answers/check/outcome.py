@@ -9,6 +9,7 @@ import msgspec
 from rooflight.answers.check.filled import Filled
 from rooflight.ingest.rows import GivenRow
 from rooflight.scenario.definite import Scenario
+from rooflight.serve.efficiency import Efficiency
 from rooflight.span import Span
 from rooflight.values.analysis import MemoryBlock
 from rooflight.values.measurement import Measurement
@@ -92,6 +93,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     held        a claim's memory that cannot hold it
     load        values of its run whose batch, rate and time cannot be together
     pair        values of its run that nothing does together
+    efficiency  of the step that is timed, in the value's time; None of a run, and where its batch is open
     """
 
     asked: GivenRow
@@ -109,6 +111,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     held: MemoryBlock | None = None
     load: Load | None = None
     pair: Pair | None = None
+    efficiency: Efficiency | None = None
 
     @property
     def over(self) -> float:

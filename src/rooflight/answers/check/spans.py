@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -12,12 +12,23 @@ from rooflight.answers.check.filled import Filled, filled
 from rooflight.answers.check.questions import Question
 from rooflight.errors import RooflightError
 from rooflight.scenario.definite import Scenario
-from rooflight.serve.metrics import MOST_SEQUENCES, ceiling, metric_span, of_run, run_of, saturating_batch
+from rooflight.serve.efficiency import Demand
+from rooflight.serve.metrics import (
+    MOST_SEQUENCES,
+    STEPS,
+    ceiling,
+    of_run,
+    of_step,
+    run_of,
+    saturating_batch,
+    timed_step,
+)
 from rooflight.serve.room import holds_weights
 from rooflight.span import Span
-from rooflight.values.measurement import Measurement, Timed
+from rooflight.values.measurement import Measurement
 from rooflight.values.run import WholeRun
 
+Column = list[float | None]
 # Fewer than this are cheaper one by one.
 _FEW = 6
 
@@ -27,12 +38,14 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
 
     Without a span: a problem says why there is not even a scenario, or the scenario's weights leave no room.
     filled      where no batch is stated: what the value would need of one
+    demand      of the step that is timed; None of a run
     """
 
     scenario: Scenario | None = None
     span: Span | None = None
     problem: str | None = None
     filled: Filled | None = None
+    demand: Demand | None = None
 
 
 def answered(questions: Sequence[Question]) -> list[Answered]:
@@ -73,7 +86,7 @@ def _expected_of(stated: Answered, best: Answered, one: Question) -> Answered:
         return best
     above = one.row.measures.speed_over(one.row.value, stated.span.ceiling) > 1
     span = msgspec.structs.replace(stated.span, ceiling=best.span.ceiling)
-    return Answered(scenario=best.scenario if above else stated.scenario, span=span)
+    return Answered(scenario=best.scenario if above else stated.scenario, span=span, demand=stated.demand)
 
 
 def _asks(one: Question, found: Answered) -> bool:
@@ -140,8 +153,9 @@ def _one(sc: Scenario, one: Question, runs: dict[object, WholeRun]) -> Answered:
             return Answered(scenario=sc)
         batch = int(most)
         asked = _loaded(sc, one, **{**numbers, "batch": batch, "prefill_batch": one.prompts or batch})
-    if one.row.timed in (Timed.STEP, Timed.PREFILL):
-        return Answered(scenario=asked, span=metric_span(asked, one.row).plain())
+    if one.row.timed in STEPS:
+        step = timed_step(asked, one.row)
+        return Answered(scenario=asked, span=of_step(step, asked, one.row).plain(), demand=step.demand)
     key = _numbers(one)
     if key not in runs:
         runs[key] = run_of(asked, one.row)
@@ -184,34 +198,48 @@ def _many(sc: Scenario, members: Sequence[Question]) -> list[Answered]:
             sc, one, isl=one.isl, osl=one.osl, cached_prefix=one.cached, context=one.context,
             batch=int(batch[place]), prefill_batch=int(prompts[place]),
         )  # fmt: skip
-        result.append(Answered(scenario=own, span=_span(columns[one.row.metric], place)))
+        spans, needs = columns[one.row.metric]
+        asks = None if needs is None else Demand(*(None if column is None else column[place] for column in needs))
+        result.append(Answered(scenario=own, span=_span(spans, place), demand=asks))
     return result
 
 
-def _columns(sc: Scenario, members: Sequence[Question]) -> dict[str, list[list[float | None]]]:
-    """The fields of the members' spans by metric; those of one run are of one evaluation."""
+class _Columns(NamedTuple):
+    """Fields of spans, and of demands where single steps are timed; a place a member."""
+
+    spans: list[Column]
+    demand: list[Column | None] | None
+
+
+def _columns(sc: Scenario, members: Sequence[Question]) -> dict[str, _Columns]:
+    """What is known of the members by metric; those of one run or step are of one evaluation."""
     rows = {one.row.metric: one.row for one in members}
-    first = members[0].row
-    run = None if first.timed in (Timed.STEP, Timed.PREFILL) else run_of(sc, first)
+    first, count = members[0].row, len(members)
+    step = timed_step(sc, first) if first.timed in STEPS else None
+    run = None if step is not None else run_of(sc, first)
+    needs = None if step is None else [None if one is None else _column(one, count) for one in step.demand]
     found = {}
     for metric, row in rows.items():
-        span = metric_span(sc, row) if run is None else of_run(run, sc, row)
-        span = _crowded(span, sc, row) if run is not None and members[0].batch is None else span
-        found[metric] = [_column(getattr(span, name), len(members)) for name in Span.__struct_fields__]
+        if step is not None:
+            span = of_step(step, sc, row)
+        elif run is not None:
+            span = of_run(run, sc, row)
+            span = _crowded(span, sc, row) if members[0].batch is None else span
+        found[metric] = _Columns([_column(getattr(span, name), count) for name in Span.__struct_fields__], needs)
     return found
 
 
-def _column(values: Any, count: int) -> list[float | None]:
+def _column(values: Any, count: int) -> Column:
     """A field of an array Span as a plain list."""
     if values is None:
         return [None] * count
     import numpy as np
 
-    plain: list[float | None] = np.broadcast_to(np.asarray(values, dtype=float), (count,)).tolist()
+    plain: Column = np.broadcast_to(np.asarray(values, dtype=float), (count,)).tolist()
     return plain
 
 
-def _span(columns: list[list[float | None]], place: int) -> Span:
+def _span(columns: list[Column], place: int) -> Span:
     ceiling, roofline, expected, low, high = (values[place] for values in columns)
     return Span(
         ceiling=ceiling or math.nan, roofline=roofline or math.nan, expected=expected or math.nan, low=low, high=high

@@ -15,7 +15,7 @@ from rooflight.catalog.calibration import engine_named
 from rooflight.errors import BadInput
 from rooflight.ingest.rows import given_rows
 from rooflight.library.questions import make_scenario
-from rooflight.serve.metrics import metric_span
+from rooflight.serve.metrics import metric_span, of_step
 from rooflight.span import Span
 from rooflight.values.measurement import Measurement
 from rooflight.work.step import operators
@@ -41,10 +41,10 @@ BASE = {
 def uncalibrated(monkeypatch):
     """Nothing is expected, whatever is calibrated by now; `expecting` puts numbers in its place."""
 
-    def span(sc, row):
-        return msgspec.structs.replace(metric_span(sc, row), low=None, high=None)
+    def span(step, sc, row):
+        return msgspec.structs.replace(of_step(step, sc, row), low=None, high=None)
 
-    monkeypatch.setattr("rooflight.answers.check.spans.metric_span", span)
+    monkeypatch.setattr("rooflight.answers.check.spans.of_step", span)
 
 
 def check(rows, configs=()) -> list[Judged | NoCeiling]:
@@ -333,13 +333,13 @@ def test_many_rows_get_what_each_would_alone():
 def expecting(monkeypatch, factor: float = 1.5) -> None:
     """As if it were calibrated: 1.5 times the ceiling's time expected, 1.2 to 2 times it the interval."""
 
-    def span(sc, row):
+    def span(_step, sc, row):
         most, time = metric_span(sc, row).ceiling, row.measures.time
         of = {name: most * times if time else most / times for name, times in (("fast", 1.2), ("slow", 2.0))}
         ends = {"low": of["fast"], "high": of["slow"]} if time else {"low": of["slow"], "high": of["fast"]}
         return Span(ceiling=most, roofline=most, expected=most * factor if time else most / factor, **ends)
 
-    monkeypatch.setattr("rooflight.answers.check.spans.metric_span", span)
+    monkeypatch.setattr("rooflight.answers.check.spans.of_step", span)
 
 
 @pytest.mark.parametrize(
