@@ -8,7 +8,7 @@ FAST := -q -n auto --dist loadgroup --hypothesis-profile=fast -m "not slow" --ig
   --ignore=tests/conformance --ignore=tests/unit/studio/test_contract.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo browser torch test test-fast test-versions check lint types docs bench bench-studio bench-start replay calibration clean
+.PHONY: help demo browser prometheus torch test test-fast test-versions check lint types docs bench bench-studio bench-start replay calibration clean
 
 help:
 	@echo "make demo    set up, then name the ceilings of a model on a card"
@@ -39,12 +39,18 @@ browser:
 	@if [ "$$CI" = true ] && [ -z "$$(command -v chromium chromium-browser google-chrome)" ]; then \
 	  $$(command -v sudo) apt-get -q update && $$(command -v sudo) apt-get -q install --yes chromium; fi
 
+# Monitoring is tested against a real Prometheus; likewise.
+prometheus:
+	@if [ "$$CI" = true ] && [ -z "$$(command -v prometheus)" ]; then \
+	  $$(command -v sudo) apt-get -q update && \
+	  $$(command -v sudo) apt-get -q install --yes --no-install-recommends prometheus; fi
+
 # Timing kernels needs PyTorch, in its CPU build hundreds of megabytes; likewise.
 torch: $(STAMP)-dev
 	@if [ "$$CI" = true ] && ! $(BIN)/python -c "import torch" 2>/dev/null; then \
 	  $(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0; fi
 
-test: $(STAMP)-dev browser torch
+test: $(STAMP)-dev browser prometheus torch
 	$(BIN)/pytest -ra -n auto --dist loadgroup --cov --cov-report=
 	$(BIN)/coverage report
 	@.ci/versions name $(BIN)/python
