@@ -39,6 +39,7 @@ _SCHEDULES = {"batch": "e2e_offline", "served": "e2e_server"}
 # Of these a file speaks itself: which step was timed, and how many requests were in flight.
 _NOT_OF_FILES = ("context", "prefill_batch", "request_rate")
 _FINEST = 1e-6
+_MOST_DRAFTS = 1000
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -240,7 +241,7 @@ def _chance(share: float | None, drafts: int | None) -> float | None:
 
     Check: 3 drafted, 0.875 of 3 accepted (0.5 + 0.25 + 0.125) -> 0.5.
     """
-    if share is None or drafts is None or not 0 <= share <= 1:
+    if share is None or drafts is None or not 0 <= share <= 1 or drafts > _MOST_DRAFTS:
         return None
     low, high = 0.0, 1.0
     while high - low > _FINEST:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import rooflight
 from rooflight.answers.check.recorded import Said, measurements, rows_of
@@ -122,8 +124,7 @@ def test_what_is_said_stands_before_the_file():
         stated=frozenset(("isl", "batch", "tp", "weights", "schedule")), count=2,
     )  # fmt: skip
     asked = rows_of(of(Record(stated=HOW, measured=LOAD)), said)
-    for given in asked.rows:
-        row = given.row
+    for row in (one.row for one in asked.rows):
         assert (row.input_len, row.output_len, row.batch, row.tp, row.gpus, row.weights) == (300, 256, 4, 2, 2, "fp8")
         assert row.phase == "e2e_offline"
     # another layout without a number of devices: those that it has
@@ -162,6 +163,27 @@ def test_medians_are_said_where_they_stand_for_means():
 def test_what_cannot_be_asked_is_said(record, said, what):
     with pytest.raises(BadInput, match=what):
         rows_of(of(record), said)
+
+
+HUGE = st.none() | st.floats(min_value=0, allow_infinity=False) | st.sampled_from([1e300, 5e-324, 2.0**60])
+COUNTS = st.none() | st.integers(1, 1 << 60)
+STATED = ("batch", "concurrency", "tp", "gpus", "depth", "draft_tokens")
+MEASURED = ("isl", "osl", "in_flight", "acceptance", "total_tokens_per_s")
+
+
+@settings(max_examples=40)
+@given(
+    stated=st.fixed_dictionaries({}, optional=dict.fromkeys(STATED, COUNTS)),
+    measured=st.fixed_dictionaries({}, optional=dict.fromkeys(MEASURED, HUGE)),
+    time=HUGE,
+    speculative=st.sampled_from([None, True, False]),
+    phase=st.sampled_from([None, "decode", "prefill", "odd"]),
+)  # fmt: skip
+def test_any_numbers_are_judged_or_said_to_be_none(stated, measured, time, speculative, phase):
+    how = Stated(model=MODEL, device=CARD, speculative=speculative, phase=phase, **stated)
+    out = Measurements(tpot_s=Spread(mean=time), prefill_tokens_per_s=5.0, output_tokens_per_s=50.0, **measured)
+    report = rooflight.check(of(Record(stated=how, measured=out)))
+    assert {row.verdict for row in report.rows} <= {"ok", "slow", "fast", "impossible", "cannot-judge"}
 
 
 RUN = {
