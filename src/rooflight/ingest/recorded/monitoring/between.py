@@ -177,10 +177,9 @@ def _watched(before: Replica, after: Replica, less: Replica, seconds: float | No
         rate = 0.0 if seconds else None
         found = replace(base, span="interval", seconds=seconds, requests=0.0, output_tokens_per_s=rate)
     values = {name: _mean(seen, name) for name in ("running", "waiting", "swapped", "kv_usage")}
-    for name, field in (("running", "inference_s"), ("waiting", "queue_s")):
-        spent = less.histograms.get(field)
-        if values[name] is None and spent is not None and seconds:
-            values[name] = spent.total / seconds
+    for name, spent_s in (("running", _inference_s(less)), ("waiting", _total(less, "queue_s"))):
+        if values[name] is None and spent_s is not None and seconds:
+            values[name] = spent_s / seconds
     if values["running"] is None:
         values["running"] = _stepped(less) or _slots(before, after, less)
     return replace(found, start=clock(before.time_s), **values)
@@ -189,6 +188,18 @@ def _watched(before: Replica, after: Replica, less: Replica, seconds: float | No
 def _mean(ends: list[Watched], name: str) -> float | None:
     values: list[float] = [value for one in ends if (value := getattr(one, name)) is not None]
     return sum(values) / len(values) if values else None
+
+
+def _total(less: Replica, name: str) -> float | None:
+    found = less.histograms.get(name)
+    return None if found is None else found.total
+
+
+def _inference_s(less: Replica) -> float | None:
+    """Time in the engine of all requests that ended; where it is not counted, their whole time without the queue's."""
+    whole, queue = _total(less, "request_s"), _total(less, "queue_s")
+    inference = _total(less, "inference_s")
+    return max(whole - queue, 0.0) if inference is None and whole is not None and queue is not None else inference
 
 
 def _stepped(less: Replica) -> float | None:

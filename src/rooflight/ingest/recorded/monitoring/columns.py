@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 from rooflight.ingest.recorded.monitoring.aliases import reasons
@@ -88,11 +89,19 @@ REASONS = {
     "sync_boost": "sync-boost",
 }
 EVENTS = ("clocks_event_reasons.", "clocks_throttle_reasons.")
+# Of a cell with a number in it.
+_WIDEST = 48
 _SPELLED = {"KB/s": "kB/s", "Kib": "KiB"}
 
 
 def amount(cell: str, unit: str) -> float | None:
     """A cell in base units, by its own unit or else the given one; None: "[N/A]", "-", "[Unknown Error]" or such."""
+    return _amount(cell, unit) if len(cell) <= _WIDEST else None
+
+
+@functools.lru_cache(maxsize=4096)
+def _amount(cell: str, unit: str) -> float | None:
+    """A recording has the same few cells again and again."""
     words = cell.strip().split()
     if not words or len(words) > 2:
         return None

@@ -11,7 +11,13 @@ from rooflight.values.recorded import Watched
 
 # Rows of one subject that stay as they are.
 _MOST = 600
-_KEPT = ("seconds",)
+# What such recordings have of accelerators.
+_MEANS = (
+    "gpu_util", "memory_util", "engine_active", "sm_active", "sm_occupancy", "tensor_active", "dram_active",
+    "fp16_active", "fp32_active", "memory_used_bytes", "memory_total_bytes", "power_w", "power_limit_w", "sm_clock_hz",
+    "max_sm_clock_hz", "memory_clock_hz", "max_memory_clock_hz", "temperature_c", "nvlink_bytes_per_s",
+    "pcie_bytes_per_s",
+)  # fmt: skip
 
 
 def condensed(watched: tuple[Watched, ...], most: int = _MOST) -> tuple[Watched, ...]:
@@ -34,9 +40,9 @@ def _mean(rows: list[Watched], after: list[Watched]) -> Watched:
     if len(rows) == 1:
         return first
     values: dict[str, Any] = {}
-    for name in Watched.__struct_fields__:
-        given = [value for one in rows if isinstance(value := getattr(one, name), float)]
-        if given and name not in _KEPT:
+    for name in _MEANS:
+        given = [value for one in rows if (value := getattr(one, name)) is not None]
+        if given:
             values[name] = sum(given) / len(given)
     reasons = [one.throttled for one in rows if one.throttled is not None]
     if reasons:

@@ -85,7 +85,9 @@ class _Scan:
 
     def take(self, number: int, line: str) -> None:
         """One line of it."""
-        if BEGIN in line:
+        if self._query is not None and line[:1].isdigit():
+            self._row(number, line)
+        elif BEGIN in line:
             self.end()
             self._asked = Asked()
         elif (columns := header(line)) is not None:

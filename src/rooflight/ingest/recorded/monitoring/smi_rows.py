@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from rooflight.ingest.recorded.monitoring.columns import DMON, EVENTS, QUERY, amount, slowed
 from rooflight.values.recorded import Watched
@@ -20,6 +21,7 @@ _DRAWN = re.compile(r"^\|\s+(\d{1,3})\s+(\S.*?)\s+(?:On|Off|N/A|TCC|WDDM|MCDM|Di
 _DRAWN_VALUES = re.compile(
     r"^\|\s*\S+\s+(\d+|N/A)C?\s+\S+\s+(\S+?)W?\s*/\s*(\S+?)W?\s*\|\s*(\d+)MiB\s*/\s*(\d+)MiB\s*\|\s*(\d+%|N/A)"
 )
+_STAMP = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}", re.ASCII)
 _LONGEST = 1 << 16
 # Of a line of the picture.
 _WIDEST = 400
@@ -47,38 +49,62 @@ def of_processes(columns: Sequence[tuple[str, str]]) -> bool:
     return any(name in _PROCESS for name, _ in columns)
 
 
-def queried(columns: Sequence[tuple[str, str]], line: str) -> Watched | None:
-    """A row of --query-gpu; None: it has not as many cells as columns."""
-    cells = [cell.strip().strip('"') for cell in line.split(",")]
-    if len(cells) != len(columns):
-        return None
-    row = {name: (cell, unit) for (name, unit), cell in zip(columns, cells, strict=True)}
-    values: dict[str, float] = {}
-    for name, column in QUERY.items():
-        if name in row and column.field not in values:
-            cell, unit = row[name]
-            found = amount(cell, unit or column.unit)
-            if found is not None:
-                values[column.field] = found
-    events = {
-        name.removeprefix(prefix): cell
-        for prefix in EVENTS for name, (cell, _) in row.items() if name.startswith(prefix)
-    }  # fmt: skip
-    which = next((row[name][0] for name in _ITSELF if name in row and row[name][0]), "")
-    device = next((row[name][0] for name in ("name", "gpu_name") if name in row), None)
-    when = row.get("timestamp", ("", ""))[0]
-    return made(which, values, device=device, start=time_of(when), throttled=slowed(events))
+class _Plan(NamedTuple):
+    """Where in a query's rows what stands: amounts as (place, field, unit), the first that has a value counting."""
+
+    width: int
+    amounts: tuple[tuple[int, str, str], ...]
+    events: tuple[tuple[int, str], ...]
+    itself: tuple[int, ...]
+    device: int | None
+    time: int | None
+    mig: int | None
 
 
-def mig_enabled(columns: Sequence[tuple[str, str]], line: str) -> bool:
-    """Whether a row says that its GPU is divided."""
+@functools.lru_cache(maxsize=8)
+def _planned(columns: tuple[tuple[str, str], ...]) -> _Plan:
     names = [name for name, _ in columns]
-    cells = line.split(",")
-    return (
-        "mig.mode.current" in names
-        and len(cells) == len(names)
-        and cells[names.index("mig.mode.current")].strip() == "Enabled"
-    )
+    place = {name: at for at, name in enumerate(names)}
+    return _Plan(
+        width=len(columns),
+        amounts=tuple(
+            (place[name], column.field, columns[place[name]][1] or column.unit)
+            for name, column in QUERY.items() if name in place
+        ),
+        events=tuple(
+            (at, name.removeprefix(prefix))
+            for prefix in EVENTS for at, name in enumerate(names) if name.startswith(prefix)
+        ),
+        itself=tuple(place[name] for name in _ITSELF if name in place),
+        device=place.get("name", place.get("gpu_name")), time=place.get("timestamp"), mig=place.get("mig.mode.current"),
+    )  # fmt: skip
+
+
+def queried(columns: tuple[tuple[str, str], ...], line: str) -> Watched | None:
+    """A row of --query-gpu; None: it has not as many cells as columns."""
+    plan = _planned(columns)
+    cells = [cell.strip(' "\t') for cell in line.split(",")]
+    if len(cells) != plan.width:
+        return None
+    values: dict[str, float] = {}
+    for at, field, unit in plan.amounts:
+        if field not in values:
+            found = amount(cells[at], unit)
+            if found is not None:
+                values[field] = found
+    return made(
+        next((cells[at] for at in plan.itself if cells[at]), ""), values,
+        device=None if plan.device is None else cells[plan.device],
+        start=None if plan.time is None else time_of(cells[plan.time]),
+        throttled=slowed({name: cells[at] for at, name in plan.events}),
+    )  # fmt: skip
+
+
+def mig_enabled(columns: tuple[tuple[str, str], ...], line: str) -> bool:
+    """Whether a row says that its GPU is divided."""
+    plan = _planned(columns)
+    cells = line.split(",") if plan.mig is not None else []
+    return plan.mig is not None and len(cells) == plan.width and cells[plan.mig].strip() == "Enabled"
 
 
 def dmon_header(line: str) -> tuple[str, ...] | None:
@@ -141,6 +167,11 @@ def made(
 def time_of(text: str) -> str | None:
     """A time as nvidia-smi writes it ("2026/07/03 08:33:53.415", "Fri Jul  3 08:33:38 2026"), in ISO 8601; its zone
     is the machine's, which it does not say."""
+    if _STAMP.fullmatch(text):
+        try:
+            return datetime.fromisoformat(text.replace("/", "-")).isoformat(timespec="milliseconds")
+        except ValueError:
+            return None
     for form in ("%Y/%m/%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S", "%a %b %d %H:%M:%S %Y"):
         try:
             found = datetime.strptime(text.strip(), form)

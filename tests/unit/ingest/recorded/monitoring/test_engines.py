@@ -112,6 +112,24 @@ def test_a_load_between_two_scrapes_is_seen_by_littles_law():
     assert one.kv_usage is None  # 0 at both ends is not what it was between
 
 
+def test_an_engine_that_counts_no_inference_has_it_from_the_whole():
+    """SGLang: 8 requests took 40 s in all and waited 10 s of them, within 15 s."""
+
+    def text(requests, whole, queue):
+        who = 'model_name="m"'
+        rows = (60, requests), ("+Inf", requests)
+        return (
+            f"sglang:num_running_reqs{{{who}}} 0\nsglang:num_requests_total{{{who}}} {requests}\n"
+            + histogram("sglang:e2e_request_latency_seconds", who, whole, *rows)
+            + histogram("sglang:queue_time_seconds", who, queue, *rows)
+        )
+
+    one = of(watched_between(text(1, 5.0, 1.0), text(9, 45.0, 11.0), 15.0), "interval")
+
+    assert one.running == pytest.approx((40 - 10) / 15)
+    assert one.waiting == pytest.approx(10 / 15)
+
+
 def test_without_a_time_there_are_means_and_no_rates():
     """A step gives each of its sequences one token: 110 tokens in 55 steps are two sequences."""
     found = watched_between(BEFORE, AFTER)

@@ -222,7 +222,7 @@ def test_a_long_recording_becomes_means(read):
     first = found.watched[0]
 
     assert len(found.watched) == 2 * 600
-    assert (first.span, first.seconds, first.start) == ("interval", 3.0, "2026-07-03T08:00:00")
+    assert (first.span, first.seconds, first.start) == ("interval", 3.0, "2026-07-03T08:00:00.000")
     assert first.gpu_util == pytest.approx((0 + 0.3 + 0.6) / 3)
     assert (first.throttled, found.watched[1].throttled) == (("power",), ())
 
