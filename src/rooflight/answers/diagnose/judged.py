@@ -127,9 +127,11 @@ def _capacity(facts: Facts) -> Verdict | None:
     if not thrown and not swapped and not kept_out and not near:
         return None
     signs = _Signs().add("kv_usage", usage, None if usage is None else usage >= limit("kv_room"))
-    signs.add("preemptions", row.preemptions, thrown, weak=ever).add("waiting", row.waiting, waits)
+    signs.add("preemptions", row.preemptions, thrown, weak=ever).add("waiting", row.waiting, waits or kept_out)
     signs.add("swapped", row.swapped, swapped)
     sure = _sure(signs, clear=bool(full) and (bool(thrown) or facts.long_queue))
+    if thrown and not ever:  # the engine says so itself
+        sure = max(sure, _INDIRECT, key=_LEVELS.index)
     if not thrown and not swapped and not full:  # a long prompt may want the last tenth
         sure = "low"
     why = "thrown-out" if thrown or swapped else "full"
@@ -273,19 +275,22 @@ def _low_and_few(facts: Facts) -> Verdict | None:
 
 
 def _small_kernels(facts: Facts) -> Verdict | None:
-    """Some kernel always runs, but neither memory nor tensor cores nor most multiprocessors have much to do."""
+    """There is always work, but neither memory nor tensor cores nor most multiprocessors have much to do."""
     row = facts.row
     busy = facts.active is not None and facts.active >= 1 - limit("gaps")
-    if not busy or not facts.counted:
+    # without that, so many requests that the device always has something to do
+    asked = facts.active is None and row.sm_active is not None and (row.running or 0.0) >= limit("few_most")
+    if not (busy or asked) or not facts.counted:
         return None
     if row.sm_active is not None and row.sm_active >= limit("sm_low"):
         return None
     signs = _Signs().add("active", facts.active, True).add("dram_active", row.dram_active, True)
     signs.add("tensor_active", row.tensor_active, True).add("sm_active", row.sm_active, True)
+    signs.add("running", row.running, True if asked else None)
     clear = row.sm_active is not None and row.sm_active <= limit("sm_clear")
     # collectives that wait for one another keep a few multiprocessors busy too
     alone = row.sm_active is not None and facts.seen.devices == 1
-    sure = _sure(signs, clear=clear) if alone else "low"
+    sure = _sure(signs, clear=clear and busy) if alone else "low"
     return Verdict(
         bound="launch", why="small-kernels", confidence=sure, signs=signs.all,
         missing=("profile",) if row.sm_active is not None else ("counters", "profile"),

@@ -36,6 +36,8 @@ NAMES = {
 _UTIL_SAYS = "says only that some kernel ran"
 # Below it the tensor cores wait for weights that few sequences share.
 _SMALL_BATCH = 0.2
+# Requests up to which a batch is small: an eighth of the ridge of most cards, which is at some hundred FLOP/byte.
+_FEW = 32
 
 
 class Values:
@@ -110,23 +112,34 @@ def _util(values: Values) -> str:
     return "" if active is None or active < 0.5 else f"; GPU utilisation of {percent(active)} {_UTIL_SAYS}"
 
 
+# What works, and its verb.
+_WORKING = {
+    "sm_active": ("the multiprocessors", "are"), "dram_active": ("DRAM", "is"),
+    "tensor_active": ("the tensor cores", "are"),
+}  # fmt: skip
+
+
+def _active(values: Values, *names: str) -> str:
+    """DRAM is active 78 % of the time and the tensor cores 6 %: of those that were recorded."""
+    said = [(*_WORKING[name], value) for name in names if (value := values.get(name)) is not None]
+    parts = [
+        f"{what} {percent(value)}" if number else f"{what} {verb} active {percent(value)} of the time"
+        for number, (what, verb, value) in enumerate(said)
+    ]
+    return _joined(*parts)
+
+
 def _memory(found: RegimesFound, values: Values) -> str:
-    counted = _joined(
-        values.share("dram_active", "DRAM is active {} of the time"),
-        values.share("tensor_active", "the tensor cores {}"),
-    )
+    counted = _active(values, "dram_active", "tensor_active")
     if not counted:
         return _stepped(found, "Memory binds")
     tensor = values.get("tensor_active")
-    small = tensor is not None and tensor < _SMALL_BATCH
-    return f"Memory binds: {counted}{', as in decode at a small batch' if small else ''}{_util(values)}"
+    small = tensor is not None and tensor < _SMALL_BATCH and (found.running or 0.0) <= _FEW
+    return f"Memory binds: {counted}{', as in decode at a small batch' if small else ', as in decode'}{_util(values)}"
 
 
 def _compute(found: RegimesFound, values: Values) -> str:
-    counted = _joined(
-        values.share("tensor_active", "the tensor cores are active {} of the time"),
-        values.share("dram_active", "DRAM {}"),
-    )
+    counted = _active(values, "tensor_active", "dram_active")
     if not counted:
         return _stepped(found, "Compute binds")
     lost = found.clock_lost or 0.0
@@ -138,9 +151,7 @@ def _link(found: RegimesFound, values: Values) -> str:
     share = values.share("link_share", "the link between GPUs carries {} of what it can")
     if not share:
         return _stepped(found, "The link between GPUs binds")
-    rest = _joined(
-        values.share("dram_active", "DRAM is active {}"), values.share("tensor_active", "the tensor cores {}")
-    )
+    rest = _active(values, "dram_active", "tensor_active")
     return f"The link binds: {share}{f', while {rest}' if rest else ''}"
 
 
@@ -163,11 +174,10 @@ def _launch(found: RegimesFound, values: Values) -> str:
         running = values.count("running", "request", "requests")
         return f"The host binds: the GPU has no kernel {gap} of the time while {running} {_run(values)}"
     if found.why == "small-kernels":
-        rest = _joined(
-            values.share("sm_active", "the multiprocessors are active {}"), values.share("dram_active", "DRAM {}"),
-            values.share("tensor_active", "the tensor cores {}"),
-        )  # fmt: skip
-        return f"Launches bind: some kernel runs {percent(values.get('active') or 0.0)} of the time, but {rest} of it"
+        rest = _active(values, "sm_active", "dram_active", "tensor_active")
+        busy = values.share("active", "some kernel runs {} of the time")
+        busy = busy or values.count("running", "request runs", "requests run")
+        return f"Launches bind: {busy}, but {rest}"
     if found.why == "beyond-arithmetic" and step is not None and step.tpot_s is not None:
         share = max(step.shares.values(), default=0.0)
         return (
@@ -185,10 +195,8 @@ def _starved(found: RegimesFound, values: Values) -> str:
     running = values.count("running", "request runs", "requests run")
     takes = f" where about {round_significant(found.takes, 2)} could" if found.takes and found.takes >= 1 else ""
     waits = " and none waits" if values.get("waiting") is not None else ""
-    counted = _joined(
-        values.share("active", "the GPU has a kernel {} of the time"), values.share("dram_active", "DRAM is active {}"),
-        values.share("tensor_active", "the tensor cores {}"),
-    )  # fmt: skip
+    kernel = values.share("active", "the GPU has a kernel {} of the time")
+    counted = ", ".join(filter(None, (kernel, _active(values, "dram_active", "tensor_active"))))
     return f"Too few requests fill the machine: {running}{takes}{waits}{f'; {counted}' if counted else ''}"
 
 
@@ -205,7 +213,7 @@ def _queue(found: RegimesFound, values: Values) -> str:
 def _capacity(found: RegimesFound, values: Values) -> str:
     parts = _joined(
         values.share("kv_usage", "{} of the KV cache is in use"),
-        values.count("waiting", "request waits", "requests wait"),
+        values.count("waiting", "request waits", "requests wait") if values.get("waiting") else "",
         values.count("swapped", "is swapped out", "are swapped out"),
         values.count("preemptions", "was preempted", "were preempted") if values.get("preemptions") else "",
     )  # fmt: skip
@@ -254,19 +262,14 @@ def _gaps_of_whom(_: RegimesFound, values: Values) -> str:
 
 
 def _nothing_full(_: RegimesFound, values: Values) -> str:
-    rest = _joined(
-        values.share("sm_active", "the multiprocessors are active {} of the time"),
-        values.share("dram_active", "DRAM {}"), values.share("tensor_active", "the tensor cores {}"),
-    )  # fmt: skip
+    rest = _active(values, "sm_active", "dram_active", "tensor_active")
     return f"Which ceiling binds cannot be told without a profile: {rest}, so kernels wait for something else"
 
 
 def _half(_: RegimesFound, values: Values) -> str:
-    there = _joined(
-        values.share("dram_active", "DRAM active {}"), values.share("tensor_active", "tensor cores active {}")
-    )
-    lacking = "tensor cores" if values.get("tensor_active") is None else "DRAM"
-    return f"Which ceiling binds cannot be told: {there} alone leaves it open, and nothing is recorded of the {lacking}"
+    there = _active(values, "dram_active", "tensor_active")
+    lacking = "the tensor cores" if values.get("tensor_active") is None else "DRAM"
+    return f"Which ceiling binds cannot be told: {there}, and nothing is recorded of {lacking}, which decides"
 
 
 def _engine_only(_: RegimesFound, values: Values) -> str:

@@ -23,11 +23,11 @@ def saying(bound, why, *, running=None, takes=None, **values):
     ("found", "answer"),
     [
         (saying("memory", "memory", dram_active=0.7, tensor_active=0.3),
-         "Memory binds: DRAM is active 70 % of the time and the tensor cores 30 %."),
+         "Memory binds: DRAM is active 70 % of the time and the tensor cores 30 %, as in decode."),
         (saying("compute", "compute", tensor_active=0.65),
          "Compute binds: the tensor cores are active 65 % of the time, as in prefill or at a large batch."),
         (saying("link", "link", link_share=0.9, dram_active=0.2),
-         "The link binds: the link between GPUs carries 90 % of what it can, while DRAM is active 20 %."),
+         "The link binds: the link between GPUs carries 90 % of what it can, while DRAM is active 20 % of the time."),
         (saying("launch", "gaps", active=0.4, running=32.0),
          "The host binds: the GPU has no kernel 60 % of the time while 32 requests run."),
         (saying("launch", "gaps", active=0.4, running=1.0),
