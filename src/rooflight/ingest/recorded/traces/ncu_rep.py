@@ -7,7 +7,7 @@ from typing import Any
 from rooflight.errors import BadConfig
 from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.ingest.recorded.traces.cells import unit
-from rooflight.ingest.recorded.traces.counted import Profiled, Read, traced
+from rooflight.ingest.recorded.traces.counted import Profiled, Read, traced, wanted
 from rooflight.ingest.recorded.traces.ncu import COMMAND
 from rooflight.values.recorded import Recorded
 
@@ -47,7 +47,7 @@ def _actions(part: Any) -> list[Any]:
 
 def _kernel(action: Any, part: int) -> Profiled:
     read = Read()
-    for name in action.metric_names():
+    for name in filter(wanted, action.metric_names()):
         metric = action.metric_by_name(name)
         if name == _NAME:
             read.add(name, "", str(metric.as_string()))

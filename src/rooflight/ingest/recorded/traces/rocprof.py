@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 
@@ -248,8 +249,13 @@ def _rate(source: Source, name: str, device: str, rates: tuple[float, float, flo
 
 
 def _gpu(row: tuple[str, ...], place: int | None) -> str:
-    """ "gpu 4" of 4 and of "Agent 4"."""
-    found = re.search(r"\d+", row[place]) if place is not None else None
+    return "gpu" if place is None else _numbered(row[place])
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _numbered(cell: str) -> str:
+    """gpu 4 of 4 and of Agent 4."""
+    found = re.search(r"\d+", cell)
     return f"gpu {found.group()}" if found else "gpu"
 
 
@@ -261,7 +267,7 @@ class _Clock:
 
     def __call__(self, row: tuple[str, ...], place: int | None) -> float | None:
         text = row[place].strip() if place is not None else ""
-        if not text.isdigit():
+        if not (text.isascii() and text.isdigit()):
             value = number(text)
             if value is None:
                 return None
