@@ -141,7 +141,8 @@ def _row(name: str, ones: Sequence[Placed], busy_s: float, by: str, model: Count
     if counted is None and of_roof is None and model is not None and total:
         share = max(model.compute_s, model.memory_s) / total
         if share <= _SLACK:  # else kernels of other names do part of its work
-            flop, moved = _Sum(model.flop, model.flop / total), _Sum(model.bytes, model.bytes / total)
+            flop = _Sum(model.flop, model.flop / total) if model.flop else _Sum()  # norms' are not counted
+            moved = _Sum(model.bytes, model.bytes / total)
             counted, of_roof = "model", share
             bound = "compute" if model.compute_s > model.memory_s else "memory"
     forms = {one.kernel.format: one.kernel.total_s for one in sorted(ones, key=lambda one: one.kernel.total_s)}

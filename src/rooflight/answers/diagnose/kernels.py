@@ -95,8 +95,9 @@ class KernelsFound(Found, frozen=True, kw_only=True):
     top         kernels that take most of the time, where they are known one by one
     streaming   share of the time in kernels that only move what others make: element-wise, norms, copies ...
     steps       marked ones; gains: what the best moves promise
-    faster      kernels faster than the card can be; missing: counters that would tell more
-    bandwidth_bytes_per_s, peak_flop_per_s  of the card, datasheet; the peak in the format of the steps
+    faster      kernels faster than the card can be; missing: no operator's FLOP or bytes are known
+    host_only   no kernel of a device was recorded; amd: the device is one of AMD's
+    bandwidth_bytes_per_s   of the card, datasheet
     """
 
     file: str = ""
@@ -122,6 +123,7 @@ class KernelsFound(Found, frozen=True, kw_only=True):
     faster: tuple[Fast, ...] = ()
     missing: bool = False
     host_only: bool = False
+    amd: bool = False
     model: str | None = None
     card: str | None = None
     bandwidth_bytes_per_s: float | None = None
@@ -136,8 +138,10 @@ def kernels(files: Sequence[Recorded], at: Setting) -> KernelsFound | None:
     profiles = [(file, file.traced) for file in files if file.traced is not None]
     if not profiles:
         return None
-    # a profile with a timeline says more than one of kernels alone
-    timeline = any(one.timeline and one.kernels for _, one in profiles)
+    # a timeline of more than a few kernels says more than counters of kernels alone
+    drawn = [sum(device.kernels for device in one.devices) for _, one in profiles if one.timeline and one.kernels]
+    counters = any(not one.timeline and one.kernels for _, one in profiles)
+    timeline = bool(drawn) and (max(drawn) >= _FEW or not counters)
     chosen = [(file, one) for file, one in profiles if one.timeline is timeline and one.kernels]
     traces = [one for _, one in chosen] or [one for _, one in profiles]
     file, lead = max(chosen or profiles, key=lambda pair: _busiest(pair[1]))
@@ -145,11 +149,19 @@ def kernels(files: Sequence[Recorded], at: Setting) -> KernelsFound | None:
         file=file.file, files=len(profiles), timeline=timeline, cannot_tell=True,
         launches=sum(one.launches for one in traces), launch_s=sum(one.launch_s for one in traces),
         graph_launches=sum(one.graph_launches for one in traces), synchronize_s=lead.synchronize_s,
-        model=None if at.model is None else at.model.id, card=None if at.card is None else at.card.id,
+        amd=_is_amd(file, lead, at), model=None if at.model is None else at.model.id,
+        card=None if at.card is None else at.card.id,
     )  # fmt: skip
     if not chosen:
         return msgspec.structs.replace(known, host_only=True, timeline=False)
     return _judged(_under_roof(known, traces, lead, at), at)
+
+
+def _is_amd(file: Recorded, lead: Traced, at: Setting) -> bool:
+    """Whether another vendor's profiler is the one to ask next."""
+    names = " ".join(device.name or "" for device in lead.devices)
+    vendor = "" if at.card is None else at.card.vendor
+    return "amd" in f"{names} {vendor}".lower() or file.tool.startswith("rocprof")
 
 
 def _busiest(one: Traced) -> float:

@@ -28,6 +28,10 @@ _COUNTERS = Next(
     what="Record counters of the kernels that take most of the time: bytes through memory, tensor units, duration.",
     command="ncu --set full --page raw --csv --launch-count 50 PROGRAM > kernels.csv",
 )
+_AMD_COUNTERS = Next(
+    what="Record counters of the kernels: bytes through memory, matrix instructions, duration.",
+    command="rocprofv3 --kernel-trace --pmc FETCH_SIZE WRITE_SIZE --output-format csv -- PROGRAM",
+)
 _TRACE = Next(
     what="Record the device's kernels too, over a few steps in a row.",
     command="torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True)",
@@ -54,7 +58,8 @@ def _answer(found: KernelsFound) -> str:
         waits = f"Launch-bound: the device works {scaled(time.busy_s, 's')} of {scaled(time.span_s, 's')}"
         step = "" if found.steps is None else _step(found.steps, found)
         while_it_works = f"; while it works, {step}" if step else ""
-        return f"{waits} ({_percent(time.busy)}) and waits for its host otherwise{_gaps(time)}{while_it_works}."
+        else_it = "nothing that was recorded runs otherwise" if found.cut else "waits for its host otherwise"
+        return f"{waits} ({_percent(time.busy)}) and {else_it}{_gaps(time)}{while_it_works}."
     if found.bound is None:
         return f"What binds cannot be told: {_unknown(found)}."
     name = _BOUNDS[found.bound]
@@ -258,7 +263,9 @@ def _of_steps(step: StepsFound, found: KernelsFound) -> Iterator[Evidence]:
     if step.ceiling_s is not None and step.busy_s is not None:
         yield Evidence(what="physics allows the step in", value=step.ceiling_s, unit="s", supports=not step.faster)
     if step.expected_s is not None:
-        yield Evidence(what="a well-run engine takes for it", value=step.expected_s, unit="s", supports=True)
+        yield Evidence(
+            what="a well-run engine takes for it, its host included", value=step.expected_s, unit="s", supports=True
+        )
 
 
 def _next(found: KernelsFound) -> Iterator[Next]:
@@ -275,7 +282,7 @@ def _next(found: KernelsFound) -> Iterator[Next]:
             command=f"rooflight diagnose {found.file} --model MODEL --on ACCELERATOR",
         )
     if found.bound is None or (found.missing and found.steps is None):
-        yield _COUNTERS
+        yield _AMD_COUNTERS if found.amd else _COUNTERS
 
 
 def _general(found: KernelsFound) -> Iterator[Next]:
@@ -284,7 +291,7 @@ def _general(found: KernelsFound) -> Iterator[Next]:
         most = 1 / time.busy if found.timeline and 0 < time.busy < BUSY else None
         if not found.graph_launches and "graphs" not in kinds:
             yield Next(
-                what="Replay steps as CUDA graphs (no --enforce-eager), or compile them: the host then launches less.",
+                what="Replay steps as graphs (no --enforce-eager), or compile them: the host then launches less.",
                 gain=most if time.alike else None,
             )
         if "batch" not in kinds:

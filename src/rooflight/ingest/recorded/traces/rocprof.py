@@ -231,7 +231,7 @@ def _roofline(source: Source, by_kind: dict[str, list[Sheet]], notes: list[str])
     return Recorded(
         file=source.name, format="", tool="rocprofiler-compute", samples=tuple(samples),
         lacks=("kernels of a program: it has the machine's own rates",),
-        notes=(*notes, "rates are written as the time that a second's work of 1 GB or 1 GFLOP takes"),
+        notes=(*notes, "rates are kept as the time that 1 GB or 1 GFLOP takes"),
     )  # fmt: skip
 
 
