@@ -106,7 +106,11 @@ def test_a_mixed_step_of_vllm(data):
     layer = 4 * 3 * 2880 * 2880 + 2880 * (4096 + 2 * 512) + 4096 * 2880 + 2880 * 32
 
     assert found.time.busy == pytest.approx(0.998, abs=0.003)
+    (step,) = file.traced.steps
     assert (found.steps.batch, found.steps.tokens) == (37, 8155)
+    # sk 8,430 of sq 8,155 over nine prompts: 275 tokens cached before them
+    assert (step.prompts, step.prompt_context) == (9, (8430 - 8155) / 9)
+    assert not found.steps.assumed
     assert found.steps.flop == pytest.approx(2 * 24 * layer * tokens, rel=0.05)
     assert found.bound == "compute"
 

@@ -146,6 +146,31 @@ def test_a_prefill_step_by_the_model():
     assert one.steps.parameters_flop_per_s == pytest.approx(511e12, rel=0.001)
 
 
+def test_a_mixed_step_is_its_decoding_and_its_prompts():
+    """32 sequences as in the decode step, and 2 prompts' 512 tokens each behind 1,024 that are cached."""
+    step = msgspec.structs.replace(DECODE, phase="mixed", tokens=1024.0, prompts=2.0, prompt_context=1024.0)
+    one = found(profile(kernel("gemm", 9.77 * MS, 555), steps=(step,)), model="qwen3-8b", on="mi300x")
+    layers = 2 * 36 * LAYER * (32 + 1024)
+    # each of 512 queries meets the 1,024 before and its own triangle
+    prompts = 36 * 4 * 32 * 128 * 2 * (512 * 1024 + 512 * 513 / 2)
+    decoding = 36 * 4 * 32 * 128 * 32_785
+    head = 2 * HEAD * (32 + 2)
+
+    assert not one.steps.assumed
+    assert one.steps.flop == pytest.approx(layers + prompts + decoding + head, rel=1e-3)
+
+
+def test_lengths_that_no_mark_states_are_taken_from_the_question():
+    step = msgspec.structs.replace(DECODE, context=None)
+    given = profile(kernel("gemm", 9.77 * MS, 555), steps=(step,))
+    one = found(given, model="qwen3-8b", on="mi300x", context=1024)
+    same = found(profile(kernel("gemm", 9.77 * MS, 555), steps=(DECODE,)), model="qwen3-8b", on="mi300x")
+
+    assert one.steps.assumed
+    assert one.steps.bytes == pytest.approx(same.steps.bytes, rel=1e-3)
+    assert any("taken from the question" in note for note in told(one).notes)
+
+
 def test_operators_are_counted_by_the_model_where_the_steps_are_all_there_was():
     one = found(
         profile(kernel("gemm", 7 * MS, 145), kernel("attention", 2.77 * MS, 36), steps=(DECODE,)), model="qwen3-8b",
