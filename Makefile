@@ -8,7 +8,7 @@ FAST := -q -n auto --dist loadgroup --hypothesis-profile=fast -m "not slow" --ig
   --ignore=tests/conformance --ignore=tests/unit/studio/test_contract.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo browser torch test test-fast test-versions check lint types docs bench bench-studio bench-start replay calibration clean
+.PHONY: help demo browser torch test test-fast test-versions check lint types docs bench bench-studio bench-start bench-traces replay calibration clean
 
 help:
 	@echo "make demo    set up, then name the ceilings of a model on a card"
@@ -16,7 +16,7 @@ help:
 	@echo "make test-versions   the tests of make test-fast under the other versions of Python that are here"
 	@echo "make test-fast   within a minute on two cores: no browser, no pictures, no large collections"
 	@echo "make check   lint, types, docs"
-	@echo "make bench   the speed figures, on one core; make bench-studio those of the web page, bench-start of a start"
+	@echo "make bench   the speed figures, on one core; make bench-studio those of the web page, bench-start of a start, bench-traces of profiles"
 	@echo "make replay  rewrite the replay dump after an intended change of a formula or a text"
 	@echo "make calibration DATA=FOLDER  fit the expected times anew (calibration/README.md)"
 
@@ -73,6 +73,9 @@ bench: $(STAMP)-dev
 
 bench-start: $(STAMP)-dev
 	$(BIN)/python bench/start.py
+
+bench-traces: $(STAMP)-dev
+	$(BIN)/python bench/traces.py
 
 bench-studio: $(STAMP)-dev
 	$(BIN)/python bench/studio.py

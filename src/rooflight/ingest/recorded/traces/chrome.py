@@ -162,7 +162,7 @@ class Walk:
     def _slow(self, until: int) -> bool | None:
         """Event by event up to a place of the buffer; True at the list's end, False at the file's, None before both."""
         batch: list[Event] = []
-        left, ended = until - self._at, None
+        left, ended = max(until - self._at, 1), None
         while left > 0 and ended is None:
             mark = self._peek()
             if mark in (b"]", b"}", b":", b""):

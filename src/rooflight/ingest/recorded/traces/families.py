@@ -128,6 +128,9 @@ _FORMATS: tuple[tuple[str, str], ...] = (
     ("fp32", r"sgemm|f32f32_f32f32|tf32|cijk_\w*?_sb_|cijk_\w*?_ss_bh|nvjet_(sm\d+_)?ss?s"),
 )
 _FORMAT_ROWS = tuple((form, re.compile(pattern, re.IGNORECASE)) for form, pattern in _FORMATS)
+# Operators whose kernels multiply matrices, in a format that matters.
+MULTIPLYING = ("gemm", "attention", "moe")
+_MOVED_BY_ENGINES = re.compile(r"\W*(?:CUDA |HIP )?mem(?:cpy|set)", re.IGNORECASE)
 # Names of templates run to tens of kilobytes; what a kernel is stands at the front.
 _MOST = 4000
 
@@ -148,3 +151,8 @@ def number_format(name: str) -> str | None:
     """The format that a matrix product multiplies, None where its name does not say: "bf16" of "nvjet_tst_64x8"."""
     head = name[:_MOST]
     return next((form for form, row in _FORMAT_ROWS if row.search(head)), None)
+
+
+def moved_by_engines(name: str) -> bool:
+    """Whether it is a copy or fill that a device's copy engines may do, no kernel: "[CUDA memset]", "Memcpy DtoH"."""
+    return _MOVED_BY_ENGINES.match(name) is not None

@@ -6,13 +6,12 @@ Times are in the profile's own unit until they are told. Nothing is kept of an e
 from __future__ import annotations
 
 import itertools
-import re
 from array import array
 from typing import Any
 
 import msgspec
 
-from rooflight.ingest.recorded.traces.families import number_format, operator
+from rooflight.ingest.recorded.traces.families import MULTIPLYING, moved_by_engines, number_format, operator
 from rooflight.ingest.recorded.traces.marks import mark
 from rooflight.ingest.recorded.traces.shapes import Asked
 from rooflight.values.recorded import DeviceTrace, Launched, StepSeen
@@ -22,9 +21,7 @@ from rooflight.values.sample import Timing
 MOST_KERNELS = 5_000_000
 MOST_NAMES = 50_000
 MOST_STEPS = 20_000
-_LONGEST_NAME = 4000
-_MOVED_BY_ENGINES = re.compile(r"\W*(?:CUDA |HIP )?mem(?:cpy|set)", re.IGNORECASE)
-_MULTIPLYING = ("gemm", "attention", "moe")
+LONGEST_NAME = 4000
 _KERNEL, _COMMUNICATION, _COPY = 0, 1, 2
 # What eight of ten lie between.
 _TENTHS = (10, 50, 90)
@@ -43,6 +40,8 @@ class Timeline:
     """Kernels, the calls that launch them and the marks around these, of one document after another.
 
     unit_s      seconds of one unit of its times
+    left_out    kernels beyond what is kept; shaped: kernels whose operators' sizes are known
+    first       when its first kernel began
     """
 
     def __init__(self, unit_s: float) -> None:
@@ -55,6 +54,7 @@ class Timeline:
         self._spans: dict[int, list[tuple[Any, Any, Any]]] = {}
         self._steps: list[tuple[Step, float | None, float | None]] = []
         self.left_out, self.shaped = 0, 0
+        self.first = float("inf")
         self._clear()
 
     def _clear(self) -> None:
@@ -71,7 +71,7 @@ class Timeline:
 
     def named(self, name: str) -> int:
         """The number of a kernel's name."""
-        name = name[:_LONGEST_NAME]
+        name = name[:LONGEST_NAME]
         found = self._names.get(name)
         if found is None:
             family = operator(name)
@@ -80,7 +80,7 @@ class Timeline:
                 if name in self._names:
                     return self._names[name]
             found = self._names[name] = len(self._names)
-            moved = _MOVED_BY_ENGINES.match(name) is not None
+            moved = moved_by_engines(name)
             self._kinds.append(_COPY if moved else _COMMUNICATION if family == "communication" else _KERNEL)
             self._operators.append(family)
         return found
@@ -123,6 +123,7 @@ class Timeline:
 
         device, name, start, length, call, asked = (_numbers(one) for one in self._columns)
         if len(device):
+            self.first = min(self.first, float(start.min()))
             order = np.argsort(start, kind="stable")
             device, name, start, length, call, asked = (
                 one[order] for one in (device, name, start, length, call, asked)
@@ -236,7 +237,7 @@ class Timeline:
         found = []
         for (device, name, work), lengths in self._groups.items():
             took, family = np.concatenate(lengths), self._operators[name]
-            told = number_format(names[name]) if family in _MULTIPLYING else None
+            told = number_format(names[name]) if family in MULTIPLYING else None
             found.append(
                 Launched(
                     name=names[name],

@@ -6,11 +6,11 @@ Written by torch.profiler through Kineto (libkineto/src/output_json.cpp), as vLL
 from __future__ import annotations
 
 import math
-import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from rooflight.errors import BadConfig
 from rooflight.ingest.recorded.source import Format, Head, Source
+from rooflight.ingest.recorded.traces.calls import Calls
 from rooflight.ingest.recorded.traces.chrome import Args, Event, Walk
 from rooflight.ingest.recorded.traces.shapes import OPERATORS, Asked, asked
 from rooflight.ingest.recorded.traces.timeline import MOST_KERNELS, Timeline
@@ -25,22 +25,8 @@ _CALLS = frozenset({"cuda_runtime", "cuda_driver", "runtime", "hip_runtime", "xp
 _OPERATOR = frozenset({"cpu_op", "operator"})
 _MARKS = frozenset({"user_annotation", "nvtx", "gpu_user_annotation"})
 _HOST = _CALLS | _OPERATOR | {"user_annotation", "python_function"}
-_LAUNCH = re.compile(r"(?:cuda|cu|hip|ze|ur|urEnqueue)\w*Launch(?!HostFunc)", re.IGNORECASE)
-_GRAPH = re.compile(r"Graph\w*Launch")
-_STARTS = re.compile(r"Launch|Memcpy|Memset")
-# Calls that return when the device is done: hipMemcpyWithStream waits for its stream, the plain copies do too.
-_WAITS = re.compile(r"Synchronize$|(?:cuda|hip)Memcpy$|hipMemcpyWithStream$|cuMemcpy[DH]to[DH](?:_v2)?$")
 _LAST = (1 << 63) - 1
 _MOST_SHAPES = 100_000
-
-
-class _Call(NamedTuple):
-    """What a call of the host does: launches kernels, all of a graph, starts anything, waits for the device."""
-
-    launches: bool
-    graph: bool
-    starts: bool
-    waits: bool
 
 
 class _Reading:
@@ -49,13 +35,12 @@ class _Reading:
     def __init__(self) -> None:
         self.timeline = Timeline(to_base(1, "us"))
         self.events_seen = self.odd = 0
-        self.launches = self.graph_launches = 0
-        self.launch_us = self.wait_us = self.host_us = 0.0
+        self.calls = Calls()
+        self.host_us = 0.0
         self.first_us = math.inf
         self.names: dict[str, str | None] = {}
         self.notes: list[str] = []
         self.documents = 0
-        self._calls: dict[str, _Call] = {}
         self._shapes: dict[tuple[str, bytes, bytes, bytes], Asked | None] = {}
         self._clear()
 
@@ -110,7 +95,6 @@ class _Reading:
         name = event.name or category
         if category != "kernel" and not name.lower().startswith("mem"):
             name = f"{category.removeprefix('gpu_').capitalize()} {name}"
-        self.first_us = min(self.first_us, event.ts)
         self.timeline.add(
             number, self.timeline.named(name), event.ts, event.dur, _number(args.correlation), _external(args)
         )
@@ -119,18 +103,7 @@ class _Reading:
         return f"{self._rank}gpu {str(device)[:40]}" if device is not None else f"{self._rank}gpu"
 
     def _call(self, event: Event) -> None:
-        name = event.name or ""
-        kind = self._calls.get(name)
-        if kind is None:
-            kind = _Call(*(one.search(name) is not None for one in (_LAUNCH, _GRAPH, _STARTS, _WAITS)))
-            if len(self._calls) < _MOST_SHAPES:
-                self._calls[name] = kind
-        if kind.launches:
-            self.launches += 1
-            self.launch_us += event.dur
-            self.graph_launches += kind.graph
-        if kind.waits:
-            self.wait_us += event.dur
+        kind = self.calls.add(event.name or "", event.dur)
         if (kind.starts or kind.waits) and event.args is not None and event.args.correlation is not None:
             self.timeline.called(_number(event.args.correlation), event.ts)
 
@@ -197,16 +170,16 @@ def read(source: Source) -> Recorded:
         raise BadConfig(f"{source.name} holds no profile's events", where=source.name, got=got, want=_WANT)
     timeline = reading.timeline
     devices = timeline.devices(reading.names)
-    first = reading.first_us if math.isfinite(reading.first_us) else 0.0
+    first = min(reading.first_us, timeline.first)
     traced = Traced(
         devices=devices,
         kernels=timeline.launched(),
         steps=timeline.steps(first),
-        launches=reading.launches,
-        launch_s=to_base(reading.launch_us, "us"),
-        graph_launches=reading.graph_launches,
+        launches=reading.calls.launches,
+        launch_s=to_base(reading.calls.launching, "us"),
+        graph_launches=reading.calls.graph_launches,
         host_s=to_base(reading.host_us, "us") if reading.host_us > 0 else None,
-        synchronize_s=to_base(reading.wait_us, "us"),
+        synchronize_s=to_base(reading.calls.waiting, "us"),
     )
     return Recorded(
         file=source.name, format=NAME, tool="PyTorch profiler", traced=traced,
