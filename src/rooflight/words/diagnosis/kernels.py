@@ -341,6 +341,12 @@ def _notes(found: KernelsFound) -> Iterator[str]:
         )
     if step is not None:
         yield from _of_step_notes(step)
+    if found.counted_active is not None and found.card is not None:
+        counter, by_bytes = map(_percent, found.counted_active)
+        yield (
+            f"memory was active {counter} of the time by its counter, {by_bytes} by bytes over the bandwidth of "
+            f"{found.card}: it ran on another accelerator, or at another clock"
+        )
     for one in found.faster[:_LISTED]:
         yield (
             f"faster than {found.card} can be ({scaled(one.least_s, 's')} at least): {one.name[:80]} in "

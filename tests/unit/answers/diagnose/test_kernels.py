@@ -293,6 +293,16 @@ def test_faster_than_the_card_can_be_is_said():
     assert any("is the accelerator the right one?" in note for note in told(one).notes)
 
 
+@pytest.mark.parametrize(("active", "said"), [(0.9, True), (0.31, False)])
+def test_a_counter_that_contradicts_the_named_card_is_said(active, said):
+    """1 GB in 1 ms is 30 % of an H100's 3.35 TB/s: a counter of 90 % is of another memory."""
+    counters = {"dram_active": active, "sm_throughput": 0.1}
+    one = found(profile(kernel("gemm", 1 * MS, bytes=1e9, flop=1e6, counters=counters), timeline=False), on="h100-sxm")
+
+    assert (one.counted_active is not None) is said
+    assert any("another accelerator" in note for note in told(one).notes) is said
+
+
 def test_what_a_cache_holds_may_be_faster():
     """20 MB in 4 us are 5 TB/s: they may lie in 50 MB of cache."""
     one = found(profile(kernel("gemm", 4 * US, bytes=20e6, flop=1e6), timeline=False), on="h100-sxm")

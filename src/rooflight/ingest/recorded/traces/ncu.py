@@ -12,6 +12,8 @@ from rooflight.ingest.recorded.traces.cells import Sheet, decimal_commas, number
 from rooflight.ingest.recorded.traces.counted import Profiled, Read, traced, wanted
 from rooflight.values.recorded import Recorded
 
+# https://docs.nvidia.com/nsight-compute/ProfilingGuide/index.html#clock-control
+CLOCKS = "Nsight Compute holds the multiprocessors at their base clock unless --clock-control none is given"
 COMMAND = "ncu --import FILE.ncu-rep --page raw --csv > FILE.csv"
 _KERNEL = frozenset(("Kernel Name", "Function Name", "Demangled Name"))
 # A metric by its own name: unit__what.rollup, as https://docs.nvidia.com/nsight-compute/ProfilingGuide lists them.
@@ -60,7 +62,7 @@ def _read(source: Source) -> Recorded:
         kernels += read(sheet, part, commas)
     if not kernels:
         raise _no_kernel(source)
-    notes = ["numbers have decimal commas"] if commas else []
+    notes = [CLOCKS, *(["numbers have decimal commas"] if commas else [])]
     if found.lost:
         notes.append(f"{found.lost:,} lines among the rows are none of the table's")
     card = _card_of(found.before) if not any(one.card for one in kernels) else None
