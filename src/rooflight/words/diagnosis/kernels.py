@@ -61,7 +61,7 @@ def _answer(found: KernelsFound) -> str:
         else_it = "nothing that was recorded runs otherwise" if found.cut else "waits for its host otherwise"
         return f"{waits} ({_percent(time.busy)}) and {else_it}{_gaps(time)}{while_it_works}."
     if found.bound is None:
-        return f"What binds cannot be told: {_unknown(found)}."
+        return f"What binds cannot be told: {_unknown(found)}{_spent(found)}."
     name = _BOUNDS[found.bound]
     if found.bound in ("memory", "compute") and found.steps is not None and found.steps.bound is not None:
         return f"{name}: {_step(found.steps, found)}{_idle(time, found)}."
@@ -116,6 +116,14 @@ def _idle(time: Time | None, found: KernelsFound) -> str:
     if not found.timeline or time is None or time.busy >= 1 - _LITTLE:
         return ""
     return f"; it works {_percent(time.busy)} of the time"
+
+
+def _spent(found: KernelsFound) -> str:
+    """What is known all the same: which operators take the time."""
+    if not found.rows or found.rows[0].share < _LITTLE:
+        return ""
+    each = "" if found.each_s is None else f" ({found.calls:,} collectives of {scaled(found.each_s, 's')} each)"
+    return f"; of the device's time {_operators(found)}{each}"
 
 
 def _unknown(found: KernelsFound) -> str:
@@ -187,7 +195,7 @@ def _evidence(found: KernelsFound) -> Iterator[Evidence]:
         )
         yield Evidence(what=f"one of {found.calls:,} collectives takes", value=found.each_s, unit="s",
                        supports=_is(found, "link"))  # fmt: skip
-    if found.share("link") >= _LITTLE:
+    if found.timeline and found.share("link") >= _LITTLE:
         yield Evidence(
             what="share in collectives that no other kernel hides",
             value=found.share("link"),
