@@ -58,8 +58,8 @@ def _answer(found: KernelsFound) -> str:
         waits = f"Launch-bound: the device works {scaled(time.busy_s, 's')} of {scaled(time.span_s, 's')}"
         step = "" if found.steps is None else _step(found.steps, found)
         while_it_works = f"; while it works, {step}" if step else ""
-        else_it = "nothing that was recorded runs otherwise" if found.cut else "waits for its host otherwise"
-        return f"{waits} ({_percent(time.busy)}) and {else_it}{_gaps(time)}{while_it_works}."
+        rest = "nothing that was recorded runs" if found.cut else "it waits for its host"
+        return f"{waits} ({_percent(time.busy)}); otherwise {rest}{_gaps(time)}{while_it_works}."
     if found.bound is None:
         return f"What binds cannot be told: {_unknown(found)}{_spent(found)}."
     name = _BOUNDS[found.bound]
@@ -108,7 +108,7 @@ def short(name: str) -> str:
 def _gaps(time: Time) -> str:
     if time.alike and time.gap_s is not None:
         return f", in {time.gaps:,} gaps of {scaled(time.gap_s, 's')} at the median between {time.kernels:,} kernels"
-    return ", most of it in a few long waits" if time.gaps else ""
+    return ", mostly in a few long waits" if time.gaps else ""
 
 
 def _idle(time: Time | None, found: KernelsFound) -> str:
