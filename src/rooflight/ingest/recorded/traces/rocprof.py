@@ -212,8 +212,7 @@ def _machine(source: Source, by_kind: dict[str, list[Sheet]], notes: list[str]) 
     return Recorded(
         file=source.name, format="", tool="rocprofiler-compute", version=cell("version") or "",
         records=(Record(name="machine", stated=Stated(device=cell("gpu_model", "gpu_soc", "gpu_arch"))),),
-        lacks=("kernels: it describes the machine of a profile (pmc_perf.csv beside it has the kernels)",),
-        notes=(*notes, "; ".join(said)),
+        notes=(*notes, "it describes the machine of a profile: pmc_perf.csv beside it has the kernels", "; ".join(said)),
     )  # fmt: skip
 
 
@@ -230,8 +229,7 @@ def _roofline(source: Source, by_kind: dict[str, list[Sheet]], notes: list[str])
                     samples.append(_rate(source, name, _gpu(row, device), (rate, low or rate, high or rate), line))
     return Recorded(
         file=source.name, format="", tool="rocprofiler-compute", samples=tuple(samples),
-        lacks=("kernels of a program: it has the machine's own rates",),
-        notes=(*notes, "rates are kept as the time that 1 GB or 1 GFLOP takes"),
+        notes=(*notes, "it has the machine's own rates, kept as the time that 1 GB or 1 GFLOP takes, and no kernel"),
     )  # fmt: skip
 
 
