@@ -208,6 +208,14 @@ def _evidence(found: KernelsFound) -> Iterator[Evidence]:
             what=f"share of the device's time in {found.short_calls:,} kernels of at most {length}",
             value=found.short_share, unit="share", supports=_is(found, "launch"),
         )  # fmt: skip
+    if not found.timeline:
+        for one in found.top:
+            if one.of_roof is not None and one.share >= _LITTLE:
+                yield Evidence(
+                    what=f"{short(one.name)}: share of its {one.bound} roof", value=one.of_roof, unit="share",
+                    supports=one.bound == found.bound,
+                )  # fmt: skip
+        return
     for row in found.rows[:_LISTED]:
         if row.of_roof is not None and row.share >= _LITTLE:
             yield Evidence(

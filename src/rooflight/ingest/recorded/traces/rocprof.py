@@ -212,7 +212,7 @@ def _machine(source: Source, by_kind: dict[str, list[Sheet]], notes: list[str]) 
     return Recorded(
         file=source.name, format="", tool="rocprofiler-compute", version=cell("version") or "",
         records=(Record(name="machine", stated=Stated(device=cell("gpu_model", "gpu_soc", "gpu_arch"))),),
-        notes=(*notes, "it describes the machine of a profile: pmc_perf.csv beside it has the kernels", "; ".join(said)),
+        notes=(*notes, "it describes a profile's machine: pmc_perf.csv beside it has the kernels", "; ".join(said)),
     )  # fmt: skip
 
 
