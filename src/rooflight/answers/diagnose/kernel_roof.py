@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -103,11 +104,19 @@ def placed(kernel: Launched, card: Rates | None, default: str) -> Placed:
         moved = kernel.bytes - kernel_cache_credit(kernel.bytes, card.cache_bytes)
         least.append(moved * kernel.calls / card.fast_memory_bytes_per_s)
     if kernel.flop is not None:
-        form = compute_format(kernel.format, card, default)
-        arithmetic = kernel.flop * kernel.calls / card.peak(form)
-        compute_s = max(arithmetic, compute_s or 0.0)
-        least.append(kernel.flop * kernel.calls / card.fastest(form))
+        peak, fastest = _peaks(card, compute_format(kernel.format, card, default))
+        if math.isfinite(peak):  # else nobody published one
+            compute_s = max(kernel.flop * kernel.calls / peak, compute_s or 0.0)
+            least.append(kernel.flop * kernel.calls / fastest)
     return Placed(kernel=kernel, memory_s=memory_s, compute_s=compute_s, least_s=max(least, default=None))
+
+
+def _peaks(card: Rates, form: str) -> tuple[float, float]:
+    """FLOP/s by the datasheet and at most; of formats that models do not run in (fp64, tf32) the format's own."""
+    if form in WIDER:
+        return card.peak(form), card.fastest(form)
+    own = card.accelerator.peak_flop_per_s[form]
+    return own, max(own, card.accelerator.fast_flop_per_s.get(form, 0.0))
 
 
 def rows(
@@ -132,7 +141,8 @@ def _row(name: str, ones: Sequence[Placed], busy_s: float, by: str, model: Count
     if counted is None and of_roof is None and model is not None and total:
         share = max(model.compute_s, model.memory_s) / total
         if share <= _SLACK:  # else kernels of other names do part of its work
-            flop, moved = _Sum(model.flop, model.flop / total), _Sum(model.bytes, model.bytes / total)
+            flop = _Sum(model.flop, model.flop / total) if model.flop else _Sum()  # norms' are not counted
+            moved = _Sum(model.bytes, model.bytes / total)
             counted, of_roof = "model", share
             bound = "compute" if model.compute_s > model.memory_s else "memory"
     forms = {one.kernel.format: one.kernel.total_s for one in sorted(ones, key=lambda one: one.kernel.total_s)}

@@ -22,6 +22,8 @@ _ALIKE = 0.3
 _FEW = 50
 # A kernel that takes no longer than so many launch floors is mostly launch.
 _SHORT = 2.0
+# Memory that is active less than that tells nothing of its bandwidth; more than that apart are two bandwidths.
+_LITTLE, _APART = 0.2, 0.25
 # Kernels that are told by name.
 _TOLD = 3
 # The host waits for the device in so much of the time in which that does nothing: part of what ran is not recorded.
@@ -95,8 +97,11 @@ class KernelsFound(Found, frozen=True, kw_only=True):
     top         kernels that take most of the time, where they are known one by one
     streaming   share of the time in kernels that only move what others make: element-wise, norms, copies ...
     steps       marked ones; gains: what the best moves promise
-    faster      kernels faster than the card can be; missing: counters that would tell more
-    bandwidth_bytes_per_s, peak_flop_per_s  of the card, datasheet; the peak in the format of the steps
+    faster      kernels faster than the card can be; missing: no operator's FLOP or bytes are known
+    host_only   no kernel of a device was recorded; amd: the device is one of AMD's
+    counted_active  share of the time in which memory was active by its counter, and by bytes over the card's bandwidth,
+                where both are known and differ
+    bandwidth_bytes_per_s   of the card, datasheet
     """
 
     file: str = ""
@@ -122,6 +127,8 @@ class KernelsFound(Found, frozen=True, kw_only=True):
     faster: tuple[Fast, ...] = ()
     missing: bool = False
     host_only: bool = False
+    amd: bool = False
+    counted_active: tuple[float, float] | None = None
     model: str | None = None
     card: str | None = None
     bandwidth_bytes_per_s: float | None = None
@@ -136,8 +143,10 @@ def kernels(files: Sequence[Recorded], at: Setting) -> KernelsFound | None:
     profiles = [(file, file.traced) for file in files if file.traced is not None]
     if not profiles:
         return None
-    # a profile with a timeline says more than one of kernels alone
-    timeline = any(one.timeline and one.kernels for _, one in profiles)
+    # a timeline of more than a few kernels says more than counters of kernels alone
+    drawn = [sum(device.kernels for device in one.devices) for _, one in profiles if one.timeline and one.kernels]
+    counters = any(not one.timeline and one.kernels for _, one in profiles)
+    timeline = bool(drawn) and (max(drawn) >= _FEW or not counters)
     chosen = [(file, one) for file, one in profiles if one.timeline is timeline and one.kernels]
     traces = [one for _, one in chosen] or [one for _, one in profiles]
     file, lead = max(chosen or profiles, key=lambda pair: _busiest(pair[1]))
@@ -145,11 +154,19 @@ def kernels(files: Sequence[Recorded], at: Setting) -> KernelsFound | None:
         file=file.file, files=len(profiles), timeline=timeline, cannot_tell=True,
         launches=sum(one.launches for one in traces), launch_s=sum(one.launch_s for one in traces),
         graph_launches=sum(one.graph_launches for one in traces), synchronize_s=lead.synchronize_s,
-        model=None if at.model is None else at.model.id, card=None if at.card is None else at.card.id,
+        amd=_is_amd(file, lead, at), model=None if at.model is None else at.model.id,
+        card=None if at.card is None else at.card.id,
     )  # fmt: skip
     if not chosen:
         return msgspec.structs.replace(known, host_only=True, timeline=False)
     return _judged(_under_roof(known, traces, lead, at), at)
+
+
+def _is_amd(file: Recorded, lead: Traced, at: Setting) -> bool:
+    """Whether another vendor's profiler is the one to ask next."""
+    names = " ".join(device.name or "" for device in lead.devices)
+    vendor = "" if at.card is None else at.card.vendor
+    return "amd" in f"{names} {vendor}".lower() or file.tool.startswith("rocprof")
 
 
 def _busiest(one: Traced) -> float:
@@ -178,7 +195,7 @@ def _under_roof(known: KernelsFound, traces: Sequence[Traced], lead: Traced, at:
         each_s=sum(one.total_s for one in talks) / calls if calls else None, short_s=short_s,
         short_share=sum(one.total_s for one in short) / total if total and short_s is not None else None,
         short_calls=sum(one.calls for one in short), steps=found_steps(lead, at.scenario), faster=tuple(fast),
-        missing=all(row.counted is None for row in found),
+        missing=all(row.counted is None for row in found), counted_active=_counted_active(ones),
         bandwidth_bytes_per_s=None if card is None else card.memory_bytes_per_s,
     )  # fmt: skip
 
@@ -200,6 +217,17 @@ def _top(ones: Sequence[Placed], total: float) -> tuple[Top, ...]:
         for one in first
         if total and one.kernel.total_s
     )  # fmt: skip
+
+
+def _counted_active(ones: Sequence[Placed]) -> tuple[float, float] | None:
+    """How long memory was active, by its counter and by bytes at the card's bandwidth, where these are far apart."""
+    both = [one for one in ones if one.memory_s and one.kernel.bytes and (one.kernel.counters or {}).get("dram_active")]
+    total = sum(one.kernel.total_s for one in both)
+    if not total:
+        return None
+    counter = sum((one.kernel.counters or {})["dram_active"] * one.kernel.total_s for one in both) / total
+    by_bytes = sum(one.memory_s or 0.0 for one in both) / total
+    return (counter, by_bytes) if counter > _LITTLE and abs(by_bytes / counter - 1) > _APART else None
 
 
 def _rate(kernel: Launched, amount: float | None) -> float | None:

@@ -28,6 +28,10 @@ _COUNTERS = Next(
     what="Record counters of the kernels that take most of the time: bytes through memory, tensor units, duration.",
     command="ncu --set full --page raw --csv --launch-count 50 PROGRAM > kernels.csv",
 )
+_AMD_COUNTERS = Next(
+    what="Record counters of the kernels: bytes through memory, matrix instructions, duration.",
+    command="rocprofv3 --kernel-trace --pmc FETCH_SIZE WRITE_SIZE --output-format csv -- PROGRAM",
+)
 _TRACE = Next(
     what="Record the device's kernels too, over a few steps in a row.",
     command="torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True)",
@@ -54,9 +58,10 @@ def _answer(found: KernelsFound) -> str:
         waits = f"Launch-bound: the device works {scaled(time.busy_s, 's')} of {scaled(time.span_s, 's')}"
         step = "" if found.steps is None else _step(found.steps, found)
         while_it_works = f"; while it works, {step}" if step else ""
-        return f"{waits} ({_percent(time.busy)}) and waits for its host otherwise{_gaps(time)}{while_it_works}."
+        rest = "nothing that was recorded runs" if found.cut else "it waits for its host"
+        return f"{waits} ({_percent(time.busy)}); otherwise {rest}{_gaps(time)}{while_it_works}."
     if found.bound is None:
-        return f"What binds cannot be told: {_unknown(found)}."
+        return f"What binds cannot be told: {_unknown(found)}{_spent(found)}."
     name = _BOUNDS[found.bound]
     if found.bound in ("memory", "compute") and found.steps is not None and found.steps.bound is not None:
         return f"{name}: {_step(found.steps, found)}{_idle(time, found)}."
@@ -103,7 +108,7 @@ def short(name: str) -> str:
 def _gaps(time: Time) -> str:
     if time.alike and time.gap_s is not None:
         return f", in {time.gaps:,} gaps of {scaled(time.gap_s, 's')} at the median between {time.kernels:,} kernels"
-    return ", most of it in a few long waits" if time.gaps else ""
+    return ", mostly in a few long waits" if time.gaps else ""
 
 
 def _idle(time: Time | None, found: KernelsFound) -> str:
@@ -111,6 +116,14 @@ def _idle(time: Time | None, found: KernelsFound) -> str:
     if not found.timeline or time is None or time.busy >= 1 - _LITTLE:
         return ""
     return f"; it works {_percent(time.busy)} of the time"
+
+
+def _spent(found: KernelsFound) -> str:
+    """What is known all the same: which operators take the time."""
+    if not found.rows or found.rows[0].share < _LITTLE:
+        return ""
+    each = "" if found.each_s is None else f" ({found.calls:,} collectives of {scaled(found.each_s, 's')} each)"
+    return f"; of the device's time {_operators(found)}{each}"
 
 
 def _unknown(found: KernelsFound) -> str:
@@ -182,7 +195,7 @@ def _evidence(found: KernelsFound) -> Iterator[Evidence]:
         )
         yield Evidence(what=f"one of {found.calls:,} collectives takes", value=found.each_s, unit="s",
                        supports=_is(found, "link"))  # fmt: skip
-    if found.share("link") >= _LITTLE:
+    if found.timeline and found.share("link") >= _LITTLE:
         yield Evidence(
             what="share in collectives that no other kernel hides",
             value=found.share("link"),
@@ -195,6 +208,14 @@ def _evidence(found: KernelsFound) -> Iterator[Evidence]:
             what=f"share of the device's time in {found.short_calls:,} kernels of at most {length}",
             value=found.short_share, unit="share", supports=_is(found, "launch"),
         )  # fmt: skip
+    if not found.timeline:
+        for one in found.top:
+            if one.of_roof is not None and one.share >= _LITTLE:
+                yield Evidence(
+                    what=f"{short(one.name)}: share of its {one.bound} roof", value=one.of_roof, unit="share",
+                    supports=one.bound == found.bound,
+                )  # fmt: skip
+        return
     for row in found.rows[:_LISTED]:
         if row.of_roof is not None and row.share >= _LITTLE:
             yield Evidence(
@@ -258,7 +279,9 @@ def _of_steps(step: StepsFound, found: KernelsFound) -> Iterator[Evidence]:
     if step.ceiling_s is not None and step.busy_s is not None:
         yield Evidence(what="physics allows the step in", value=step.ceiling_s, unit="s", supports=not step.faster)
     if step.expected_s is not None:
-        yield Evidence(what="a well-run engine takes for it", value=step.expected_s, unit="s", supports=True)
+        yield Evidence(
+            what="a well-run engine takes for it, its host included", value=step.expected_s, unit="s", supports=True
+        )
 
 
 def _next(found: KernelsFound) -> Iterator[Next]:
@@ -275,7 +298,7 @@ def _next(found: KernelsFound) -> Iterator[Next]:
             command=f"rooflight diagnose {found.file} --model MODEL --on ACCELERATOR",
         )
     if found.bound is None or (found.missing and found.steps is None):
-        yield _COUNTERS
+        yield _AMD_COUNTERS if found.amd else _COUNTERS
 
 
 def _general(found: KernelsFound) -> Iterator[Next]:
@@ -284,7 +307,7 @@ def _general(found: KernelsFound) -> Iterator[Next]:
         most = 1 / time.busy if found.timeline and 0 < time.busy < BUSY else None
         if not found.graph_launches and "graphs" not in kinds:
             yield Next(
-                what="Replay steps as CUDA graphs (no --enforce-eager), or compile them: the host then launches less.",
+                what="Replay steps as graphs (no --enforce-eager), or compile them: the host then launches less.",
                 gain=most if time.alike else None,
             )
         if "batch" not in kinds:
@@ -334,6 +357,12 @@ def _notes(found: KernelsFound) -> Iterator[str]:
         )
     if step is not None:
         yield from _of_step_notes(step)
+    if found.counted_active is not None and found.card is not None:
+        counter, by_bytes = map(_percent, found.counted_active)
+        yield (
+            f"memory was active {counter} of the time by its counter, {by_bytes} by bytes over the bandwidth of "
+            f"{found.card}: it ran on another accelerator, or at another clock"
+        )
     for one in found.faster[:_LISTED]:
         yield (
             f"faster than {found.card} can be ({scaled(one.least_s, 's')} at least): {one.name[:80]} in "

@@ -57,6 +57,8 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
 def counted(values: Sequence[tuple[str, float]]) -> dict[str, Any]:
     """Fields of a Dispatch from its counters; those of single channels are added up."""
     found: dict[str, float] = {}
+    if not values:
+        return found
     for name, value in values:
         channel = _CHANNEL.fullmatch(name)
         key = channel[1] if channel else name.removesuffix("_sum")

@@ -64,6 +64,16 @@ _THREADS = {
     "fp32": {"ffma": 2, "fadd": 1, "fmul": 1}, "fp64": {"dfma": 2, "dadd": 1, "dmul": 1},
     "fp16": {"hfma": 4, "hadd": 2, "hmul": 2},
 }  # fmt: skip
+_CARD = "device__attribute_display_name"
+_NAMES = frozenset((
+    *_SECONDS, *_CYCLES, *_CLOCKS, *_BYTES, *_RATES, _CARD,
+    *(name for pairs in (_READ_AND_WRITTEN, _SECTORS, _RATES_APART) for pair in pairs for name in pair),
+    *(name for names in _SHARES.values() for name in names),
+))  # fmt: skip
+_STEMS = (
+    "smsp__sass_thread_inst_executed_op", "sm__sass_thread_inst_executed_op", "derived__smsp__sass_thread_inst",
+    "sm__ops_path_tensor", "sm__pipe_tensor", "sm__inst_executed_pipe_tensor", "smsp__inst_executed_pipe_tensor",
+)  # fmt: skip
 # Counters whose replays differ a little run over 1; what is far over is none.
 _OVER = 1.1
 _PRODUCTS = ("gemm", "attention", "moe")
@@ -89,6 +99,11 @@ class Profiled(msgspec.Struct, frozen=True, kw_only=True):
     uncounted: bool = False
 
 
+def wanted(name: str) -> bool:
+    """Whether a metric of that name tells anything here: a whole report has a thousand others."""
+    return name in _NAMES or name.startswith(_STEMS)
+
+
 class Read:
     """The metrics of one kernel while they are read: of one name and kind of unit the first."""
 
@@ -98,7 +113,7 @@ class Read:
 
     def add(self, name: str, unit_text: str, cell: str, commas: bool = False) -> None:
         """Take a metric as it is printed."""
-        if name == "device__attribute_display_name":
+        if name == _CARD:
             self._card = cell.strip()[:80] or None
             return
         value, kind = number(cell, commas), unit(unit_text)

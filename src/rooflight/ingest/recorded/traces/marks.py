@@ -29,7 +29,8 @@ _PROFILER = re.compile(r"ProfilerStep#\d+")
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
     """What the name of a mark says of its step.
 
-    rank    FULL, BARE or PROFILERS; phase, batch, tokens, context as values.recorded.StepSeen has them
+    rank    FULL, BARE or PROFILERS; phase, batch, tokens, context, prompts, prompt_context as values.recorded.StepSeen
+            has them
     """
 
     rank: int
@@ -37,6 +38,8 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     batch: float | None = None
     tokens: float | None = None
     context: float | None = None
+    prompts: float | None = None
+    prompt_context: float | None = None
 
 
 def mark(name: str) -> Mark | None:
@@ -47,8 +50,9 @@ def mark(name: str) -> Mark | None:
     """
     if found := _VLLM_SUMS.search(name):
         prompts, prompt_q, prompt_k, decoding, decode_q, decode_k = map(int, found.groups())
-        of = (decode_k - decode_q, decoding) if decoding else (prompt_k - prompt_q, prompts)
-        return _full(prompts, prompt_q, decoding, max(of[0], 0) / of[1] if of[1] else None)
+        before = max(prompt_k - prompt_q, 0) / prompts if prompts else None
+        context = max(decode_k - decode_q, 0) / decoding if decoding else before
+        return _full(prompts, prompt_q, decoding, context, before)
     if found := _VLLM.search(name):
         prompts, prompt_q, decoding, _ = map(int, found.groups())
         return _full(prompts, prompt_q, decoding)
@@ -64,7 +68,9 @@ def mark(name: str) -> Mark | None:
     return Mark(rank=PROFILERS) if _PROFILER.match(name) else None
 
 
-def _full(prompts: int, tokens: int | None, decoding: int, context: float | None = None) -> Mark:
+def _full(
+    prompts: int, tokens: int | None, decoding: int, context: float | None = None, before: float | None = None
+) -> Mark:
     phase = "mixed" if prompts and decoding else "prefill" if prompts else "decode" if decoding else None
     return Mark(
         rank=FULL,
@@ -72,13 +78,20 @@ def _full(prompts: int, tokens: int | None, decoding: int, context: float | None
         batch=float(decoding) if decoding else None,
         tokens=None if tokens is None or not prompts else float(tokens),
         context=context,
+        prompts=float(prompts) if prompts else None,
+        prompt_context=before,
     )
 
 
 def _sglang(mode: str, sequences: int, tokens: int | None) -> Mark:
     """By its forward mode, whose sequences decode in all but EXTEND; a mixed batch does not say how many of them."""
     if mode in ("EXTEND", "PREFILL", "DLLM_EXTEND"):
-        return Mark(rank=FULL, phase="prefill", tokens=None if tokens is None else float(tokens))
+        return Mark(
+            rank=FULL,
+            phase="prefill",
+            tokens=None if tokens is None else float(tokens),
+            prompts=float(sequences) if sequences else None,
+        )
     if mode in ("MIXED", "SPLIT_PREFILL"):
         return Mark(rank=FULL, phase="mixed", tokens=None if tokens is None else float(tokens))
     if mode in ("DECODE", "TARGET_VERIFY", "DRAFT_EXTEND", "DRAFT_EXTEND_V2"):

@@ -9,17 +9,20 @@ import msgspec
 from rooflight.errors import BadConfig
 from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.ingest.recorded.traces.cells import Sheet, decimal_commas, number, sheets
-from rooflight.ingest.recorded.traces.counted import Profiled, Read, traced
+from rooflight.ingest.recorded.traces.counted import Profiled, Read, traced, wanted
 from rooflight.values.recorded import Recorded
 
+# https://docs.nvidia.com/nsight-compute/ProfilingGuide/index.html#clock-control
+CLOCKS = "Nsight Compute holds the multiprocessors at their base clock unless --clock-control none is given"
 COMMAND = "ncu --import FILE.ncu-rep --page raw --csv > FILE.csv"
-# A metric by its own name: unit__what.rollup, as https://docs.nvidia.com/nsight-compute/ProfilingGuide lists them.
 _KERNEL = frozenset(("Kernel Name", "Function Name", "Demangled Name"))
+# A metric by its own name: unit__what.rollup, as https://docs.nvidia.com/nsight-compute/ProfilingGuide lists them.
 _METRIC = re.compile(r"(derived__)?[a-z0-9]+__\w+(\.(sum|avg|max|min|pct|ratio)\b[\w.]*)?", re.IGNORECASE)
 _ROLLED = re.compile(r"[a-z0-9]+__\w+\.(sum|avg|max|min|pct|ratio)\b", re.IGNORECASE)
 # A unit in brackets behind a column's name, as exports of the user interface have it.
 _BRACKETS = re.compile(r"(.*\S)\s*\[([^\]]*)\]")
 _SAID = re.compile(r"==(ERROR|WARNING|PROF)==\s*(.*)")
+# A card as NVIDIA's libraries name it.
 _CARD = re.compile(
     r"NVIDIA (?:GeForce |Quadro |Tesla |TITAN |Graphics )?(?:RTX |GTX |GH|GB|[ABHLTVP])[A-Z]*\s?\d{1,4}\w*"
     r"(?: (?:Ti|SUPER|Ada|Generation|Laptop|GPU|PCIe|NVL|HBM\w*|SXM\w*|\d+GB))*(?![\w.])"
@@ -59,7 +62,7 @@ def _read(source: Source) -> Recorded:
         kernels += read(sheet, part, commas)
     if not kernels:
         raise _no_kernel(source)
-    notes = ["numbers have decimal commas"] if commas else []
+    notes = [CLOCKS, *(["numbers have decimal commas"] if commas else [])]
     if found.lost:
         notes.append(f"{found.lost:,} lines among the rows are none of the table's")
     card = _card_of(found.before) if not any(one.card for one in kernels) else None
@@ -101,7 +104,8 @@ def _long(sheet: Sheet, part: int, commas: bool) -> list[Profiled]:
                 calls=int(number(cell("calls")) or 1), part=part,
             )  # fmt: skip
             found[key] = one, Read()
-        found[key][1].add(cell("name"), cell("unit"), cell("value"), commas)
+        if wanted(cell("name")):
+            found[key][1].add(cell("name"), cell("unit"), cell("value"), commas)
     return [read.of(one) for one, read in found.values()]
 
 
@@ -110,7 +114,7 @@ def _wide(sheet: Sheet, part: int, commas: bool) -> list[Profiled]:
     kernel = sheet.place("Kernel Name", "Function Name", "Demangled Name")
     ident, device = sheet.place("ID"), sheet.place("Device")
     grid, block = sheet.place("Grid Size"), sheet.place("Block Size")
-    metrics = [(at, *_named(name)) for at, name in enumerate(sheet.columns) if _METRIC.fullmatch(_named(name)[0])]
+    metrics = [(at, *_named(name)) for at, name in enumerate(sheet.columns) if wanted(_named(name)[0])]
     units: tuple[str, ...] = ()
     found = []
     for _, row in sheet.rows:

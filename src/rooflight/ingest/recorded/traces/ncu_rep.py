@@ -7,8 +7,8 @@ from typing import Any
 from rooflight.errors import BadConfig
 from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.ingest.recorded.traces.cells import unit
-from rooflight.ingest.recorded.traces.counted import Profiled, Read, traced
-from rooflight.ingest.recorded.traces.ncu import COMMAND
+from rooflight.ingest.recorded.traces.counted import Profiled, Read, traced, wanted
+from rooflight.ingest.recorded.traces.ncu import CLOCKS, COMMAND
 from rooflight.values.recorded import Recorded
 
 _MAGIC = b"NVR\0"
@@ -38,7 +38,7 @@ def _read(source: Source) -> Recorded:
         raise _unread(source, f"a report that ncu_report does not read: {str(error)[:120]}", "a whole one") from None
     if not kernels:
         raise _unread(source, "a report without kernels", "profiled kernels")
-    return traced(source.name, "Nsight Compute", kernels, [])
+    return traced(source.name, "Nsight Compute", kernels, [CLOCKS])
 
 
 def _actions(part: Any) -> list[Any]:
@@ -47,7 +47,7 @@ def _actions(part: Any) -> list[Any]:
 
 def _kernel(action: Any, part: int) -> Profiled:
     read = Read()
-    for name in action.metric_names():
+    for name in filter(wanted, action.metric_names()):
         metric = action.metric_by_name(name)
         if name == _NAME:
             read.add(name, "", str(metric.as_string()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 
@@ -211,8 +212,7 @@ def _machine(source: Source, by_kind: dict[str, list[Sheet]], notes: list[str]) 
     return Recorded(
         file=source.name, format="", tool="rocprofiler-compute", version=cell("version") or "",
         records=(Record(name="machine", stated=Stated(device=cell("gpu_model", "gpu_soc", "gpu_arch"))),),
-        lacks=("kernels: it describes the machine of a profile (pmc_perf.csv beside it has the kernels)",),
-        notes=(*notes, "; ".join(said)),
+        notes=(*notes, "it describes a profile's machine: pmc_perf.csv beside it has the kernels", "; ".join(said)),
     )  # fmt: skip
 
 
@@ -229,8 +229,7 @@ def _roofline(source: Source, by_kind: dict[str, list[Sheet]], notes: list[str])
                     samples.append(_rate(source, name, _gpu(row, device), (rate, low or rate, high or rate), line))
     return Recorded(
         file=source.name, format="", tool="rocprofiler-compute", samples=tuple(samples),
-        lacks=("kernels of a program: it has the machine's own rates",),
-        notes=(*notes, "rates are written as the time that a second's work of 1 GB or 1 GFLOP takes"),
+        notes=(*notes, "it has the machine's own rates, kept as the time that 1 GB or 1 GFLOP takes, and no kernel"),
     )  # fmt: skip
 
 
@@ -248,8 +247,13 @@ def _rate(source: Source, name: str, device: str, rates: tuple[float, float, flo
 
 
 def _gpu(row: tuple[str, ...], place: int | None) -> str:
-    """ "gpu 4" of 4 and of "Agent 4"."""
-    found = re.search(r"\d+", row[place]) if place is not None else None
+    return "gpu" if place is None else _numbered(row[place])
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _numbered(cell: str) -> str:
+    """gpu 4 of 4 and of Agent 4."""
+    found = re.search(r"\d+", cell)
     return f"gpu {found.group()}" if found else "gpu"
 
 
@@ -261,7 +265,7 @@ class _Clock:
 
     def __call__(self, row: tuple[str, ...], place: int | None) -> float | None:
         text = row[place].strip() if place is not None else ""
-        if not text.isdigit():
+        if not (text.isascii() and text.isdigit()):
             value = number(text)
             if value is None:
                 return None

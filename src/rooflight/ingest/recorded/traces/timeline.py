@@ -264,7 +264,8 @@ class Timeline:
                 found.append(
                     StepSeen(
                         name=step.name[:300], phase=said.phase, batch=said.batch, tokens=said.tokens,
-                        context=said.context, start_s=max(step.start - first, 0.0) * self._unit_s,
+                        context=said.context, prompts=said.prompts, prompt_context=said.prompt_context,
+                        start_s=max(step.start - first, 0.0) * self._unit_s,
                         wall_s=step.length * self._unit_s, busy_s=busy_s, device_s=device_s,
                     )
                 )  # fmt: skip
