@@ -85,6 +85,8 @@ def _fit(
 
 def _moved(one: Series, points: Taken, setting: Setting) -> tuple[float, ...] | None:
     """Seconds that memory takes at its rate; without a model the bits of a format, or the seconds of a byte."""
+    if one.axis == "mixed" and any(run.in_flight is None for run in points.runs):
+        return None
     if points.roofs:
         return tuple(roof.weights_s + roof.cache_s for roof in points.roofs)
     if one.axis in ("weights", "kv_cache"):

@@ -108,14 +108,15 @@ def _prompt(one: Fit) -> str:
     if one.weights_s is not None:
         floor += f", of which reading the weights explains {scaled(min(one.weights_s, one.left_s or 0), 's')}"
     rate = ""
-    if one.flop_per_s:
+    hidden = one.flop_per_s and one.roof_flop_per_s and one.flop_per_s > one.roof_flop_per_s
+    if one.flop_per_s and not hidden:
         rate = f" at {scaled(one.flop_per_s, 'FLOP/s')}"
         if one.roof_flop_per_s:
             rate += f", {percent(one.flop_per_s / one.roof_flop_per_s)} of the peak"
     part = percent(one.share or 0)
     what = bound_words(one.bound) if one.bound else "Nothing binds alone"
     grows = f"{part} of the {scaled(last, 's')} at {one.labels[-1]} tokens grow with the prompt{rate}"
-    return f"{what} in the first token: {floor}; {grows}."
+    return f"{what} in prefill: {floor}; {grows}."
 
 
 def _slower(one: Fit) -> str:

@@ -82,7 +82,7 @@ RIGHT = [
      "Qwen3-Coder-480B-A35B", None, {}, "memory", "51 GB/s"),
     # 16.1 GB / 900 GB/s = 17.8 ms of a floor of 100: the rest is the host's
     ("u52", ("isl=50 ttft_ms=100", "isl=100 ttft_ms=99", "isl=200 ttft_ms=101", "isl=400 ttft_ms=102"), "llama-3-8b",
-     "v100-sxm2-16gb", {"weights": "fp16"}, "launch", "first token"),
+     "v100-sxm2-16gb", {"weights": "fp16"}, "launch", "are there for any prompt"),
     # one answer token: all 32 prompts collide, 900 ms; 256 of them spread out
     ("u58", ("concurrency=32 isl=3100 osl=1 ttft_ms=900", "concurrency=32 isl=3100 osl=256 ttft_ms=200"), None, None,
      {}, "queue", "answer length"),
