@@ -117,7 +117,9 @@ def _length(tokens: float | None) -> int | None:
 
 
 def _label(value: object) -> str:
-    return f"{value:,.6g}" if isinstance(value, int | float) else str(value)
+    if not isinstance(value, int | float):
+        return str(value)
+    return f"{value:,.6g}" if value == int(value) else f"{value:,.1f}"
 
 
 def _batch(run: Seen) -> float | None:

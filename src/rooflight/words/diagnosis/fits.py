@@ -71,6 +71,11 @@ def _parts(one: Fit) -> str:
     line = one.line
     if line is None:
         return _mixed(one)
+    if not one.share:
+        return (
+            f"No {_NOUN[one.axis]} that was tried shows ({ends(one)}): whether what is fixed is reading weights or the "
+            "host cannot be told without the model and the accelerator."
+        )
     grows = f"{scaled(max(line.slope, 0), 's')} {EACH[one.axis]}"
     return (
         f"{OF[one.quantity].capitalize()} takes {scaled(line.fixed, 's')} at any {_NOUN[one.axis]}, and {grows} more: "
@@ -102,10 +107,10 @@ def _cache(one: Fit) -> str:
 def _prompt(one: Fit) -> str:
     last = one.values[-1]
     fixed = scaled(one.left_s or 0, "s")
-    floor = f"{fixed} are there for any prompt"
+    floor = f"{fixed} are there for any prompt" if one.left_s else "nothing that shows is there for any prompt"
     if one.knee is not None:
         floor = f"up to {round_significant(one.knee)} tokens it is {fixed} whatever the prompt"
-    if one.weights_s is not None:
+    if one.weights_s is not None and one.left_s:
         floor += f", of which reading the weights explains {scaled(min(one.weights_s, one.left_s or 0), 's')}"
     rate = ""
     hidden = one.flop_per_s and one.roof_flop_per_s and one.flop_per_s > one.roof_flop_per_s
