@@ -168,7 +168,7 @@ _AXES: dict[Axis, tuple[Callable[[Seen], object], tuple[str, ...], bool]] = {
     "prompt": (_prompt, ("isl",), True),
     "tp": (_stated("tp"), ("tp", "gpus", "ep"), False),
     "pp": (_stated("pp"), ("pp", "gpus"), False),
-    "dp": (_stated("dp"), ("dp", "gpus"), False),
+    "dp": (_stated("dp"), ("dp", "gpus", "in_flight"), False),
     "layout": (_layout, ("tp", "pp", "dp", "ep"), False),
     "weights": (_stated("weights"), ("weights",), False),
     "kv_cache": (_stated("kv_cache"), ("kv_cache",), False),

@@ -240,6 +240,14 @@ def _moved(one: Fit) -> str:
     return f"{bound_words(one.bound)}: {said[0].lower()}{said[1:]}{rest}."
 
 
+def _peaks(one: Fit) -> str:
+    said = f"{percent(one.share or 0)} of the time goes with the arithmetic's peak: {ends(one)}, where the peak alone"
+    said += f" would give {_times(one.ideal_gain)}"
+    if one.bound is None:
+        return f"Which ceiling binds prefill cannot be told: {said}."
+    return f"Arithmetic binds prefill: {said}."
+
+
 def _alike(one: Fit) -> str:
     what = "accelerators' memory rates" if one.axis == "device" else "bytes that they move"
     return f"Which ceiling binds cannot be told: the {what} differ too little ({ends(one)})."
@@ -348,6 +356,7 @@ _SAID: dict[str, Callable[[Fit], str]] = {
     "layouts": _layouts, "moved": _moved, "alike": _alike, "mixed": _mixed, "same-memory": _same_memory,
     "not-memory": _not_memory, "worse": _worse, "engines": _engines, "layers": _layers, "layers-slow": _layers,
     "threads": _threads, "threads-on": _threads, "drafts": _drafts, "collide": _collide, "behind": _behind,
+    "peaks": _peaks,
     "replicas": _replicas, "exchanges": _layouts, "holds-more": _holds_more, "slots": _slots,
     "room": _slots,
 }  # fmt: skip
