@@ -27,8 +27,12 @@ _KEPT = 0.9
 _SPARE, _UNDER = 2.0, 4.0
 # So many times as fast as expected, and above its roofline, a value is another than its name says.
 _FAST = 1.5
+# As expected, more or less.
+_NEAR = 1.35
 # An expected interval that is wider than that says little.
 _WIDE = 3.0
+# Prompts that take such a share of the time are what the machine does, and others wait for that.
+_BUSY = 0.7
 _SURE = {"high": 0, "medium": 1, "low": 2}
 
 
@@ -40,6 +44,7 @@ class RunFound(Found, frozen=True, kw_only=True):
     decoding    sequences that decode: output tokens a second x time of one; waiting: the rest
     asked_per_s, kept_per_s     requests that came and were finished a second, where they came at a rate
     prefill_s   of one prompt, as recorded, else as expected; queue_s: the rest of the first token
+    prompt_share    of the time, that prompts take one after the other at the expected speed
     room        sequences that the pool holds; limit: that the engine lets run
     beside      its figures next to the predicted run's; None without a model and a machine
     """
@@ -54,6 +59,7 @@ class RunFound(Found, frozen=True, kw_only=True):
     kept_per_s: float | None = None
     prefill_s: float | None = None
     queue_s: float | None = None
+    prompt_share: float | None = None
     room: float | None = None
     limit: float | None = None
     odd: tuple[Odd, ...] = ()
@@ -80,7 +86,8 @@ def benchmarks_of(records: Sequence[Record], setting: Setting) -> BenchmarksFoun
     order = sorted(range(len(runs)), key=lambda place: -(runs[place].in_flight or runs[place].implied or 0))
     near = set(order[:_MOST])
     found = [_found(run, setting, placed_too=place in near) for place, run in enumerate(runs)]
-    found.sort(key=lambda one: (one.cannot_tell, _SURE[one.confidence], -(one.in_flight or 0)))
+    waits = ("queue", "capacity")
+    found.sort(key=lambda one: (one.cannot_tell, one.bound not in waits, _SURE[one.confidence], -(one.in_flight or 0)))
     first = found[0]
     return BenchmarksFound(
         bound=first.bound, confidence=first.confidence, cannot_tell=first.cannot_tell, runs=tuple(found),
@@ -129,7 +136,12 @@ def _split(known: RunFound) -> RunFound:
     waiting = max(known.in_flight - decoding, 0.0) if known.in_flight and decoding else None
     pool = found.kv_tokens / (run.isl + (run.osl or 0)) if found.kv_tokens and run.isl else None
     room = pool if pool is not None else known.beside.room if known.beside is not None else None
-    return replace(known, prefill_s=prefill, queue_s=queue, decoding=decoding, waiting=waiting, room=room)
+    per_s = found.requests_per_s or (run.rate / run.osl if run.rate and run.osl else None)
+    own = known.beside.prefill_s if known.beside is not None else None
+    share = per_s * own if per_s and own else None
+    return replace(
+        known, prefill_s=prefill, queue_s=queue, decoding=decoding, waiting=waiting, room=room, prompt_share=share
+    )
 
 
 def _beyond(known: RunFound) -> RunFound | None:
@@ -175,6 +187,8 @@ def _queued(known: RunFound) -> RunFound | None:
         return None
     sure: Confidence = "high" if late and share >= BINDS else "medium"
     bound = _full(known)["bound"]
+    if bound == "queue" and (known.prompt_share or 0.0) >= _BUSY:
+        return replace(known, said="prompts", bound="compute", confidence="medium")
     return replace(known, said="room" if bound == "capacity" else "queue", bound=bound, confidence=sure)
 
 
@@ -194,6 +208,8 @@ def _step(known: RunFound) -> RunFound | None:
     beside = known.beside
     if beside is None or beside.bound is None:
         return replace(known, said="unplaced" if beside is None else "open", cannot_tell=True)
+    if known.in_flight is None and not beside.prompts:
+        return replace(known, said="uncounted", cannot_tell=True)
     if any(one.kind == "drafts" for one in known.odd) and not beside.judged:
         return replace(known, said="drafts", bound=beside.bound, confidence="low")
     if beside.slow is None:
@@ -207,7 +223,8 @@ def _step(known: RunFound) -> RunFound | None:
         found = replace(known, said="fast", bound=None if beside.open else beside.bound, cannot_tell=beside.open)
         return found if total is None else replace(found, odd=(*found.odd, total))
     wide = beside.width is None or beside.width > _WIDE
-    sure = "low" if wide else "high" if beside.slow <= 1.25 else "medium"
+    near = max(beside.slow, 1 / beside.slow)
+    sure = "low" if wide or near > _FAST else "high" if near <= _NEAR else "medium"
     off = any(one.kind in ("in flight", "start-up", "output counts prompts", "short") for one in known.odd)
     if off and sure == "high":
         sure = "medium"

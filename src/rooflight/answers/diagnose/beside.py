@@ -102,15 +102,16 @@ def _judged(sc: Scenario, run: Seen, setting: Setting) -> tuple[tuple[str, Judge
     stated = run.record.stated
     drafted = stated.speculative and not stated.draft_tokens
     values: dict[str, float] = {}
-    if run.ttft_s and not drafted:
+    alone = run.isl is not None  # a first token hangs on the prompt, and so do requests
+    if run.ttft_s and alone and not drafted:
         values["ttft_ms"] = run.ttft_s / _MS
     if run.record.measured.prefill_tokens_per_s and not run.rate:
         values["prefill_tok_s"] = run.record.measured.prefill_tokens_per_s
     if run.token_s and not drafted and run.basis != "rate":
         values["tpot_ms"] = run.token_s / _MS
-    if run.request_s and not drafted and run.osl:
+    if run.request_s and alone and run.osl and not drafted:
         values["e2e_latency_ms"] = run.request_s / _MS
-    if run.rate and not drafted:
+    if run.rate and (alone or "tpot_ms" not in values) and not drafted:
         values["output_tok_s"] = run.rate
     if not values:
         return ()
@@ -161,7 +162,7 @@ def _with_load(known: Beside, run: Seen) -> Beside:
     sc = known.scenario
     if known.prompts:
         return known
-    step = step_roof(sc)
+    step = step_roof(sc, in_flight=_decoding(known, run))
     most = knee = None
     if run.record.stated.request_rate is not None and not sc.unrated:
         try:
@@ -170,6 +171,16 @@ def _with_load(known: Beside, run: Seen) -> Beside:
             most = knee = None
     bound = known.bound or (cast(Bound, step.expected_bound) if step is not None else None)
     return msgspec.structs.replace(known, step=step, most_per_s=most, knee=knee, bound=bound)
+
+
+def _decoding(known: Beside, run: Seen) -> float:
+    """Sequences that decode at once: no more than are in flight, than rate and time make, than memory holds."""
+    several: list[float] = [known.scenario.workload.batch]
+    if run.rate and run.token_s and run.basis != "rate":
+        several.append(run.rate * run.token_s)
+    if known.room is not None:
+        several.append(known.room)
+    return max(1, round(min(several)))
 
 
 def _decisive(known: Beside) -> Beside:

@@ -84,7 +84,7 @@ def _under(known: Fit, points: Taken, line: Line | None) -> Fit:
     kind = "compute" if last.compute_s > last.weights_s + last.cache_s else "memory"
     rest = max(steps[-1] - roof, 0.0)
     # what there was beside the roof before the split is not the exchanges' doing
-    link = min(added, rest) if added >= _ADDS * rest or added >= _ADDS * steps[-1] else min(last.link_s, rest)
+    link = min(added, rest) if added >= _ADDS * rest or added >= _ADDS * steps[-1] else min(last.exchange_s, rest)
     split = Split(**{kind: min(roof, steps[-1]), "link": link, "launch": rest - link})
     bound, sure = settled(split, line, tuple(steps), most="medium")
     if known.gain is not None and known.gain < _NONE and added >= _ADDS * steps[-1]:

@@ -34,7 +34,7 @@ def growth(one: Series, setting: Setting) -> Fit | None:
     line = _line(points)
     if line is not None and line.off is not None:
         points = points.without(line.off)
-    if line is None:
+    if line is None or sum(left.why == "beyond" for left in points.left_out) >= len(points.ys):
         if any(left.why == "beyond" for left in points.left_out):
             return Fit(
                 axis=one.axis, said="beyond", quantity=quantity, cannot_tell=True, labels=points.labels,

@@ -32,7 +32,7 @@ def moved(one: Series, setting: Setting) -> Fit | None:
     """
     quantity = one.quantity(_STEPS)
     if quantity is None:
-        return None
+        return _prefilled(one, setting) if one.axis == "device" else None
     points = taken(one, quantity, setting, steps=quantity != "request_s")
     if len(points.ys) < 2 or (points.left_out and one.axis != "mixed" and len(points.ys) < 2):
         beyond = any(left.why == "beyond" for left in points.left_out)
@@ -85,6 +85,8 @@ def _fit(
 
 def _moved(one: Series, points: Taken, setting: Setting) -> tuple[float, ...] | None:
     """Seconds that memory takes at its rate; without a model the bits of a format, or the seconds of a byte."""
+    if one.axis == "mixed" and any(run.in_flight is None for run in points.runs):
+        return None
     if points.roofs:
         return tuple(roof.weights_s + roof.cache_s for roof in points.roofs)
     if one.axis in ("weights", "kv_cache"):
@@ -195,6 +197,28 @@ def _peak(card: Accelerator | None) -> float:
     """In 16 bits, which all have that are compared; 0 where nobody published it."""
     known = {} if card is None else card.peak_flop_per_s
     return known.get("bf16") or known.get("fp16") or 0.0
+
+
+def _prefilled(one: Series, setting: Setting) -> Fit | None:
+    """Prompts on two accelerators or more: does their time follow the arithmetic's peaks."""
+    quantity = one.quantity((*PROMPTS, "prompt_token_s"))
+    if quantity is None:
+        return None
+    points = taken(one, quantity, setting, steps=False)
+    peaks = [_peak(card_of(run, setting)) for run in points.runs]
+    if not all(peaks) or len(points.ys) < 2 or max(peaks) < _DIFFERS * min(peaks):
+        return None
+    xs = [1 / peak for peak in peaks]
+    order = sorted(range(len(xs)), key=lambda place: (-xs[place], points.labels[place]))
+    most, least = order[0], order[-1]
+    ends = _Ends(
+        order=tuple(order), xs=xs, ys=points.ys, gain=points.ys[most] / points.ys[least], ideal=xs[most] / xs[least]
+    )
+    share = 0.0 if ends.line is None else min(max(ends.line.slope * ends.xs[-1] / ends.ys[-1], 0.0), 1.0)
+    known = _fit(one, quantity, points, said="peaks", ends=ends)
+    sure: Confidence = "medium" if share >= CLEARLY else "low"
+    return replace(known, share=share, bound="compute" if share >= BINDS else None, cannot_tell=share < BINDS,
+                   confidence=sure)  # fmt: skip
 
 
 def _not_memory(found: Fit, points: Taken, ends: _Ends, compute: float | None) -> Fit:

@@ -14,7 +14,7 @@ _NORMAL = 1.960
 # A point is off the line when the others, without it, lie so many times nearer to theirs.
 _OFF = 5.0
 # Points that are needed before one of them can be told to be off.
-_ENOUGH = 5
+_ENOUGH = 6
 # Residuals that are rounding of printed values rather than noise, as a share of the values.
 _ROUNDING = 0.002
 
@@ -60,7 +60,7 @@ def student(freedom: int) -> float:
 def fitted(xs: Sequence[float], ys: Sequence[float]) -> Line | None:
     """The line of least squares, whatever the points' order; None where fewer than two x differ.
 
-    Of five points or more, one between the others that is off the line that they make is left out and named; the first
+    Of six points or more, one between the others that is off the line that they make is left out and named; the first
     and the last may be where a curve bends.
     """
     points = sorted(zip(xs, ys, range(len(xs)), strict=True))

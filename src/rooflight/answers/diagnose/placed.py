@@ -34,6 +34,7 @@ class StepRoof(msgspec.Struct, frozen=True, kw_only=True):
     weights_s, cache_s  reading them; compute_s, link_s: the ceilings of arithmetic and links
     moved_bytes         weights and cache that one device reads; weights_bytes, cache_bytes of them
     collectives         exchanges between devices in a step
+    exchange_s          expected of exchanges between devices
     host_s              of the expected step: launches and the host between steps
     expected_bound      the largest part of the expected step
     """
@@ -44,6 +45,7 @@ class StepRoof(msgspec.Struct, frozen=True, kw_only=True):
     link_s: float
     ceiling_s: float
     span: Span
+    exchange_s: float
     host_s: float
     weights_bytes: float
     cache_bytes: float
@@ -134,6 +136,7 @@ def step_roof(sc: Scenario, *, in_flight: float | None = None, context: float | 
     return StepRoof(
         weights_s=work.weight_bytes / rate, cache_s=work.kv_read_bytes / rate, compute_s=time.compute_s,
         link_s=time.link_s, ceiling_s=time.ceiling_s, span=phase.span, host_s=fitted.host + fitted.floors_s,
+        exchange_s=fitted.link_s,
         weights_bytes=work.weight_bytes, cache_bytes=work.kv_read_bytes, flop=work.flop, bytes_per_s=rate,
         collectives=sum(op.count for op, _, _ in time.timed if op.work.link_bytes),
         expected_bound=expected_bound(split(time.operators), fitted),

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from rooflight.answers.diagnose.fit import BINDS, Fit, LeftOut, Split, Taken, settled, taken
 from rooflight.answers.diagnose.line import Line, fitted
 from rooflight.answers.diagnose.placed import placed
+from rooflight.answers.diagnose.seen import Seen
 from rooflight.answers.diagnose.series import PROMPTS, Series
 from rooflight.answers.diagnose.setting import Setting
 from rooflight.errors import RooflightError
@@ -21,6 +22,8 @@ _SLOW = 0.15
 # A bend is told from a line by so many points.
 _BENT = 4
 _BEYOND = 0.03
+# Of more requests in flight than that a first token of more than this share of the request is a queue's.
+_SEVERAL, _WAITS = 4, 0.3
 
 
 class _Prompt(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +39,8 @@ def prompts(one: Series, setting: Setting) -> Fit | None:
     """What a series of first tokens along "prompt" says."""
     quantity = one.quantity(PROMPTS)
     if quantity is None or not one.xs:
+        return None
+    if quantity == "ttft_s" and any(_queued(run) for run in one.runs):
         return None
     points = taken(one, quantity, setting, steps=False)
     roofs = _roofs(points, setting)
@@ -59,6 +64,12 @@ def prompts(one: Series, setting: Setting) -> Fit | None:
     if roofs:
         return _under(known, points, roofs, floor, start, queued=queued)
     return _alone(known, points, line, floor, setting, queued=queued)
+
+
+def _queued(run: Seen) -> bool:
+    """Whether its first token is more of its request than prompts of few in flight are: it waited."""
+    several = (run.in_flight or run.implied or 1) > _SEVERAL
+    return several and (run.request_s is None or (run.ttft_s or 0.0) > _WAITS * run.request_s)
 
 
 def _roofs(points: Taken, setting: Setting) -> tuple[_Prompt, ...] | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from rooflight.answers.diagnose.seen import Seen, seen
 from rooflight.values.recorded import Record
@@ -24,6 +25,8 @@ QUANTITIES: tuple[Quantity, ...] = ("token_s", "each_s", "request_s", "prompt_s"
 PROMPTS: tuple[Quantity, ...] = ("prompt_s", "ttft_s")
 # Lengths in the mean that are nearer to each other than that are one.
 _ALIKE = 0.05
+# In flight in the mean are fewer than were set, beyond what rounding makes.
+_FEWER = 1.2
 
 
 class Series(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +52,7 @@ def series(records: Sequence[Record]) -> tuple[Series, ...]:
     runs = [run for run in runs if any(getattr(run, one) for one in QUANTITIES)]
     found = [one for axis in _AXES for one in _along(axis, runs)]
     if not found and len(runs) > 1:
-        labels = tuple(run.name or f"run {place}" for place, run in enumerate(runs, 1))
+        labels = tuple(run.name or f"{place}" for place, run in enumerate(runs, 1))
         found = [Series(axis="mixed", runs=tuple(runs), labels=labels)]
     return tuple(found)
 
@@ -63,7 +66,8 @@ def _along(axis: Axis, runs: Sequence[Seen]) -> Iterator[Series]:
         timed = any(getattr(run, one) for one in (PROMPTS if of_prompts else QUANTITIES))
         if value is None or not timed:
             continue
-        groups.setdefault(_key(run, beside, of_prompts), []).append((value, run))
+        counted = replace(run, in_flight=value) if axis == "batch" else run
+        groups.setdefault(_key(run, beside, of_prompts), []).append((value, counted))
     for members in groups.values():
         members.sort(key=lambda pair: (pair[0], pair[1].name))
         kept = list(_once(members))
@@ -96,7 +100,7 @@ def _key(run: Seen, beside: Sequence[str], of_prompts: bool) -> object:
         "speculative", "draft_tokens", "phase", "threads", "max_num_batched_tokens", "depth",
     )  # fmt: skip
     own = {name: getattr(stated, name) for name in names}
-    own |= {"offload": run.record.measured.offloaded_layers, "in_flight": run.in_flight}
+    own |= {"offload": run.record.measured.offloaded_layers, "in_flight": run.in_flight or _length(run.implied)}
     own |= {"isl": _length(stated.isl or run.isl), "osl": _length(stated.osl or run.osl), "rate": stated.request_rate}
     if "ep" in beside and "dp" in beside:
         own["devices"] = (stated.tp or 1) * (stated.pp or 1) * (stated.dp or 1)
@@ -113,13 +117,17 @@ def _length(tokens: float | None) -> int | None:
 
 
 def _label(value: object) -> str:
-    return f"{value:,.6g}" if isinstance(value, int | float) else str(value)
+    if not isinstance(value, int | float):
+        return str(value)
+    return f"{value:,.6g}" if value == int(value) else f"{value:,.1f}"
 
 
 def _batch(run: Seen) -> float | None:
-    """As set; where requests arrive at a rate, as many as the rate and their time make."""
-    arrive = run.record.stated.request_rate is not None and run.in_flight is None
-    return run.implied if arrive else run.in_flight
+    """As set; as many as rates and times make, where requests arrive at a rate, or fewer were in flight in the mean."""
+    if run.in_flight is None:
+        return run.implied if run.record.stated.request_rate is not None else None
+    fewer = run.implied is not None and 1 < run.implied < run.in_flight / _FEWER
+    return run.implied if fewer else run.in_flight
 
 
 def _layout(run: Seen) -> str | None:
@@ -160,7 +168,7 @@ _AXES: dict[Axis, tuple[Callable[[Seen], object], tuple[str, ...], bool]] = {
     "prompt": (_prompt, ("isl",), True),
     "tp": (_stated("tp"), ("tp", "gpus", "ep"), False),
     "pp": (_stated("pp"), ("pp", "gpus"), False),
-    "dp": (_stated("dp"), ("dp", "gpus"), False),
+    "dp": (_stated("dp"), ("dp", "gpus", "in_flight"), False),
     "layout": (_layout, ("tp", "pp", "dp", "ep"), False),
     "weights": (_stated("weights"), ("weights",), False),
     "kv_cache": (_stated("kv_cache"), ("kv_cache",), False),

@@ -46,7 +46,10 @@ def sentence(one: RunFound) -> str:
 
 
 def _name(one: RunFound) -> str:
-    return one.run.name
+    """What tells a run from the others: its name, else its lengths and how many were in flight."""
+    run = one.run
+    parts = {"in": run.isl, "out": run.osl, "in flight": one.in_flight}
+    return run.name or ", ".join(f"{round_significant(value)} {what}" for what, value in parts.items() if value)
 
 
 def _load(one: RunFound) -> str:
@@ -89,6 +92,20 @@ def _queue(one: RunFound) -> str:
     else:
         said += " most is waiting"
     return f"{said}{_slots(one)}."
+
+
+def _prompts(one: RunFound) -> str:
+    share = percent(min(one.prompt_share or 0, 1))
+    first = scaled(one.run.ttft_s or 0, "s")
+    return (
+        f"Arithmetic binds, that of prompts: their prefill takes {share} of the time at the expected speed, so others "
+        f"wait for it: {scaled(one.queue_s or 0, 's')} of the {first} to the first token{_slots(one)}."
+    )
+
+
+def _uncounted(one: RunFound) -> str:
+    token = f" ({scaled(one.run.token_s, 's')} a token)" if one.run.token_s else ""
+    return f"Which ceiling binds cannot be told: nothing says how many requests were in flight{token}."
 
 
 def _room(one: RunFound) -> str:
@@ -244,7 +261,8 @@ _THING = {
     "memory": "memory bandwidth", "compute": "arithmetic", "link": "the link between devices", "launch": "the host",
 }  # fmt: skip
 _SAID: dict[str, Callable[[RunFound], str]] = {
-    "beyond": _beyond, "overload": _overload, "queue": _queue, "room": _room, "starved": _starved, "bound": _bound,
+    "beyond": _beyond, "overload": _overload, "queue": _queue, "room": _room, "starved": _starved, "prompts": _prompts,
+    "uncounted": _uncounted, "bound": _bound,
     "slow": _slow, "fast": _fast, "unplaced": _unplaced, "open": _open, "drafts": _drafts, "": _unplaced,
 }  # fmt: skip
 
@@ -264,6 +282,9 @@ def _evidence(one: RunFound) -> Iterator[Evidence]:
         yield Evidence(what="of the first token, waiting", value=one.queue_s, unit="s", supports=queued)
     if one.prefill_s is not None:
         yield Evidence(what="of the first token, the prompt's prefill", value=one.prefill_s, unit="s")
+    if one.prompt_share is not None:
+        supports = one.bound == "compute"
+        yield Evidence(what="of the time, prompts", value=one.prompt_share, unit="share", supports=supports)
     if one.room is not None:
         yield Evidence(what="sequences that memory holds", value=one.room)
     if one.beside is None:

@@ -71,6 +71,11 @@ def _parts(one: Fit) -> str:
     line = one.line
     if line is None:
         return _mixed(one)
+    if not one.share:
+        return (
+            f"No {_NOUN[one.axis]} that was tried shows ({ends(one)}): whether what is fixed is reading weights or the "
+            "host cannot be told without the model and the accelerator."
+        )
     grows = f"{scaled(max(line.slope, 0), 's')} {EACH[one.axis]}"
     return (
         f"{OF[one.quantity].capitalize()} takes {scaled(line.fixed, 's')} at any {_NOUN[one.axis]}, and {grows} more: "
@@ -102,20 +107,21 @@ def _cache(one: Fit) -> str:
 def _prompt(one: Fit) -> str:
     last = one.values[-1]
     fixed = scaled(one.left_s or 0, "s")
-    floor = f"{fixed} are there for any prompt"
+    floor = f"{fixed} are there for any prompt" if one.left_s else "nothing that shows is there for any prompt"
     if one.knee is not None:
         floor = f"up to {round_significant(one.knee)} tokens it is {fixed} whatever the prompt"
-    if one.weights_s is not None:
+    if one.weights_s is not None and one.left_s:
         floor += f", of which reading the weights explains {scaled(min(one.weights_s, one.left_s or 0), 's')}"
     rate = ""
-    if one.flop_per_s:
+    hidden = one.flop_per_s and one.roof_flop_per_s and one.flop_per_s > one.roof_flop_per_s
+    if one.flop_per_s and not hidden:
         rate = f" at {scaled(one.flop_per_s, 'FLOP/s')}"
         if one.roof_flop_per_s:
             rate += f", {percent(one.flop_per_s / one.roof_flop_per_s)} of the peak"
     part = percent(one.share or 0)
     what = bound_words(one.bound) if one.bound else "Nothing binds alone"
     grows = f"{part} of the {scaled(last, 's')} at {one.labels[-1]} tokens grow with the prompt{rate}"
-    return f"{what} in the first token: {floor}; {grows}."
+    return f"{what} in prefill: {floor}; {grows}."
 
 
 def _slower(one: Fit) -> str:
@@ -234,6 +240,14 @@ def _moved(one: Fit) -> str:
     return f"{bound_words(one.bound)}: {said[0].lower()}{said[1:]}{rest}."
 
 
+def _peaks(one: Fit) -> str:
+    said = f"{percent(one.share or 0)} of the time goes with the arithmetic's peak: {ends(one)}, where the peak alone"
+    said += f" would give {_times(one.ideal_gain)}"
+    if one.bound is None:
+        return f"Which ceiling binds prefill cannot be told: {said}."
+    return f"Arithmetic binds prefill: {said}."
+
+
 def _alike(one: Fit) -> str:
     what = "accelerators' memory rates" if one.axis == "device" else "bytes that they move"
     return f"Which ceiling binds cannot be told: the {what} differ too little ({ends(one)})."
@@ -342,6 +356,7 @@ _SAID: dict[str, Callable[[Fit], str]] = {
     "layouts": _layouts, "moved": _moved, "alike": _alike, "mixed": _mixed, "same-memory": _same_memory,
     "not-memory": _not_memory, "worse": _worse, "engines": _engines, "layers": _layers, "layers-slow": _layers,
     "threads": _threads, "threads-on": _threads, "drafts": _drafts, "collide": _collide, "behind": _behind,
+    "peaks": _peaks,
     "replicas": _replicas, "exchanges": _layouts, "holds-more": _holds_more, "slots": _slots,
     "room": _slots,
 }  # fmt: skip

@@ -83,7 +83,7 @@ def test_students_t_is_that_of_the_tables(freedom, value):
 
 
 def test_a_point_between_others_that_is_off_is_left_out_and_named():
-    xs = [1, 2, 4, 8, 16]
-    line = fitted(xs, [10.1, 10.2, 19.0, 10.8, 11.6])
+    xs = [1, 2, 4, 8, 16, 32]
+    line = fitted(xs, [10.1, 10.2, 19.0, 10.8, 11.6, 13.2])
     assert line.off == 2
     assert (line.fixed, line.slope) == pytest.approx((10.0, 0.1))

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from rooflight.answers.diagnose.fits import fits_of
 from rooflight.answers.diagnose.points import points
+from rooflight.serve import phases
+from rooflight.serve.analyze import expected_bound, split
 from rooflight.values.recorded import Measurements, Record, Spread, Stated
 from rooflight.words.diagnosis.fits import told
 from unit.answers.diagnose.asked import setting
@@ -82,7 +84,7 @@ RIGHT = [
      "Qwen3-Coder-480B-A35B", None, {}, "memory", "51 GB/s"),
     # 16.1 GB / 900 GB/s = 17.8 ms of a floor of 100: the rest is the host's
     ("u52", ("isl=50 ttft_ms=100", "isl=100 ttft_ms=99", "isl=200 ttft_ms=101", "isl=400 ttft_ms=102"), "llama-3-8b",
-     "v100-sxm2-16gb", {"weights": "fp16"}, "launch", "first token"),
+     "v100-sxm2-16gb", {"weights": "fp16"}, "launch", "are there for any prompt"),
     # one answer token: all 32 prompts collide, 900 ms; 256 of them spread out
     ("u58", ("concurrency=32 isl=3100 osl=1 ttft_ms=900", "concurrency=32 isl=3100 osl=256 ttft_ms=200"), None, None,
      {}, "queue", "answer length"),
@@ -227,6 +229,10 @@ MORE = [
     # llama-bench behind a cache: 1.00 ms a token, 1.97 ms behind 16,384
     (("phase=prefill depth=0 prefill_tok_s=998.24", "phase=prefill depth=4096 prefill_tok_s=826.59",
       "phase=prefill depth=16384 prefill_tok_s=507.39"), "compute", "more a cached token"),
+    # prompts on two cards: 1,200 / 210 ms, where 148 and 989.4 TFLOP/s alone would give 6.69 times
+    (("device=h20 isl=4000 ttft_ms=1200", "device=h100-sxm isl=4000 ttft_ms=210"), "compute", "6.69 times"),
+    # replicas scale: 7,600 / 2,000 of four
+    (("dp=1 concurrency=64 output_tok_s=2000", "dp=4 concurrency=256 output_tok_s=7600"), None, "It scales"),
     # twice the replicas, the same output
     (("dp=1 output_tok_s=1000", "dp=2 output_tok_s=1020"), None, "Replicas exchange nothing"),
     # two versions of an engine, 117 and 79 ms
@@ -308,3 +314,31 @@ def test_any_records_get_a_sentence_or_nothing(placed, several, one, other):
         assert said.answer.endswith(".")
         assert "None" not in said.answer
         assert not (result.cannot_tell and result.bound)
+
+
+LAW = [
+    ("llama-3.1-8b", "l40s", {}, (1, 8, 32, 64)),
+    ("llama-3.1-8b", "h100", {"engine": "vllm"}, (1, 8, 32, 64)),
+    ("llama-3.1-8b", "l40s", {}, (1, 16, 64, 128, 256, 512)),
+    ("llama-3.2-1b", "h200", {"engine": "transformers"}, (1, 2, 4, 8)),
+    ("mistral-7b", "rtx-4090", {"weights": "int4", "engine": "vllm"}, (1, 8, 32, 64)),
+    ("qwen3-30b-a3b", "h100", {"engine": "vllm"}, (1, 2, 4, 8)),
+]
+
+
+@pytest.mark.parametrize(("name", "on", "fields", "batches"), LAW)
+def test_steps_that_are_as_expected_are_bound_as_expected(name, on, fields, batches):
+    """A series of the library's own expected steps gets the library's own bound of what is expected."""
+    at = setting(name, on, isl=512, osl=256, **fields)
+    steps = [phases.decode(at.scenario, batch=batch) for batch in batches]
+    texts = [f"batch={batch} tpot_ms={step.span.expected * 1e3}" for batch, step in zip(batches, steps, strict=True)]
+    one = fits_of(points(texts), at)
+    assert one.bound == expected_bound(split(steps[-1].time.operators), steps[-1].expected)
+
+
+def test_more_than_half_that_cannot_be_leaves_nothing_to_tell():
+    """16 GB / 864 GB/s = 17.5 ms: 9.5, 10.5 and 14 ms are other weights than 16 bits."""
+    texts = [f"batch={batch} tpot_ms={ms}" for batch, ms in ((1, 9.5), (4, 10.5), (16, 14), (64, 30), (256, 75))]
+    one = found(texts, "llama-3.1-8b", "l40s", isl=1000, osl=250)
+    assert one.cannot_tell
+    assert one.fits[0].said == "beyond"
