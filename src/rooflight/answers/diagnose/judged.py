@@ -335,11 +335,12 @@ def _cannot_tell(facts: Facts) -> Verdict:
         return Verdict(bound=None, why="gaps-of-whom", signs=signs.all, missing=("engine",))
     if facts.counted:
         return Verdict(bound=None, why="nothing-full", signs=signs.all, missing=("profile",))
-    if facts.active is None and not facts.shares and facts.seen.queue_span is None:
+    half = facts.memory is not None or facts.compute is not None
+    if facts.active is None and not half and facts.seen.queue_span is None:
         return Verdict(bound=None, why="blank", signs=signs.all, missing=("counters",))
-    if facts.active is None and not facts.shares:
+    if facts.active is None and not half:
         return Verdict(bound=None, why="engine-only", signs=signs.all, missing=("counters", "model"))
-    return Verdict(bound=None, why="only-util" if not facts.shares else "half", signs=signs.all, missing=("counters",))
+    return Verdict(bound=None, why="half" if half else "only-util", signs=signs.all, missing=("counters",))
 
 
 def _sure(signs: _Signs, *, clear: bool) -> Confidence:
