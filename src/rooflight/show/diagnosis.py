@@ -14,6 +14,8 @@ from rooflight.units import round_significant, scaled
 from rooflight.values.diagnosis import Diagnosis, Evidence, KernelRow, Next, Regime
 from rooflight.values.recorded import Measurements, Record, Stated
 
+# Values of a regime that the text leaves to JSON and CSV: the sentence and the evidence say what matters of them.
+_LEFT_OUT = ("bytes_per_s", "expected_tpot_s", "expected_output_tokens_per_s", "of_expected", "mfu")
 # Rows of a table that are shown; the JSON and CSV have all.
 _MOST_ROWS = 24
 # Records that stand side by side.
@@ -23,7 +25,7 @@ _PLAIN = ("_tokens_per_s", "_per_s", "_tokens_per_s_per_user")
 _SHARES = (
     "memory_share", "kv_usage", "acceptance", "gpu_util", "memory_util", "engine_active", "sm_active", "sm_occupancy",
     "tensor_active", "dram_active", "fp16_active", "fp32_active", "prefix_hit", "share", "of_roof", "of_bandwidth",
-    "of_peak",
+    "of_peak", "of_ceiling", "of_expected", "mbu", "mfu",
 )  # fmt: skip
 
 
@@ -88,7 +90,7 @@ def named(name: str, value: Any) -> str:
 
 
 def _regimes(rows: Sequence[Regime]) -> Table:
-    heads = list(dict.fromkeys(name for row in rows for name in row.values))
+    heads = list(dict.fromkeys(name for row in rows for name in row.values if name not in _LEFT_OUT))
     timed = any(row.start for row in rows)
     return Table(
         title=f"Regimes{_of_all(rows)}:",

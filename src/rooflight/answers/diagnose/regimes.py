@@ -99,7 +99,8 @@ def regimes(files: Sequence[Recorded], at: Setting) -> RegimesFound | None:
     if not seen:
         return None
     judged = _judged(seen, at)
-    rows = tuple(_regime(one) for one in judged)
+    rate = None if at.card is None else at.card.memory_bytes_per_s
+    rows = tuple(_regime(one, rate) for one in judged)
     voters = _voters(judged)
     lead, share, idle = _leading(voters)
     first, sure = _first(lead), _confidence(lead, share)
@@ -141,10 +142,19 @@ def _judged(seen: Sequence[Seen], at: Setting) -> list[_Row]:
     return found
 
 
-def _regime(one: _Row) -> Regime:
+def _regime(one: _Row, rate: float | None) -> Regime:
+    """A row of the table. rate: of the card's memory, bytes a second."""
     row = one.facts.row
-    shown = (*_SHOWN, *_SHOWN_OF.get(one.verdict.bound, ()))
+    shown = (
+        *_SHOWN,
+        *_SHOWN_OF.get(one.verdict.bound, ()),
+        *(("output_tokens_per_s",) if row.kind == "engine" else ()),
+    )
     values = {name: float(value) for name in shown if (value := getattr(row, name)) is not None}
+    if row.kind == "engine" and one.facts.step is not None:
+        values |= one.facts.step.figures
+    if row.kind == "device" and row.dram_active is not None and rate is not None and row.mig is None:
+        values["bytes_per_s"] = row.dram_active * rate
     return Regime(
         subject=row.subject, start=row.start, seconds=row.seconds, bound=one.verdict.bound, values=values
     )  # fmt: skip

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from rooflight.errors import RooflightError
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.analyze import phase_block
+from rooflight.serve.efficiency import Efficiency, demand, efficiency
 from rooflight.serve.memory import largest_batch
 from rooflight.serve.phases import decode
 from rooflight.serve.room import room
@@ -28,6 +29,7 @@ class Stepped(msgspec.Struct, frozen=True, kw_only=True):
     memory_s, compute_s, link_s     what each resource alone takes at its ceiling; None: no peak
     bound           the largest part of the expected time
     moved_bytes     of all devices in a step; bytes_per_s: of one device, at the measured time
+    replicas        engines that share the batch; efficiency: MFU and MBU in the measured time, None: not measured
     """
 
     batch: int
@@ -39,6 +41,23 @@ class Stepped(msgspec.Struct, frozen=True, kw_only=True):
     bound: str
     moved_bytes: float
     bytes_per_s: float | None
+    replicas: int = 1
+    efficiency: Efficiency | None = None
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """What a table and the exporter show of it, by name: of one engine."""
+        rate = self.batch / self.replicas / float(self.expected.expected or self.expected.roofline)
+        found = {"expected_tpot_s": float(self.expected.expected or self.expected.roofline)}
+        found["expected_output_tokens_per_s"] = rate
+        if self.tpot_s:
+            found["tpot_s"] = self.tpot_s
+            found["of_ceiling"] = float(self.expected.ceiling) / self.tpot_s
+            found["of_expected"] = found["expected_tpot_s"] / self.tpot_s
+        if self.efficiency is not None:
+            shares = {"mbu": self.efficiency.mbu, "mfu": self.efficiency.mfu}
+            found |= {name: float(value) for name, value in shares.items() if value is not None}
+        return found
 
     @property
     def as_expected(self) -> bool:
@@ -82,7 +101,8 @@ def stepped(sc: Scenario, row: Watched, replicas: int) -> Stepped | None:
         batch=at.workload.batch, tpot_s=measured,
         expected=found or block.time_s, memory_s=float(block.ceilings_s.memory),
         compute_s=block.ceilings_s.compute, link_s=float(block.ceilings_s.link), bound=block.expected_bound,
-        moved_bytes=float(block.bytes.total), bytes_per_s=rate,
+        moved_bytes=float(block.bytes.total), bytes_per_s=rate, replicas=_ranks(sc, replicas),
+        efficiency=efficiency(demand(at, phase), measured) if measured else None,
     )  # fmt: skip
 
 
@@ -108,13 +128,18 @@ def _loaded(sc: Scenario, row: Watched, replicas: int, *, times: int) -> Scenari
 
     With as many engines watched as there are data-parallel ranks each runs its own share.
     """
-    ranks = sc.layout.dp if replicas == sc.layout.dp else 1
+    ranks = _ranks(sc, replicas)
     load = replace(
         sc.workload, batch=max(1, round((row.running or 0.0) * ranks)) * times,
         isl=max(1, round(row.isl or sc.workload.isl)), osl=max(2, round(row.osl or sc.workload.osl)),
         request_rate=None,
     )  # fmt: skip
     return replace(sc, workload=replace(load, cached_prefix=min(load.cached_prefix, load.isl - 1)))
+
+
+def _ranks(sc: Scenario, replicas: int) -> int:
+    """Data-parallel ranks that the watched engines are, one each."""
+    return sc.layout.dp if replicas == sc.layout.dp else 1
 
 
 def _tpot_s(row: Watched) -> float | None:
