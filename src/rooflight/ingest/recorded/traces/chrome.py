@@ -21,7 +21,7 @@ from rooflight.ingest.recorded.source import MOST_STREAMED, Source
 _PART = 1 << 20
 _BATCH = 1 << 22
 # No event and no value beside them is longer, and no number.
-_MOST_VALUE = 1 << 26
+_MOST_VALUE = 1 << 24
 _MOST_WORD = 1 << 12
 # Between two events. Neither quote nor letter can be a string's: a quote in one is escaped, and behind one that ends a
 # string no letter may stand. Objects that lie deeper are told by the batch, which is then no JSON.
@@ -233,9 +233,9 @@ class Walk:
                 return b""
 
     def _more(self) -> bool:
-        """More in the buffer; False at the end."""
+        """More in the buffer, twice as much at least, so that a long value is looked at few times; False at the end."""
         before = len(self._buffer) - self._at
-        self._fill(before + _PART)
+        self._fill(2 * before + _PART)
         return len(self._buffer) > before
 
     def _fill(self, most: int) -> None:

@@ -19,7 +19,7 @@ from rooflight.values.sample import Timing
 
 # Kernels beyond are counted, not kept; names beyond are their operator's.
 MOST_KERNELS = 5_000_000
-MOST_NAMES = 50_000
+MOST_NAMES = 20_000
 MOST_STEPS = 20_000
 LONGEST_NAME = 4000
 _KERNEL, _COMMUNICATION, _COPY = 0, 1, 2
