@@ -104,7 +104,7 @@ def _found(run: Seen, setting: Setting, *, placed_too: bool) -> RunFound:
     at_once = _at_once(run, odd)
     counted = replace(run, in_flight=at_once)
     known = RunFound(
-        run=run, in_flight=at_once, implied=run.implied, odd=odd, limit=run.record.stated.max_num_seqs,
+        run=run, said="unplaced" if setting.model is None or setting.card is None else "unfollowed", in_flight=at_once, implied=run.implied, odd=odd, limit=run.record.stated.max_num_seqs,
         asked_per_s=arrival_rate(run), kept_per_s=run.record.measured.requests_per_s,
         beside=beside(counted, setting) if placed_too else None,
     )  # fmt: skip
@@ -207,7 +207,7 @@ def _step(known: RunFound) -> RunFound | None:
     """What binds the step at that batch, as far as the measured one is what is expected."""
     beside = known.beside
     if beside is None or beside.bound is None:
-        return replace(known, said="unplaced" if beside is None else "open", cannot_tell=True)
+        return replace(known, said="open" if beside is not None else known.said, cannot_tell=True)
     if known.in_flight is None and not beside.prompts:
         return replace(known, said="uncounted", cannot_tell=True)
     if any(one.kind == "drafts" for one in known.odd) and not beside.judged:

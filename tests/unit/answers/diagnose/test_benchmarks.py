@@ -213,6 +213,21 @@ def test_of_many_runs_each_odd_one_is_named_and_few_are_set_beside_a_prediction(
     assert "7 more runs" in " ".join(told(one).notes)
 
 
+def test_an_engine_that_is_not_calibrated_is_given_up_a_format_that_nobody_knows_is_not():
+    one = found("engine=somebody engine_version=3 batch=1 tpot_ms=20", name="llama-3.1-8b", on="l40s")
+    assert one.bound == "memory"
+    other = found("weights=q3.5_odd batch=1 tpot_ms=20", name="llama-3.1-8b", on="l40s")
+    assert other.cannot_tell
+    assert "weights q3.5_odd" in told(other).answer
+
+
+def test_llama_cpp_splits_layers_over_cards():
+    """Two cards in turn read 8 GB each at 640 GB/s: 25 ms, not the 12.5 of two at once."""
+    one = found("engine=llama.cpp gpus=2 batch=1 tpot_ms=30", name="llama-3.1-8b", on="2xradeon-ai-pro-r9700")
+    layout = one.runs[0].beside.scenario.layout
+    assert (layout.tp, layout.pp) == (1, 2)
+
+
 def test_a_start_of_an_engine_is_no_run():
     started = Record(stated=Stated(model="m"), measured=Measurements(kv_tokens=1000.0))
     assert benchmarks([Recorded(file="a", format="vllm-log", records=(started,))], setting()) is None
