@@ -103,8 +103,11 @@ def _found(run: Seen, setting: Setting, *, placed_too: bool) -> RunFound:
     odd = oddities(run)
     at_once = _at_once(run, odd)
     counted = replace(run, in_flight=at_once)
+    named = setting.model is not None and setting.card is not None
+    skipped = named and not placed_too
     known = RunFound(
-        run=run, said="unplaced" if setting.model is None or setting.card is None else "unfollowed", in_flight=at_once, implied=run.implied, odd=odd, limit=run.record.stated.max_num_seqs,
+        run=run, said="skipped" if skipped else "unfollowed" if named else "unplaced",
+        in_flight=at_once, implied=run.implied, odd=odd, limit=run.record.stated.max_num_seqs,
         asked_per_s=arrival_rate(run), kept_per_s=run.record.measured.requests_per_s,
         beside=beside(counted, setting) if placed_too else None,
     )  # fmt: skip

@@ -32,7 +32,8 @@ def told(found: BenchmarksFound) -> Told:
     first, others = found.runs[0], found.runs[1 : 1 + _MOST]
     several = len(found.runs) > 1
     notes = [odd_words(odd) for odd in first.odd if odd.kind != "perhaps total"]  # which is in the answer
-    notes += [f"{_name(one)}: {sentence(one)}" for one in others if one.said != first.said or one.odd]
+    telling = [one for one in others if one.said != "skipped" and (one.said != first.said or one.odd)]
+    notes += [f"{_name(one)}: {sentence(one)}" for one in telling]
     notes += [f"{_name(one)}: {odd_words(odd)}" for one in others for odd in one.odd]
     if found.unplaced:
         notes.append(f"{found.unplaced:,} more runs are not set beside a prediction")
@@ -276,7 +277,7 @@ _THING = {
 _SAID: dict[str, Callable[[RunFound], str]] = {
     "beyond": _beyond, "overload": _overload, "queue": _queue, "room": _room, "starved": _starved, "prompts": _prompts,
     "uncounted": _uncounted, "bound": _bound,
-    "slow": _slow, "fast": _fast, "unplaced": _unplaced, "unfollowed": _unfollowed, "open": _open,
+    "slow": _slow, "fast": _fast, "unplaced": _unplaced, "unfollowed": _unfollowed, "skipped": _open, "open": _open,
     "drafts": _drafts, "": _unplaced,
 }  # fmt: skip
 
