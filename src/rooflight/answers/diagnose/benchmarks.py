@@ -27,6 +27,8 @@ _KEPT = 0.9
 _SPARE, _UNDER = 2.0, 4.0
 # So many times as fast as expected, and above its roofline, a value is another than its name says.
 _FAST = 1.5
+# A roofline that is so many times faster does not bind, even where no engine comes nearer to it.
+_FAR = 1 / 3
 # As expected, more or less.
 _NEAR = 1.35
 # An expected interval that is wider than that says little.
@@ -225,6 +227,9 @@ def _step(known: RunFound) -> RunFound | None:
         total = _if_total(known)
         found = replace(known, said="fast", bound=None if beside.open else beside.bound, cannot_tell=beside.open)
         return found if total is None else replace(found, odd=(*found.odd, total))
+    if beside.of_roof is not None and beside.of_roof < _FAR and beside.bound in ("memory", "compute"):
+        sure = "medium" if beside.of_roof < _FAR * _FAR * 2 else "low"
+        return replace(known, said="far", bound="launch", confidence=sure)
     wide = beside.width is None or beside.width > _WIDE
     near = max(beside.slow, 1 / beside.slow)
     sure = "low" if wide or near > _FAST else "high" if near <= _NEAR else "medium"

@@ -171,6 +171,15 @@ def _slow(one: RunFound) -> str:
     return f"No ceiling of the machine is reached: the run is {times} times as slow as expected{roof}, so {what}."
 
 
+def _far(one: RunFound) -> str:
+    beside = one.beside
+    share = percent(beside.of_roof) if beside is not None and beside.of_roof is not None else "a small part"
+    return (
+        f"No ceiling of the machine is near, {_load(one)}: the run is at {share} of the roofline's speed, about as "
+        "engines are there; host, launches and kernels below the roof take the rest."
+    )
+
+
 def _fast(one: RunFound) -> str:
     beside = one.beside
     slow = beside.slow if beside and beside.slow else 1
@@ -277,7 +286,8 @@ _THING = {
 _SAID: dict[str, Callable[[RunFound], str]] = {
     "beyond": _beyond, "overload": _overload, "queue": _queue, "room": _room, "starved": _starved, "prompts": _prompts,
     "uncounted": _uncounted, "bound": _bound,
-    "slow": _slow, "fast": _fast, "unplaced": _unplaced, "unfollowed": _unfollowed, "skipped": _open, "open": _open,
+    "slow": _slow, "far": _far, "fast": _fast, "unplaced": _unplaced, "unfollowed": _unfollowed,
+    "skipped": _open, "open": _open,
     "drafts": _drafts, "": _unplaced,
 }  # fmt: skip
 

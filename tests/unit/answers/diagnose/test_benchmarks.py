@@ -116,6 +116,13 @@ def test_a_step_many_times_slower_than_expected_reaches_no_ceiling():
     assert "No ceiling of the machine is reached" in told(one).answer
 
 
+def test_a_roofline_that_no_engine_comes_near_does_not_bind():
+    """r14: 37 B active weights in FP8 over 8 x 4 TB/s are 1.8 ms; 33 ms is what engines did there: the host's."""
+    text = "batch=1 isl=2048 osl=1024 output_tok_s=30"
+    one = found(text, name="deepseek-ai/DeepSeek-V3.2", on="8xh20", tp=8, engine="vllm")
+    assert (one.bound, one.runs[0].said) == ("launch", "far")
+
+
 def test_prompts_bind_where_they_alone_are_timed():
     one = found("phase=prefill batch=1 isl=4096 prefill_tok_s=9000", name="llama-3.1-8b", on="a100")
     assert one.bound == "compute"
