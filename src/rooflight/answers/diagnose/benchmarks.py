@@ -27,6 +27,8 @@ _KEPT = 0.9
 _SPARE, _UNDER = 2.0, 4.0
 # So many times as fast as expected, and above its roofline, a value is another than its name says.
 _FAST = 1.5
+# A roofline that is so many times faster does not bind, even where no engine comes nearer to it.
+_FAR = 1 / 3
 # As expected, more or less.
 _NEAR = 1.35
 # An expected interval that is wider than that says little.
@@ -103,8 +105,11 @@ def _found(run: Seen, setting: Setting, *, placed_too: bool) -> RunFound:
     odd = oddities(run)
     at_once = _at_once(run, odd)
     counted = replace(run, in_flight=at_once)
+    named = setting.model is not None and setting.card is not None
+    skipped = named and not placed_too
     known = RunFound(
-        run=run, in_flight=at_once, implied=run.implied, odd=odd, limit=run.record.stated.max_num_seqs,
+        run=run, said="skipped" if skipped else "unfollowed" if named else "unplaced",
+        in_flight=at_once, implied=run.implied, odd=odd, limit=run.record.stated.max_num_seqs,
         asked_per_s=arrival_rate(run), kept_per_s=run.record.measured.requests_per_s,
         beside=beside(counted, setting) if placed_too else None,
     )  # fmt: skip
@@ -207,7 +212,7 @@ def _step(known: RunFound) -> RunFound | None:
     """What binds the step at that batch, as far as the measured one is what is expected."""
     beside = known.beside
     if beside is None or beside.bound is None:
-        return replace(known, said="unplaced" if beside is None else "open", cannot_tell=True)
+        return replace(known, said="open" if beside is not None else known.said, cannot_tell=True)
     if known.in_flight is None and not beside.prompts:
         return replace(known, said="uncounted", cannot_tell=True)
     if any(one.kind == "drafts" for one in known.odd) and not beside.judged:
@@ -222,6 +227,9 @@ def _step(known: RunFound) -> RunFound | None:
         total = _if_total(known)
         found = replace(known, said="fast", bound=None if beside.open else beside.bound, cannot_tell=beside.open)
         return found if total is None else replace(found, odd=(*found.odd, total))
+    if beside.of_roof is not None and beside.of_roof < _FAR and beside.bound in ("memory", "compute"):
+        sure = "medium" if beside.of_roof < _FAR * _FAR * 2 else "low"
+        return replace(known, said="far", bound="launch", confidence=sure)
     wide = beside.width is None or beside.width > _WIDE
     near = max(beside.slow, 1 / beside.slow)
     sure = "low" if wide or near > _FAST else "high" if near <= _NEAR else "medium"

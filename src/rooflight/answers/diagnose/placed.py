@@ -20,10 +20,12 @@ from rooflight.values.deployment import Deployment
 from rooflight.values.recorded import Stated
 from rooflight.values.workload import Workload
 
-# Fields of a question that a record may state by the same name; limits are given up where they cannot be kept.
+# Fields of a question that a record may state by the same name. Limits, then the engine, are given up where nothing is
+# known of them.
 _LAYOUT = ("tp", "pp", "ep", "dp")
 _FORMATS = ("weights", "kv_cache")
 _LIMITS = ("max_num_seqs", "max_num_batched_tokens")
+_ENGINE = ("engine", "engine_version")
 # An engine that cuts layers over devices, not matrices, unless it is told to.
 _SPLITS_LAYERS = "llama.cpp"
 
@@ -76,7 +78,7 @@ def placed(setting: Setting, run: Seen, *, own_device: bool = False) -> Scenario
     wanted = _fields(stated, run, setting)
     if count is not None and not {"tp", "pp", "dp"} & {*wanted, *setting.given}:
         wanted["tp"] = count
-    for dropped in ((), _LIMITS):
+    for dropped in ((), _LIMITS, (*_LIMITS, *_ENGINE)):
         fields = {name: value for name, value in wanted.items() if name not in dropped}
         try:
             if base is not None:
@@ -107,7 +109,10 @@ def _fields(stated: Stated, run: Seen, setting: Setting) -> dict[str, Any]:
     found: dict[str, Any] = {name: getattr(stated, name) for name in (*_LAYOUT, *_FORMATS, *_LIMITS)}
     if stated.gpus and stated.tp is None and stated.pp is None:
         whole = stated.gpus // (stated.dp or 1)
-        found["pp" if stated.engine == _SPLITS_LAYERS else "tp"] = whole or None
+        layers = stated.engine == _SPLITS_LAYERS
+        found["pp" if layers else "tp"] = whole or None
+        if layers and not setting.given & {"tp", "pp"}:
+            found["tp"] = 1
     if setting.scenario is None or setting.scenario.deployment.engine is None:
         found["engine"], found["engine_version"] = stated.engine, stated.engine_version
     if stated.engine is None:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rooflight.answers.diagnose.seen import Seen, seen
+from rooflight.errors import printable
 from rooflight.values.recorded import Record
 
 # What the records of a series differ in: sequences at once, cached tokens, prompt length, a degree of parallelism,
@@ -25,6 +26,8 @@ QUANTITIES: tuple[Quantity, ...] = ("token_s", "each_s", "request_s", "prompt_s"
 PROMPTS: tuple[Quantity, ...] = ("prompt_s", "ttft_s")
 # Lengths in the mean that are nearer to each other than that are one.
 _ALIKE = 0.05
+# Of a name that a file gives.
+_LONGEST = 60
 # In flight in the mean are fewer than were set, beyond what rounding makes.
 _FEWER = 1.2
 
@@ -52,7 +55,7 @@ def series(records: Sequence[Record]) -> tuple[Series, ...]:
     runs = [run for run in runs if any(getattr(run, one) for one in QUANTITIES)]
     found = [one for axis in _AXES for one in _along(axis, runs)]
     if not found and len(runs) > 1:
-        labels = tuple(run.name or f"{place}" for place, run in enumerate(runs, 1))
+        labels = tuple(printable(run.name)[:_LONGEST] or f"{place}" for place, run in enumerate(runs, 1))
         found = [Series(axis="mixed", runs=tuple(runs), labels=labels)]
     return tuple(found)
 
@@ -118,7 +121,7 @@ def _length(tokens: float | None) -> int | None:
 
 def _label(value: object) -> str:
     if not isinstance(value, int | float):
-        return str(value)
+        return printable(str(value))[:_LONGEST]
     return f"{value:,.6g}" if value == int(value) else f"{value:,.1f}"
 
 

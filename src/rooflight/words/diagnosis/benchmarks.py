@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from rooflight.answers.check.outcome import Judged
 from rooflight.answers.diagnose.benchmarks import BenchmarksFound, RunFound
 from rooflight.answers.diagnose.oddities import Odd
+from rooflight.errors import printable
 from rooflight.units import round_significant, scaled, to_base
 from rooflight.values.diagnosis import Evidence, Next, Told
 from rooflight.words.diagnosis.series import bound_words, percent
@@ -19,6 +20,8 @@ _FIGURES = {
     "output_tok_s": "output of all, tokens/s", "total_tok_s": "input and output, tokens/s",
     "prefill_tok_s": "prefill, tokens/s",
 }  # fmt: skip
+# Of a run's own name.
+_LONGEST = 120
 # Other runs of the same files that get a sentence of their own.
 _MOST = 6
 _NAMED = "rooflight diagnose FILE --model MODEL --on ACCELERATOR"
@@ -29,7 +32,8 @@ def told(found: BenchmarksFound) -> Told:
     first, others = found.runs[0], found.runs[1 : 1 + _MOST]
     several = len(found.runs) > 1
     notes = [odd_words(odd) for odd in first.odd if odd.kind != "perhaps total"]  # which is in the answer
-    notes += [f"{_name(one)}: {sentence(one)}" for one in others if one.said != first.said or one.odd]
+    telling = [one for one in others if one.said != "skipped" and (one.said != first.said or one.odd)]
+    notes += [f"{_name(one)}: {sentence(one)}" for one in telling]
     notes += [f"{_name(one)}: {odd_words(odd)}" for one in others for odd in one.odd]
     if found.unplaced:
         notes.append(f"{found.unplaced:,} more runs are not set beside a prediction")
@@ -49,7 +53,9 @@ def _name(one: RunFound) -> str:
     """What tells a run from the others: its name, else its lengths and how many were in flight."""
     run = one.run
     parts = {"in": run.isl, "out": run.osl, "in flight": one.in_flight}
-    return run.name or ", ".join(f"{round_significant(value)} {what}" for what, value in parts.items() if value)
+    return printable(run.name)[:_LONGEST] or ", ".join(
+        f"{round_significant(value)} {what}" for what, value in parts.items() if value
+    )
 
 
 def _load(one: RunFound) -> str:
@@ -165,6 +171,15 @@ def _slow(one: RunFound) -> str:
     return f"No ceiling of the machine is reached: the run is {times} times as slow as expected{roof}, so {what}."
 
 
+def _far(one: RunFound) -> str:
+    beside = one.beside
+    share = percent(beside.of_roof) if beside is not None and beside.of_roof is not None else "a small part"
+    return (
+        f"No ceiling of the machine is near, {_load(one)}: the run is at {share} of the roofline's speed, about as "
+        "engines are there; host, launches and kernels below the roof take the rest."
+    )
+
+
 def _fast(one: RunFound) -> str:
     beside = one.beside
     slow = beside.slow if beside and beside.slow else 1
@@ -183,6 +198,14 @@ def _unplaced(one: RunFound) -> str:
     if token:
         said += f" takes {scaled(token, 's')} a token"
     return f"Which ceiling binds cannot be told without the model and the accelerator: {said}."
+
+
+def _unfollowed(one: RunFound) -> str:
+    stated = one.run.record.stated
+    names = ("weights", "kv_cache", "device", "tp", "pp", "ep", "dp")
+    said = ", ".join(f"{name} {value}" for name in names if (value := getattr(stated, name)) is not None)
+    how = f": {printable(said)[:_LONGEST]}" if said else ""
+    return f"Which ceiling binds cannot be told: that run cannot be predicted as it was recorded{how}."
 
 
 def _open(one: RunFound) -> str:
@@ -263,7 +286,9 @@ _THING = {
 _SAID: dict[str, Callable[[RunFound], str]] = {
     "beyond": _beyond, "overload": _overload, "queue": _queue, "room": _room, "starved": _starved, "prompts": _prompts,
     "uncounted": _uncounted, "bound": _bound,
-    "slow": _slow, "fast": _fast, "unplaced": _unplaced, "open": _open, "drafts": _drafts, "": _unplaced,
+    "slow": _slow, "far": _far, "fast": _fast, "unplaced": _unplaced, "unfollowed": _unfollowed,
+    "skipped": _open, "open": _open,
+    "drafts": _drafts, "": _unplaced,
 }  # fmt: skip
 
 
@@ -305,7 +330,7 @@ def _evidence(one: RunFound) -> Iterator[Evidence]:
 
 def _next(one: RunFound) -> Iterator[Next]:
     if one.cannot_tell:
-        if one.said == "unplaced" or one.said == "":
+        if one.said in ("unplaced", ""):
             yield Next(what="name the model and the accelerator", command=_NAMED)
         else:
             yield Next(what="record time to first token, time per token, lengths and requests in flight of one run")

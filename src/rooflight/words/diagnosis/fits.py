@@ -49,11 +49,11 @@ def _split(one: Fit) -> str:
         return _parts(one)
     parts = []
     if one.weights_s is not None:
-        parts.append(f"{scaled(one.weights_s, 's')} reading the weights")
+        parts.append(f"{scaled(one.weights_s, 's')} are the reading of weights")
     if one.grows_s:
-        parts.append(f"{scaled(one.grows_s, 's')} what grows ({_rate(one)})")
+        parts.append(f"{scaled(one.grows_s, 's')} grow ({_rate(one)})")
     if one.left_s is not None and one.left_s > 0:
-        parts.append(f"{scaled(one.left_s, 's')} what is left for host, launches and kernels below the roof")
+        parts.append(f"{scaled(one.left_s, 's')} are left for host, launches and kernels below the roof")
     where = f"{along(one.axis)} {one.labels[-1]}"
     return f"{bound_words(one.bound)} at {where}: of {scaled(last, 's')} {OF[one.quantity]}, {', '.join(parts)}."
 

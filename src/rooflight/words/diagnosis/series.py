@@ -88,6 +88,8 @@ def next_steps(one: Fit) -> Iterator[Next]:
             yield Next(what="keep the KV cache and attention on the accelerator, or a narrower KV cache")
         elif one.axis in ("offload",):
             yield Next(what="more layers on the accelerator", gain=one.limit_gain)
+        elif one.axis == "tp":
+            yield Next(what="twice the degree, by the line through these", gain=one.next_gain)
         elif one.axis == "layout":
             yield Next(what="tensor parallelism in place of pipeline stages", gain=one.gain)
         else:

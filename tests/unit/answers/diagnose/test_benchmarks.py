@@ -116,6 +116,13 @@ def test_a_step_many_times_slower_than_expected_reaches_no_ceiling():
     assert "No ceiling of the machine is reached" in told(one).answer
 
 
+def test_a_roofline_that_no_engine_comes_near_does_not_bind():
+    """r14: 37 B active weights in FP8 over 8 x 4 TB/s are 1.8 ms; 33 ms is what engines did there: the host's."""
+    text = "batch=1 isl=2048 osl=1024 output_tok_s=30"
+    one = found(text, name="deepseek-ai/DeepSeek-V3.2", on="8xh20", tp=8, engine="vllm")
+    assert (one.bound, one.runs[0].said) == ("launch", "far")
+
+
 def test_prompts_bind_where_they_alone_are_timed():
     one = found("phase=prefill batch=1 isl=4096 prefill_tok_s=9000", name="llama-3.1-8b", on="a100")
     assert one.bound == "compute"
@@ -211,6 +218,21 @@ def test_of_many_runs_each_odd_one_is_named_and_few_are_set_beside_a_prediction(
     assert sum(run.beside is not None for run in one.runs) == 12
     assert one.unplaced == 7
     assert "7 more runs" in " ".join(told(one).notes)
+
+
+def test_an_engine_that_is_not_calibrated_is_given_up_a_format_that_nobody_knows_is_not():
+    one = found("engine=somebody engine_version=3 batch=1 tpot_ms=20", name="llama-3.1-8b", on="l40s")
+    assert one.bound == "memory"
+    other = found("weights=q3.5_odd batch=1 tpot_ms=20", name="llama-3.1-8b", on="l40s")
+    assert other.cannot_tell
+    assert "weights q3.5_odd" in told(other).answer
+
+
+def test_llama_cpp_splits_layers_over_cards():
+    """Two cards in turn read 8 GB each at 640 GB/s: 25 ms, not the 12.5 of two at once."""
+    one = found("engine=llama.cpp gpus=2 batch=1 tpot_ms=30", name="llama-3.1-8b", on="2xradeon-ai-pro-r9700")
+    layout = one.runs[0].beside.scenario.layout
+    assert (layout.tp, layout.pp) == (1, 2)
 
 
 def test_a_start_of_an_engine_is_no_run():

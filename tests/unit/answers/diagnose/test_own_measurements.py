@@ -107,7 +107,7 @@ RIGHT = [
     # 3.54 GB / 256 GB/s = 13.8 ms of 21 to 23.6
     ("r06", ("depth=0 phase=decode batch=1 output_tok_s=47.41", "depth=4096 phase=decode batch=1 output_tok_s=44.14",
              "depth=8192 phase=decode batch=1 output_tok_s=42.36"), "gpt-oss-120b", "ryzen-ai-max-395",
-     {"engine": "llama.cpp"}, "memory", "14 ms reading the weights"),
+     {"engine": "llama.cpp"}, "memory", "14 ms are the reading of weights"),
     # the same machine does 53.5, 74 % of what its memory allows
     ("r07", ("engine=vllm batch=1 output_tok_s=8", "engine=llama.cpp batch=1 output_tok_s=53.5"), "gpt-oss-120b",
      "ryzen-ai-max-395", {"isl": 64, "osl": 128}, "launch", "6.69 times"),
