@@ -227,10 +227,11 @@ def _step(known: RunFound) -> RunFound | None:
         total = _if_total(known)
         found = replace(known, said="fast", bound=None if beside.open else beside.bound, cannot_tell=beside.open)
         return found if total is None else replace(found, odd=(*found.odd, total))
-    if beside.of_roof is not None and beside.of_roof < _FAR and beside.bound in ("memory", "compute"):
+    below = beside.of_roof is not None and beside.of_roof < _FAR
+    if below and beside.of_roof is not None and not beside.prompts and beside.bound in ("memory", "compute"):
         sure = "medium" if beside.of_roof < _FAR * _FAR * 2 else "low"
         return replace(known, said="far", bound="launch", confidence=sure)
-    wide = beside.width is None or beside.width > _WIDE
+    wide = below or beside.width is None or beside.width > _WIDE
     near = max(beside.slow, 1 / beside.slow)
     sure = "low" if wide or near > _FAST else "high" if near <= _NEAR else "medium"
     off = any(one.kind in ("in flight", "start-up", "output counts prompts", "short") for one in known.odd)

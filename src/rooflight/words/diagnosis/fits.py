@@ -42,6 +42,13 @@ def _beyond(one: Fit) -> str:
     )
 
 
+def _near(one: Fit) -> str:
+    return (
+        f"What is fixed and what grows cannot be told from points so near each other: {ends(one)}; measure two "
+        "that are many times apart."
+    )
+
+
 def _split(one: Fit) -> str:
     """A decode step divided by what takes it."""
     split, last = one.split, one.values[-1]
@@ -349,7 +356,8 @@ def _times(value: float | None) -> str:
 
 _NOUN = {"batch": "batch", "context": "context"}
 _SAID: dict[str, Callable[[Fit], str]] = {
-    "beyond": _beyond, "split": lambda one: _degree_split(one) if one.axis == "tp" else _split(one), "parts": _parts,
+    "beyond": _beyond, "near": _near,
+    "split": lambda one: _degree_split(one) if one.axis == "tp" else _split(one), "parts": _parts,
     "flat": _flat, "slow-cache": _cache, "cache": _cache, "prompt": _prompt, "prompt-slow": _prompt,
     "flat-prompt": lambda one: f"Host and launches bind: the first token does not grow with the prompt ({ends(one)}).",
     "slower": _slower, "no-gain": _no_gain, "scales": _scales, "partly": _partly, "stages": _stages,

@@ -114,7 +114,7 @@ def next_steps(one: Fit) -> Iterator[Next]:
 def _to_tell(one: Fit) -> Iterator[Next]:
     if one.said == "beyond":
         yield Next(what="say what was run: weights, accelerators, drafts, and whether prompt tokens are counted")
-    elif one.said in ("mixed", "alike"):
+    elif one.said in ("mixed", "alike", "near"):
         yield Next(what="measure two runs that differ in one thing alone, as batch 1 and batch 32")
     else:
         yield Next(what="name the model and the accelerator", command=_WITHOUT)
