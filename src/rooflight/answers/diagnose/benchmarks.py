@@ -92,9 +92,16 @@ def benchmarks_of(records: Sequence[Record], setting: Setting) -> BenchmarksFoun
     found.sort(key=lambda one: (one.cannot_tell, one.bound not in waits, _SURE[one.confidence], -(one.in_flight or 0)))
     first = found[0]
     return BenchmarksFound(
-        bound=first.bound, confidence=first.confidence, cannot_tell=first.cannot_tell, runs=tuple(found),
-        unplaced=max(len(runs) - _MOST, 0),
+        bound=first.bound, confidence="low" if first.bound not in waits and _unlike(found) else first.confidence,
+        cannot_tell=first.cannot_tell, runs=tuple(found), unplaced=max(len(runs) - _MOST, 0),
     )  # fmt: skip
+
+
+def _unlike(found: Sequence[RunFound]) -> bool:
+    """Whether runs of the first one's kind (prompts, or tokens) are bound by different things: none stands for all."""
+    kind = found[0].beside is not None and found[0].beside.prompts
+    alike = [one for one in found if one.beside is not None and one.beside.prompts == kind]
+    return len({one.bound for one in alike if one.bound is not None}) > 1
 
 
 def _is_run(run: Seen) -> bool:

@@ -79,8 +79,10 @@ def next_steps(one: Fit) -> Iterator[Next]:
     if one.cannot_tell:
         yield from _to_tell(one)
         return
-    share = one.split.largest[1] if one.split is not None else None
-    freed = 1 / (1 - share) if share is not None and share < 1 else None
+    freed = None
+    if one.split is not None and one.host_s is not None and one.split.whole > one.split.launch:
+        # what a well-run engine's host takes stays
+        freed = one.split.whole / (one.split.whole - one.split.launch + min(one.host_s, one.split.launch))
     if one.bound == "memory":
         if one.axis == "batch":
             yield Next(what="twice the batch: more output of all for the same reading of weights", gain=one.next_gain)
