@@ -33,6 +33,8 @@ _PART = {
 }  # fmt: skip
 # Intervals that are narrower than that, of the values, are rounding.
 _EXACT = 1e-3
+# A rate that is so many times the memory's is none of reading.
+_MORE = 1.1
 
 
 def bound_words(bound: Bound) -> str:
@@ -122,6 +124,11 @@ def _to_tell(one: Fit) -> Iterator[Next]:
         yield Next(what="name the model and the accelerator", command=_WITHOUT)
 
 
+def hidden(one: Fit) -> bool:
+    """Whether what grows is less than reading it takes at the memory's rate."""
+    return bool(one.bytes_per_s and one.roof_bytes_per_s and one.bytes_per_s > _MORE * one.roof_bytes_per_s)
+
+
 def evidence(one: Fit) -> Iterator[Evidence]:
     """Numbers for and against."""
     line, split = one.line, one.split
@@ -142,7 +149,7 @@ def evidence(one: Fit) -> Iterator[Evidence]:
             if seconds:
                 what = f"part of the last point: {_PART[name]}"
                 yield Evidence(what=what, value=seconds / split.whole, unit="share", supports=name == one.bound)
-    if one.bytes_per_s:
+    if one.bytes_per_s and not hidden(one):
         yield Evidence(
             what="implied rate of reading", value=one.bytes_per_s, unit="B/s", supports=one.bound == "memory"
         )
@@ -170,7 +177,7 @@ def notes(one: Fit) -> Iterator[str]:
         yield "the points lie on a line" if exact else f"95 % intervals of the line: {fixed}, {slope}"
     elif line.points == 2:
         yield "two points make any line exactly: a third would say whether it holds"
-    if one.bytes_per_s and one.roof_bytes_per_s and one.bytes_per_s > 1.1 * one.roof_bytes_per_s:
+    if hidden(one):
         yield (
             "what grows is less than reading the cache takes at the memory's rate: the contexts are shorter or the "
             "cache narrower than was said, or the reading hides behind what is fixed"
