@@ -92,9 +92,16 @@ def benchmarks_of(records: Sequence[Record], setting: Setting) -> BenchmarksFoun
     found.sort(key=lambda one: (one.cannot_tell, one.bound not in waits, _SURE[one.confidence], -(one.in_flight or 0)))
     first = found[0]
     return BenchmarksFound(
-        bound=first.bound, confidence=first.confidence, cannot_tell=first.cannot_tell, runs=tuple(found),
-        unplaced=max(len(runs) - _MOST, 0),
+        bound=first.bound, confidence="low" if first.bound not in waits and _unlike(found) else first.confidence,
+        cannot_tell=first.cannot_tell, runs=tuple(found), unplaced=max(len(runs) - _MOST, 0),
     )  # fmt: skip
+
+
+def _unlike(found: Sequence[RunFound]) -> bool:
+    """Whether runs of the first one's kind (prompts, or tokens) are bound by different things: none stands for all."""
+    kind = found[0].beside is not None and found[0].beside.prompts
+    alike = [one for one in found if one.beside is not None and one.beside.prompts == kind]
+    return len({one.bound for one in alike if one.bound is not None}) > 1
 
 
 def _is_run(run: Seen) -> bool:
@@ -227,10 +234,11 @@ def _step(known: RunFound) -> RunFound | None:
         total = _if_total(known)
         found = replace(known, said="fast", bound=None if beside.open else beside.bound, cannot_tell=beside.open)
         return found if total is None else replace(found, odd=(*found.odd, total))
-    if beside.of_roof is not None and beside.of_roof < _FAR and beside.bound in ("memory", "compute"):
+    below = beside.of_roof is not None and beside.of_roof < _FAR
+    if below and beside.of_roof is not None and not beside.prompts and beside.bound in ("memory", "compute"):
         sure = "medium" if beside.of_roof < _FAR * _FAR * 2 else "low"
         return replace(known, said="far", bound="launch", confidence=sure)
-    wide = beside.width is None or beside.width > _WIDE
+    wide = below or beside.width is None or beside.width > _WIDE
     near = max(beside.slow, 1 / beside.slow)
     sure = "low" if wide or near > _FAST else "high" if near <= _NEAR else "medium"
     off = any(one.kind in ("in flight", "start-up", "output counts prompts", "short") for one in known.odd)

@@ -21,6 +21,8 @@ _SLOW = 0.25
 # Growth of less than that, of the whole, is none; where the line's interval has 0 in it, of less than the second.
 _FLAT, _UNSURE = 0.03, 0.1
 _BITS_A_BYTE = 8
+# Points must be so far apart, as a share of the last, to tell what is fixed: between near ones noise is a slope.
+_APART = 0.3
 # Points that may bend: fewer make no shape.
 _BENT = 3
 
@@ -41,6 +43,11 @@ def growth(one: Series, setting: Setting) -> Fit | None:
                 values=points.ys, left_out=points.left_out,
             )  # fmt: skip
         return None
+    if points.xs[-1] - points.xs[0] < _APART * points.xs[-1]:
+        return Fit(
+            axis=one.axis, said="near", quantity=quantity, cannot_tell=True, labels=points.labels, values=points.ys,
+            left_out=points.left_out,
+        )  # fmt: skip
     last, x = points.ys[-1], points.xs[-1]
     growing = max(line.slope, 0.0) * x
     flat = growing < (_UNSURE if line.flat else _FLAT) * last

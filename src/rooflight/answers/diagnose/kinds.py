@@ -150,6 +150,8 @@ def _rates(points: Taken, ends: _Ends, line: Line) -> dict[str, float | None]:
     if not points.roofs:
         return {}
     roof = points.roofs[ends.order[-1]]
+    if any(run.in_flight is None for run in points.runs):  # a token of all is no step
+        return {"roof_bytes_per_s": roof.bytes_per_s}
     rate = roof.bytes_per_s / line.slope if line.slope > 0 else None
     return {"bytes_per_s": rate, "roof_bytes_per_s": roof.bytes_per_s, "host_s": roof.host_s}
 

@@ -305,12 +305,12 @@ def _evidence(one: RunFound) -> Iterator[Evidence]:
     queued = one.bound in ("queue", "capacity")
     if one.queue_s is not None:
         yield Evidence(what="of the first token, waiting", value=one.queue_s, unit="s", supports=queued)
-    if one.prefill_s is not None:
+    if one.prefill_s is not None and one.run.ttft_s:
         yield Evidence(what="of the first token, the prompt's prefill", value=one.prefill_s, unit="s")
-    if one.prompt_share is not None:
+    if one.prompt_share is not None and one.run.ttft_s:
         supports = one.bound == "compute"
         yield Evidence(what="of the time, prompts", value=one.prompt_share, unit="share", supports=supports)
-    if one.room is not None:
+    if one.room is not None and (queued or one.room < (one.in_flight or 0)):
         yield Evidence(what="sequences that memory holds", value=one.room)
     if one.beside is None:
         return

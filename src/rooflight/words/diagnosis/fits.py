@@ -8,7 +8,18 @@ from rooflight.answers.diagnose.fit import Fit
 from rooflight.answers.diagnose.fits import FitsFound
 from rooflight.units import round_significant, scaled
 from rooflight.values.diagnosis import Told
-from rooflight.words.diagnosis.series import EACH, OF, along, bound_words, ends, evidence, next_steps, notes, percent
+from rooflight.words.diagnosis.series import (
+    EACH,
+    OF,
+    along,
+    bound_words,
+    ends,
+    evidence,
+    hidden,
+    next_steps,
+    notes,
+    percent,
+)
 
 # Other series of the same records that are worth a note.
 _MOST = 4
@@ -42,6 +53,13 @@ def _beyond(one: Fit) -> str:
     )
 
 
+def _near(one: Fit) -> str:
+    return (
+        f"What is fixed and what grows cannot be told from points so near each other: {ends(one)}; measure two "
+        "that are many times apart."
+    )
+
+
 def _split(one: Fit) -> str:
     """A decode step divided by what takes it."""
     split, last = one.split, one.values[-1]
@@ -60,10 +78,13 @@ def _split(one: Fit) -> str:
 
 def _rate(one: Fit) -> str:
     said = f"{scaled(one.slope_s or 0, 's')} {EACH[one.axis]}"
-    if one.bytes_per_s and one.bytes_each:
-        said += f": {scaled(one.bytes_each, 'B')} at {scaled(one.bytes_per_s, 'B/s')}"
-        if one.roof_bytes_per_s:
-            said += f", {percent(one.bytes_per_s / one.roof_bytes_per_s)} of the memory's rate"
+    if not one.bytes_per_s or not one.bytes_each:
+        return said
+    if hidden(one):
+        return f"{said}, less than reading its {scaled(one.bytes_each, 'B')} takes: that hides behind the rest"
+    said += f": {scaled(one.bytes_each, 'B')} at {scaled(one.bytes_per_s, 'B/s')}"
+    if one.roof_bytes_per_s:
+        said += f", {percent(one.bytes_per_s / one.roof_bytes_per_s)} of the memory's rate"
     return said
 
 
@@ -349,7 +370,8 @@ def _times(value: float | None) -> str:
 
 _NOUN = {"batch": "batch", "context": "context"}
 _SAID: dict[str, Callable[[Fit], str]] = {
-    "beyond": _beyond, "split": lambda one: _degree_split(one) if one.axis == "tp" else _split(one), "parts": _parts,
+    "beyond": _beyond, "near": _near,
+    "split": lambda one: _degree_split(one) if one.axis == "tp" else _split(one), "parts": _parts,
     "flat": _flat, "slow-cache": _cache, "cache": _cache, "prompt": _prompt, "prompt-slow": _prompt,
     "flat-prompt": lambda one: f"Host and launches bind: the first token does not grow with the prompt ({ends(one)}).",
     "slower": _slower, "no-gain": _no_gain, "scales": _scales, "partly": _partly, "stages": _stages,

@@ -33,6 +33,8 @@ _PART = {
 }  # fmt: skip
 # Intervals that are narrower than that, of the values, are rounding.
 _EXACT = 1e-3
+# A rate that is so many times the memory's is none of reading.
+_MORE = 1.1
 
 
 def bound_words(bound: Bound) -> str:
@@ -79,8 +81,10 @@ def next_steps(one: Fit) -> Iterator[Next]:
     if one.cannot_tell:
         yield from _to_tell(one)
         return
-    share = one.split.largest[1] if one.split is not None else None
-    freed = 1 / (1 - share) if share is not None and share < 1 else None
+    freed = None
+    if one.split is not None and one.host_s is not None and one.split.whole > one.split.launch:
+        # what a well-run engine's host takes stays
+        freed = one.split.whole / (one.split.whole - one.split.launch + min(one.host_s, one.split.launch))
     if one.bound == "memory":
         if one.axis == "batch":
             yield Next(what="twice the batch: more output of all for the same reading of weights", gain=one.next_gain)
@@ -114,10 +118,15 @@ def next_steps(one: Fit) -> Iterator[Next]:
 def _to_tell(one: Fit) -> Iterator[Next]:
     if one.said == "beyond":
         yield Next(what="say what was run: weights, accelerators, drafts, and whether prompt tokens are counted")
-    elif one.said in ("mixed", "alike"):
+    elif one.said in ("mixed", "alike", "near"):
         yield Next(what="measure two runs that differ in one thing alone, as batch 1 and batch 32")
     else:
         yield Next(what="name the model and the accelerator", command=_WITHOUT)
+
+
+def hidden(one: Fit) -> bool:
+    """Whether what grows is less than reading it takes at the memory's rate."""
+    return bool(one.bytes_per_s and one.roof_bytes_per_s and one.bytes_per_s > _MORE * one.roof_bytes_per_s)
 
 
 def evidence(one: Fit) -> Iterator[Evidence]:
@@ -140,7 +149,7 @@ def evidence(one: Fit) -> Iterator[Evidence]:
             if seconds:
                 what = f"part of the last point: {_PART[name]}"
                 yield Evidence(what=what, value=seconds / split.whole, unit="share", supports=name == one.bound)
-    if one.bytes_per_s:
+    if one.bytes_per_s and not hidden(one):
         yield Evidence(
             what="implied rate of reading", value=one.bytes_per_s, unit="B/s", supports=one.bound == "memory"
         )
@@ -168,7 +177,7 @@ def notes(one: Fit) -> Iterator[str]:
         yield "the points lie on a line" if exact else f"95 % intervals of the line: {fixed}, {slope}"
     elif line.points == 2:
         yield "two points make any line exactly: a third would say whether it holds"
-    if one.bytes_per_s and one.roof_bytes_per_s and one.bytes_per_s > 1.1 * one.roof_bytes_per_s:
+    if hidden(one):
         yield (
             "what grows is less than reading the cache takes at the memory's rate: the contexts are shorter or the "
             "cache narrower than was said, or the reading hides behind what is fixed"

@@ -235,6 +235,13 @@ def test_llama_cpp_splits_layers_over_cards():
     assert (layout.tp, layout.pp) == (1, 2)
 
 
+def test_runs_that_are_bound_by_different_things_are_no_sure_finding():
+    """One card reads 2.47 GB in 2.9 of 6.3 ms; two read half of it each in 1.4 of 6.9."""
+    one = found("tp=1 batch=1 tpot_ms=6.3", "tp=2 batch=1 tpot_ms=6.9", name="llama-3.2-1b", on="2xl40")
+    assert {run.bound for run in one.runs} == {"memory", "launch"}
+    assert one.confidence == "low"
+
+
 def test_a_start_of_an_engine_is_no_run():
     started = Record(stated=Stated(model="m"), measured=Measurements(kv_tokens=1000.0))
     assert benchmarks([Recorded(file="a", format="vllm-log", records=(started,))], setting()) is None

@@ -144,6 +144,8 @@ CANNOT = [
     ("r12", ("tp=4 batch=1 tpot_ms=30", "tp=8 batch=1 tpot_ms=20"), None, None, {}, "50 % of the time does not shrink"),
     # two things differ at once
     ("mixed", ("batch=1 tp=1 tpot_ms=20", "batch=8 tp=2 tpot_ms=15"), None, None, {}, "several things at once"),
+    # a slope between 32 and 36.8 in flight is noise
+    ("near", ("batch=32 tpot_ms=74", "batch=37 tpot_ms=103"), "llama-3.1-8b", "l4", {}, "so near each other"),
     # flat over the context, no model
     ("u87", ("batch=1 depth=4096 output_tok_s=36.15", "batch=1 depth=32768 output_tok_s=35.9"), None, None, {},
      "do not show"),
