@@ -70,6 +70,7 @@ class Fit(Found, frozen=True, kw_only=True):
     grows_s         of the last point what grows along the axis beside the weights, slope_s a step of it
     bytes_each      bytes that one more step along the axis moves, bytes_per_s: the rate that makes; roof_: the
                     datasheet's; flop alike
+    cached_tokens   of a sequence, that the slope comes to at the memory's rate where no length is stated
     share           of the last point's time, that goes with the axis
     gain            measured, from the first point to the last; expected_gain by the library, ideal_gain by the devices
     next_gain       of going as far again along the axis, by the line; limit_gain: of going on for ever
@@ -94,6 +95,7 @@ class Fit(Found, frozen=True, kw_only=True):
     bytes_each: float | None = None
     bytes_per_s: float | None = None
     roof_bytes_per_s: float | None = None
+    cached_tokens: float | None = None
     flop_per_s: float | None = None
     roof_flop_per_s: float | None = None
     share: float | None = None

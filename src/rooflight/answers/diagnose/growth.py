@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from rooflight.answers.diagnose.fit import BINDS, CLEARLY, HOLDS, Fit, Split, Taken, settled, taken
 from rooflight.answers.diagnose.line import Line, fitted
+from rooflight.answers.diagnose.placed import lengths_open
 from rooflight.answers.diagnose.series import Series
 from rooflight.answers.diagnose.setting import Setting
 from rooflight.errors import RooflightError
@@ -57,7 +58,7 @@ def growth(one: Series, setting: Setting) -> Fit | None:
         next_gain=_next(one, line, last, x, flat=flat), limit_gain=_limit(one, line, last, x, flat=flat),
     )  # fmt: skip
     if points.roofs:
-        return _under(known, points, line, flat=flat)
+        return _under(known, points, line, flat=flat, cached_bytes=_unstated(known, points, setting))
     return _alone(known, points, line, setting, flat=flat)
 
 
@@ -76,8 +77,11 @@ def _limit(one: Series, line: Line, last: float, x: float, *, flat: bool) -> flo
     return last / (line.slope * x) if one.axis == "batch" and not flat and line.slope > 0 else None
 
 
-def _under(known: Fit, points: Taken, line: Line, *, flat: bool) -> Fit:
-    """With a model and a machine: the fixed part against the weights, the growing part against the cache."""
+def _under(known: Fit, points: Taken, line: Line, *, flat: bool, cached_bytes: float | None) -> Fit:
+    """With a model and a machine: the fixed part against the weights, the growing part against the cache.
+
+    cached_bytes    of a token, where nobody states how many are cached: what grows is then taken as their reading
+    """
     roofs, xs = points.roofs, points.xs
     first, last = roofs[0], roofs[-1]
     rest = _rest(points, line)
@@ -100,9 +104,13 @@ def _under(known: Fit, points: Taken, line: Line, *, flat: bool) -> Fit:
     most = max(cache_each, compute_each)
     kind: Bound = "launch" if most < _EXPLAINS * slope and not slow else "memory"
     kind = "compute" if kind == "memory" and compute_each > cache_each and not slow else kind
+    tokens = None
+    if cached_bytes is not None and slope:
+        kind, rate, bytes_each = "memory", None, 0.0
+        tokens = slope * last.bytes_per_s / cached_bytes
     parts[kind] += growing
     split = Split(**parts)
-    little = growing > BINDS * points.ys[-1] and most < BINDS * slope
+    little = tokens is None and growing > BINDS * points.ys[-1] and most < BINDS * slope
     bound, sure = settled(split, line, points.ys, most="medium" if (line.flat and not flat) or little else "high")
     slow = slow and growing >= _SLOW * points.ys[-1]
     said = "slow-cache" if slow else "flat" if flat and not batch else "split"
@@ -110,7 +118,15 @@ def _under(known: Fit, points: Taken, line: Line, *, flat: bool) -> Fit:
         known, bound=bound, confidence="low" if slow else sure, said=said, split=split, weights_s=last.weights_s,
         left_s=fixed, host_s=last.host_s, bytes_each=bytes_each or None, bytes_per_s=rate,
         roof_bytes_per_s=last.bytes_per_s, grows_s=growing, slope_s=slope,
+        cached_tokens=tokens,
     )  # fmt: skip
+
+
+def _unstated(known: Fit, points: Taken, setting: Setting) -> float | None:
+    """Bytes of a cached token where nobody states how many a sequence has; None where somebody does."""
+    if known.axis != "batch" or not all(lengths_open(run, setting) for run in points.runs):
+        return None
+    return _cache_bytes(setting, points.runs[-1].record.stated)
 
 
 def _rest(points: Taken, line: Line) -> Line:

@@ -123,10 +123,19 @@ def _fields(stated: Stated, run: Seen, setting: Setting) -> dict[str, Any]:
         "osl": None if run.osl is None else max(1, round(run.osl)),
         "context": None if stated.depth is None or run.context is None else max(0, round(run.context)),
     }
+    if lengths_open(run, setting):  # least that a step may read: no verdict may hang on a length that nobody stated
+        load["isl"], load["osl"] = 1, 2
     if stated.draft_tokens:
         load["draft_tokens"], load["acceptance"] = stated.draft_tokens, run.record.measured.acceptance
     kept = {**found, **load}
     return {name: value for name, value in kept.items() if value is not None and name not in setting.given}
+
+
+def lengths_open(run: Seen, setting: Setting) -> bool:
+    """Whether tokens are timed and nobody says of how long a sequence."""
+    timed = run.record.measured
+    said = (run.isl, run.osl, run.context, timed.ttft_s, timed.request_s, timed.prefill_tokens_per_s)
+    return all(one is None for one in said) and not setting.given & {"isl", "osl", "context"}
 
 
 def step_roof(sc: Scenario, *, in_flight: float | None = None, context: float | None = None) -> StepRoof | None:

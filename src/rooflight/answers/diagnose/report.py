@@ -12,7 +12,7 @@ from rooflight.values.diagnosis import Analysis, Confidence, Found
 from rooflight.values.recorded import Recorded
 
 # In the order in which one leads where several are as sure of a bound: what saw the device itself comes first.
-ANALYSES: tuple[Analysis, ...] = ("kernels", "regimes", "benchmarks", "fits", "memory")
+ANALYSES: tuple[Analysis, ...] = ("kernels", "regimes", "fits", "benchmarks", "memory")
 _SURE: tuple[Confidence, ...] = ("high", "medium", "low")
 
 Analyse = Callable[[Sequence[Recorded], Setting], Found | None]
@@ -27,8 +27,14 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def findings(files: Sequence[Recorded], at: Setting) -> Findings:
-    """Every analysis's finding, ranked: those that name a ceiling, the surer first, then those that do not."""
+    """Every analysis's finding, ranked: those that name a ceiling, the surer first, then those that do not.
+
+    Of those that name the ceiling of the surest, the one that saw most speaks first.
+    """
     found = sorted(_found(files, at), key=lambda one: _place(*one))
+    if found and (bound := found[0][1].bound) is not None:
+        lead = min((one for one in found if one[1].bound == bound), key=lambda one: ANALYSES.index(one[0]))
+        found = [lead, *(one for one in found if one is not lead)]
     return Findings(files=tuple(files), setting=at, found=tuple(found))
 
 
@@ -43,3 +49,8 @@ def _found(files: Sequence[Recorded], at: Setting) -> Iterator[tuple[Analysis, F
 def _place(name: Analysis, one: Found) -> tuple[int, int, int]:
     told = 0 if one.bound is not None else 2 if one.cannot_tell else 1
     return told, _SURE.index(one.confidence), ANALYSES.index(name)
+
+
+def surest(found: Sequence[Found]) -> Confidence:
+    """The confidence of findings that agree: that of the surest."""
+    return min((one.confidence for one in found), key=_SURE.index)

@@ -78,6 +78,8 @@ def _split(one: Fit) -> str:
 
 def _rate(one: Fit) -> str:
     said = f"{scaled(one.slope_s or 0, 's')} {EACH[one.axis]}"
+    if one.cached_tokens is not None:
+        return f"{said}: the reading of {round_significant(one.cached_tokens)} cached tokens, as no length is stated"
     if not one.bytes_per_s or not one.bytes_each:
         return said
     if hidden(one):

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from msgspec.structs import replace
 
-from rooflight.answers.diagnose.report import Findings
+from rooflight.answers.diagnose.report import Findings, surest
 from rooflight.answers.diagnose.samples import samples
 from rooflight.answers.diagnose.setting import common, records
 from rooflight.values.diagnosis import Analysis, Diagnosis, Evidence, Found, Next, Source, Told
@@ -62,7 +62,8 @@ def told(found: Findings) -> Diagnosis:
     (_, lead, first), *others = saying
     cannot = lead.bound is None and (lead.cannot_tell or all(one.cannot_tell for _, one, _ in saying))
     return replace(
-        known, answer=first.answer, bound=lead.bound, confidence=lead.confidence, cannot_tell=cannot,
+        known, answer=first.answer, bound=lead.bound,
+        confidence=surest([one for _, one, _ in saying if one.bound == lead.bound]), cannot_tell=cannot,
         evidence=(*first.evidence, *_further(lead, [(one, words) for _, one, words in others])),
         findings=tuple(words.answer for _, _, words in others),
         next=tuple(_each_once([step for _, _, words in saying for step in words.next])) or (_RECORD if cannot else ()),
