@@ -13,7 +13,8 @@ from rooflight.errors import BadInput
 from rooflight.values.watching import Watching
 
 if TYPE_CHECKING:
-    from rooflight.values.recorded import Recorded, Scrape
+    from rooflight.values.recorded import Recorded
+    from rooflight.values.scraped import Scrape
 
 
 class Watcher:

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from rooflight.values.sample import Sample, Timing
+from rooflight.values.scraped import Scrape
 from rooflight.values.shown import Part
 
 Subject = Literal["device", "engine"]
@@ -353,26 +354,6 @@ class Traced(Part, msgspec.Struct, frozen=True, kw_only=True):
     graph_launches: int = 0
     host_s: float | None = None
     synchronize_s: float | None = None
-
-
-class Series(msgspec.Struct, frozen=True):
-    """One value of a scrape: its name as exported, its labels."""
-
-    name: str
-    labels: dict[str, str]
-    value: float
-
-
-class Scrape(Part, msgspec.Struct, frozen=True, kw_only=True):
-    """The series of a /metrics text that are known by name; two of one process have a difference.
-
-    time_s      since 1970, where the text has times
-    """
-
-    brief = ("time_s",)
-
-    series: tuple[Series, ...] = ()
-    time_s: float | None = None
 
 
 class Recorded(Part, msgspec.Struct, frozen=True, kw_only=True):

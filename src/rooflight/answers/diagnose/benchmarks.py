@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from rooflight.answers.diagnose.beside import Beside, beside
-from rooflight.answers.diagnose.fit import BINDS
-from rooflight.answers.diagnose.oddities import Odd, arrival_rate, oddities
-from rooflight.answers.diagnose.seen import Seen, seen
+from rooflight.answers.diagnose.fitted.fit import BINDS
 from rooflight.answers.diagnose.setting import Setting
+from rooflight.answers.diagnose.timed.beside import Beside, beside
+from rooflight.answers.diagnose.timed.oddities import Odd, arrival_rate, oddities
+from rooflight.answers.diagnose.timed.seen import Seen, seen
 from rooflight.values.diagnosis import Bound, Confidence, Found
 from rooflight.values.recorded import Record, Recorded
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rooflight.answers.diagnose.degrees import degrees, layouts
-from rooflight.answers.diagnose.fit import Fit
-from rooflight.answers.diagnose.growth import growth
-from rooflight.answers.diagnose.hosts import answers, drafts, offloaded, threads
-from rooflight.answers.diagnose.kinds import engines, moved
-from rooflight.answers.diagnose.loads import loads
-from rooflight.answers.diagnose.prompts import behind, prompts
-from rooflight.answers.diagnose.series import Series, series
+from rooflight.answers.diagnose.fitted.degrees import degrees, layouts
+from rooflight.answers.diagnose.fitted.fit import Fit
+from rooflight.answers.diagnose.fitted.growth import growth
+from rooflight.answers.diagnose.fitted.hosts import answers, drafts, offloaded, threads
+from rooflight.answers.diagnose.fitted.kinds import engines, moved
+from rooflight.answers.diagnose.fitted.loads import loads
+from rooflight.answers.diagnose.fitted.prompts import behind, prompts
+from rooflight.answers.diagnose.fitted.series import Series, series
 from rooflight.answers.diagnose.setting import Setting
 from rooflight.values.diagnosis import Found
 from rooflight.values.recorded import Record, Recorded

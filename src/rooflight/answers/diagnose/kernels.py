@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from rooflight.answers.diagnose.kernel_gains import Gain, gains
-from rooflight.answers.diagnose.kernel_roof import STREAMING, Placed, compute_format, machine, placed, rows, too_fast
-from rooflight.answers.diagnose.kernel_steps import StepsFound, found_steps, operators, steady
+from rooflight.answers.diagnose.profiled.gains import Gain, gains
+from rooflight.answers.diagnose.profiled.roof import STREAMING, Placed, compute_format, machine, placed, rows, too_fast
+from rooflight.answers.diagnose.profiled.steps import StepsFound, found_steps, operators, steady
 from rooflight.answers.diagnose.setting import Setting
 from rooflight.values.diagnosis import Bound, Confidence, Found, KernelRow
 from rooflight.values.recorded import DeviceTrace, Launched, Recorded, Traced

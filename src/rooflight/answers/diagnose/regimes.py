@@ -8,12 +8,12 @@ from statistics import fmean
 
 import msgspec
 
-from rooflight.answers.diagnose.facts import Facts
-from rooflight.answers.diagnose.judged import Sign, Verdict, judge, lower
 from rooflight.answers.diagnose.setting import Setting
-from rooflight.answers.diagnose.stepped import Stepped, doubled, holds, stepped
-from rooflight.answers.diagnose.thresholds import limit
-from rooflight.answers.diagnose.together import Seen, together
+from rooflight.answers.diagnose.watched.facts import Facts
+from rooflight.answers.diagnose.watched.judged import Sign, Verdict, judge, lower
+from rooflight.answers.diagnose.watched.stepped import Stepped, doubled, holds, stepped
+from rooflight.answers.diagnose.watched.thresholds import limit
+from rooflight.answers.diagnose.watched.together import Seen, together
 from rooflight.values.diagnosis import Bound, Confidence, Found, Regime
 from rooflight.values.recorded import Recorded
 

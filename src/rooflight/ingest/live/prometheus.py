@@ -11,7 +11,7 @@ import msgspec
 
 from rooflight.errors import BadInput
 from rooflight.ingest.live.http import fetch
-from rooflight.values.recorded import Scrape, Series
+from rooflight.values.scraped import Scrape, Series
 from rooflight.values.watching import TIMEOUT_S
 
 # Prometheus refuses more points of a series than this.

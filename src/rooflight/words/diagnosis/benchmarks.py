@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from rooflight.answers.check.outcome import Judged
 from rooflight.answers.diagnose.benchmarks import BenchmarksFound, RunFound
-from rooflight.answers.diagnose.oddities import Odd
+from rooflight.answers.diagnose.timed.oddities import Odd
 from rooflight.errors import printable
 from rooflight.units import round_significant, scaled, to_base
 from rooflight.values.diagnosis import Evidence, Next, Told

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rooflight.answers.diagnose.fit import Fit
 from rooflight.answers.diagnose.fits import FitsFound
+from rooflight.answers.diagnose.fitted.fit import Fit
 from rooflight.units import round_significant, scaled
 from rooflight.values.diagnosis import Told
 from rooflight.words.diagnosis.series import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rooflight.answers.diagnose.kernel_steps import StepsFound
 from rooflight.answers.diagnose.kernels import BUSY, KernelsFound, Time, Top
+from rooflight.answers.diagnose.profiled.steps import StepsFound
 from rooflight.units import round_significant, scaled
 from rooflight.values.diagnosis import Evidence, KernelRow, Next, Told
 from rooflight.words.moves import said

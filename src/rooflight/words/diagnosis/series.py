@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rooflight.answers.diagnose.fit import Fit, LeftOut
+from rooflight.answers.diagnose.fitted.fit import Fit, LeftOut
 from rooflight.units import scaled
 from rooflight.values.diagnosis import Bound, Evidence, Next
 

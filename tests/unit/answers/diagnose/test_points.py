@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rooflight.answers.diagnose.points import point, points
-from rooflight.answers.diagnose.seen import seen
+from rooflight.answers.diagnose.timed.seen import seen
 from rooflight.errors import BadInput, RooflightError, UnknownName
 from rooflight.values.recorded import Measurements, Record, Spread, Stated
 

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rooflight.answers.diagnose.facts import Facts
-from rooflight.answers.diagnose.judged import Verdict, judge
 from rooflight.answers.diagnose.regimes import regimes
 from rooflight.answers.diagnose.setting import Setting
-from rooflight.answers.diagnose.thresholds import TABLE
-from rooflight.answers.diagnose.together import Seen
+from rooflight.answers.diagnose.watched.facts import Facts
+from rooflight.answers.diagnose.watched.judged import Verdict, judge
+from rooflight.answers.diagnose.watched.thresholds import TABLE
+from rooflight.answers.diagnose.watched.together import Seen
 from rooflight.catalog.accelerators import load
 from rooflight.library.questions import make_scenario
 from rooflight.values.recorded import Record, Recorded, Spread, Stated, Watched

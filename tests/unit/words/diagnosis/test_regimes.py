@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rooflight.answers.diagnose.judged import Sign
 from rooflight.answers.diagnose.regimes import Part, RegimesFound
+from rooflight.answers.diagnose.watched.judged import Sign
 from rooflight.words.diagnosis.regimes import NAMES, percent, told
 from rooflight.words.diagnosis.regimes_next import COUNTERS, ENGINE, PROFILE
 
@@ -98,7 +98,7 @@ def test_subjects_that_differ_are_named():
 def test_every_value_of_a_rule_has_its_words():
     from pathlib import Path
 
-    import rooflight.answers.diagnose.judged as rules
+    import rooflight.answers.diagnose.watched.judged as rules
 
     text = Path(rules.__file__).read_text()
     named = {part.split('"')[0] for part in text.split('.add("')[1:]}

@@ -9,13 +9,13 @@ from typing import get_args
 import pytest
 
 import rooflight.answers.diagnose
-from rooflight.answers.diagnose.oddities import Kind, Odd
-from rooflight.answers.diagnose.series import Axis
+from rooflight.answers.diagnose.fitted.series import Axis
+from rooflight.answers.diagnose.timed.oddities import Kind, Odd
 from rooflight.values.diagnosis import Bound
 from rooflight.words.diagnosis import benchmarks, fits, series
 
 SOURCES = [
-    path.read_text() for path in Path(next(iter(rooflight.answers.diagnose.__path__))).glob("*.py")
+    path.read_text() for path in Path(next(iter(rooflight.answers.diagnose.__path__))).rglob("*.py")
 ]  # fmt: skip
 # The words in said="...", or said="..." if ... else "...", that are no ceilings.
 SAID = {

@@ -12,7 +12,8 @@ from rooflight.ingest.recorded.monitoring.families import scrapes
 from rooflight.ingest.recorded.monitoring.histograms import Histogram
 from rooflight.ingest.recorded.monitoring.replicas import Replica, engines, known
 from rooflight.ingest.recorded.monitoring.totals import SECOND, SINGLE, clock, lifetime, moment, totalled
-from rooflight.values.recorded import Recorded, Scrape, Watched
+from rooflight.values.recorded import Recorded, Watched
+from rooflight.values.scraped import Scrape
 
 
 class Seen(NamedTuple):

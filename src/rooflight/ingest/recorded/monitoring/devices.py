@@ -8,7 +8,8 @@ from rooflight.ingest.recorded.monitoring.aliases import reasons
 from rooflight.ingest.recorded.monitoring.replicas import Named, names
 from rooflight.ingest.recorded.monitoring.totals import clock
 from rooflight.units import to_base
-from rooflight.values.recorded import Scrape, Series, Watched
+from rooflight.values.recorded import Watched
+from rooflight.values.scraped import Scrape, Series
 
 # What DCGM writes where it has no value (dcgm_structs.h: DCGM_INT32_BLANK, DCGM_FP64_BLANK, DCGM_INT64_BLANK and the
 # few numbers after each, which say why).

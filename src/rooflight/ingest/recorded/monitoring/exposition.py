@@ -11,7 +11,8 @@ from rooflight.ingest.recorded.monitoring.families import exposed, scrapes
 from rooflight.ingest.recorded.monitoring.replicas import Replica, engines, known
 from rooflight.ingest.recorded.monitoring.totals import SECOND, SINGLE, lifetime, moment
 from rooflight.ingest.recorded.source import Format, Head, Source
-from rooflight.values.recorded import Measurements, Record, Recorded, Scrape, Stated, Watched
+from rooflight.values.recorded import Measurements, Record, Recorded, Stated, Watched
+from rooflight.values.scraped import Scrape
 
 # vLLM's --kv-cache-dtype; "auto" is the model's own.
 _FORMATS = {"fp8": "fp8", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "bfloat16": "bf16", "float16": "fp16", "half": "fp16"}

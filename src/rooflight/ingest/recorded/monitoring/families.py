@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from rooflight.values.recorded import Scrape, Series
+from rooflight.values.scraped import Scrape, Series
 
 # Series by their names and labels, with the times that stand beside them.
 _Part = tuple[dict[str, Series], list[float]]

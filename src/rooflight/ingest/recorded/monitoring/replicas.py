@@ -10,7 +10,7 @@ import msgspec
 
 from rooflight.ingest.recorded.monitoring.aliases import DEVICES, ENGINES, STARTED, Metric, Source
 from rooflight.ingest.recorded.monitoring.histograms import Histogram
-from rooflight.values.recorded import Scrape, Series
+from rooflight.values.scraped import Scrape, Series
 
 Part = Literal["value", "sum", "count", "bucket"]
 # Labels that tell replicas of an engine apart; all others of a series (finished_reason, source, dp_rank ...) are added

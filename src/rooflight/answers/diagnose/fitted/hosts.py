@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rooflight.answers.diagnose.fit import Fit
-from rooflight.answers.diagnose.line import fitted
-from rooflight.answers.diagnose.seen import Seen
-from rooflight.answers.diagnose.series import PROMPTS, QUANTITIES, Series
+from rooflight.answers.diagnose.fitted.fit import Fit
+from rooflight.answers.diagnose.fitted.line import fitted
+from rooflight.answers.diagnose.fitted.series import PROMPTS, QUANTITIES, Series
+from rooflight.answers.diagnose.timed.seen import Seen
 
 # A step that gains less than this share of what it could ends the gain; a first token that falls by so much fell.
 _ENDS, _FALLS = 0.15, 0.25

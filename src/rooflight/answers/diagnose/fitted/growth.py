@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from rooflight.answers.diagnose.fit import BINDS, CLEARLY, HOLDS, Fit, Split, Taken, settled, taken
-from rooflight.answers.diagnose.line import Line, fitted
-from rooflight.answers.diagnose.placed import lengths_open
-from rooflight.answers.diagnose.series import Series
+from rooflight.answers.diagnose.fitted.fit import BINDS, CLEARLY, HOLDS, Fit, Split, Taken, settled, taken
+from rooflight.answers.diagnose.fitted.line import Line, fitted
+from rooflight.answers.diagnose.fitted.series import Series
 from rooflight.answers.diagnose.setting import Setting
+from rooflight.answers.diagnose.timed.placed import lengths_open
 from rooflight.errors import RooflightError
 from rooflight.values.diagnosis import Bound, Confidence
 from rooflight.values.formats import format_named

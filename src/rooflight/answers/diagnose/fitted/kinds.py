@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from rooflight.answers.diagnose.fit import BINDS, CLEARLY, Fit, Split, Taken, settled, taken
-from rooflight.answers.diagnose.line import Line, fitted
-from rooflight.answers.diagnose.placed import placed
-from rooflight.answers.diagnose.seen import Seen
-from rooflight.answers.diagnose.series import PROMPTS, QUANTITIES, Quantity, Series
+from rooflight.answers.diagnose.fitted.fit import BINDS, CLEARLY, Fit, Split, Taken, settled, taken
+from rooflight.answers.diagnose.fitted.line import Line, fitted
+from rooflight.answers.diagnose.fitted.series import PROMPTS, QUANTITIES, Quantity, Series
 from rooflight.answers.diagnose.setting import Setting
+from rooflight.answers.diagnose.timed.placed import placed
+from rooflight.answers.diagnose.timed.seen import Seen
 from rooflight.catalog.accelerators import load
 from rooflight.errors import RooflightError
 from rooflight.values.accelerator import Accelerator

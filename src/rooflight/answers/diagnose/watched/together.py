@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from rooflight.answers.diagnose.thresholds import limit
+from rooflight.answers.diagnose.watched.thresholds import limit
 from rooflight.values.recorded import Recorded, Span, Watched
 
 # What a device says and an engine does not, and the other way round.

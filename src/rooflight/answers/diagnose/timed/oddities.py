@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from rooflight.answers.diagnose.seen import Seen, middle
+from rooflight.answers.diagnose.timed.seen import Seen, middle
 
 # Figures that are further from each other than that do not agree.
 _APART, _FAR, _NEAR = 0.1, 1.5, 0.02

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rooflight.answers.diagnose.line import fitted, student
+from rooflight.answers.diagnose.fitted.line import fitted, student
 
 numbers = st.floats(0.001, 1000)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
-from rooflight.answers.diagnose.fit import BINDS, Fit, LeftOut, Split, Taken, settled, taken
-from rooflight.answers.diagnose.line import Line, fitted
-from rooflight.answers.diagnose.placed import placed
-from rooflight.answers.diagnose.seen import Seen
-from rooflight.answers.diagnose.series import PROMPTS, Series
+from rooflight.answers.diagnose.fitted.fit import BINDS, Fit, LeftOut, Split, Taken, settled, taken
+from rooflight.answers.diagnose.fitted.line import Line, fitted
+from rooflight.answers.diagnose.fitted.series import PROMPTS, Series
 from rooflight.answers.diagnose.setting import Setting
+from rooflight.answers.diagnose.timed.placed import placed
+from rooflight.answers.diagnose.timed.seen import Seen
 from rooflight.errors import RooflightError
 from rooflight.serve import phases
 from rooflight.work.count import active_parameters

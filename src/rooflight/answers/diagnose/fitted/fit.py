@@ -6,11 +6,11 @@ from typing import Literal
 
 import msgspec
 
-from rooflight.answers.diagnose.line import Line
-from rooflight.answers.diagnose.placed import StepRoof, placed, step_roof
-from rooflight.answers.diagnose.seen import Seen
-from rooflight.answers.diagnose.series import Axis, Quantity, Series
+from rooflight.answers.diagnose.fitted.line import Line
+from rooflight.answers.diagnose.fitted.series import Axis, Quantity, Series
 from rooflight.answers.diagnose.setting import Setting
+from rooflight.answers.diagnose.timed.placed import StepRoof, placed, step_roof
+from rooflight.answers.diagnose.timed.seen import Seen
 from rooflight.values.diagnosis import Bound, Confidence, Found
 
 # Faster than its ceiling by more than that is beyond it.

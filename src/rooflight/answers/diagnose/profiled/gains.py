@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.answers.diagnose.kernel_steps import StepsFound
+from rooflight.answers.diagnose.profiled.steps import StepsFound
 from rooflight.answers.diagnose.setting import Setting
 from rooflight.answers.moves.report import moves
 from rooflight.errors import RooflightError

@@ -8,9 +8,9 @@ import msgspec
 
 from rooflight.answers.check.outcome import Judged, NoCeiling
 from rooflight.answers.check.report import judged_claims
-from rooflight.answers.diagnose.placed import StepRoof, placed, step_roof
-from rooflight.answers.diagnose.seen import Seen
 from rooflight.answers.diagnose.setting import Setting
+from rooflight.answers.diagnose.timed.placed import StepRoof, placed, step_roof
+from rooflight.answers.diagnose.timed.seen import Seen
 from rooflight.errors import RooflightError
 from rooflight.numeric import is_plain
 from rooflight.scenario.change import changed

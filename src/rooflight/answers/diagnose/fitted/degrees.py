@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from rooflight.answers.diagnose.fit import Fit, Split, Taken, settled, taken
-from rooflight.answers.diagnose.line import Line, fitted
-from rooflight.answers.diagnose.placed import StepRoof
-from rooflight.answers.diagnose.seen import Seen
-from rooflight.answers.diagnose.series import QUANTITIES, Quantity, Series
+from rooflight.answers.diagnose.fitted.fit import Fit, Split, Taken, settled, taken
+from rooflight.answers.diagnose.fitted.line import Line, fitted
+from rooflight.answers.diagnose.fitted.series import QUANTITIES, Quantity, Series
 from rooflight.answers.diagnose.setting import Setting
+from rooflight.answers.diagnose.timed.placed import StepRoof
+from rooflight.answers.diagnose.timed.seen import Seen
 from rooflight.values.diagnosis import Confidence
 
 # A gain that is smaller than that is none; from this share of the ideal one on it is whole.

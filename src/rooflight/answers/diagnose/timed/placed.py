@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from rooflight.answers.diagnose.seen import Seen
 from rooflight.answers.diagnose.setting import Setting
+from rooflight.answers.diagnose.timed.seen import Seen
 from rooflight.catalog.accelerators import load
 from rooflight.errors import RooflightError
 from rooflight.scenario.change import changed

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from rooflight.answers.diagnose.facts import Facts
-from rooflight.answers.diagnose.thresholds import limit
+from rooflight.answers.diagnose.watched.facts import Facts
+from rooflight.answers.diagnose.watched.thresholds import limit
 from rooflight.values.diagnosis import Bound, Confidence
 
 _LEVELS: tuple[Confidence, ...] = ("low", "medium", "high")

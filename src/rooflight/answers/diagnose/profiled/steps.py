@@ -7,7 +7,7 @@ from statistics import median
 
 import msgspec
 
-from rooflight.answers.diagnose.kernel_roof import Counted
+from rooflight.answers.diagnose.profiled.roof import Counted
 from rooflight.errors import RooflightError
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve.expected import expected, expected_prefill

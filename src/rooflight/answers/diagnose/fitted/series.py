@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from rooflight.answers.diagnose.seen import Seen, seen
+from rooflight.answers.diagnose.timed.seen import Seen, seen
 from rooflight.errors import printable
 from rooflight.values.recorded import Record
 

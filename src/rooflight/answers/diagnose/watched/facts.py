@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 
 from rooflight.answers.diagnose.setting import Setting
-from rooflight.answers.diagnose.stepped import Stepped
-from rooflight.answers.diagnose.thresholds import limit
-from rooflight.answers.diagnose.together import Seen, busy
+from rooflight.answers.diagnose.watched.stepped import Stepped
+from rooflight.answers.diagnose.watched.thresholds import limit
+from rooflight.answers.diagnose.watched.together import Seen, busy
 
 # Shares are compared with thresholds as they are printed: 0.6 of 0.8 is 0.75.
 _DIGITS = 9

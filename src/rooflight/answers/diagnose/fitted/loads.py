@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from rooflight.answers.diagnose.fit import BINDS, Fit, taken
-from rooflight.answers.diagnose.placed import placed, step_roof
-from rooflight.answers.diagnose.seen import Seen
-from rooflight.answers.diagnose.series import Series
+from rooflight.answers.diagnose.fitted.fit import BINDS, Fit, taken
+from rooflight.answers.diagnose.fitted.series import Series
 from rooflight.answers.diagnose.setting import Setting
+from rooflight.answers.diagnose.timed.placed import placed, step_roof
+from rooflight.answers.diagnose.timed.seen import Seen
 from rooflight.errors import RooflightError
 from rooflight.numeric import is_plain
 from rooflight.serve.memory import admitted

@@ -1,0 +1,1 @@
+"""Several measurements of one thing: what differs between them, and what is fitted along it."""

@@ -1,0 +1,1 @@
+"""Kernels of a profile under the roof, and steps that it marks."""
