@@ -167,7 +167,8 @@ def _begun(line: str, following: str, report: str) -> tuple[_Table | None, list[
     keys = _keys(cells)
     if keys is None or "range" in keys or "nvtx" in report:
         return None, None
-    units = [_UNITS.get((found[2] if (found := _CELL.match(cell)) else None) or "ns", 1e-3) for cell in cells]
+    said = [found[2] if (found := _CELL.match(cell)) else None for cell in cells]
+    units = [_UNITS.get(unit or "ns", _UNITS["ns"]) for unit in said]
     called = any(cell.strip().lower() in ("num calls", "calls") for cell in cells)
     of_host = called and not any(word in report for word in ("kern", "gpu"))
     return _Table(of_host=of_host, keys=keys, units=units, rows=[]), spans

@@ -32,7 +32,7 @@ _MOST_SPOOLED = 4 << 30
 _MOST_STRING = 1 << 20
 _MOST_STRINGS = 1_000_000
 # Steps of SQLite's machine that reading takes at most, asked about once in so many: a real export needs 20 a row.
-_STEPS, _MOST_STEPS = 1_000_000, 500
+_STEPS, _MOST_STEPS = 1 << 20, 500
 _NS_PER_US = 1e3
 # Tables and the columns that are read of them; what is missing is NULL. Exports before 2021 say no graphs.
 _KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"

@@ -47,9 +47,10 @@ BESIDE = st.dictionaries(
     st.one_of(LEAVES, st.lists(st.dictionaries(st.sampled_from(["id", "name", "numSms"]), TIMES), max_size=2),
               st.dictionaries(st.sampled_from(["rank", "world_size"]), TIMES)),
 )  # fmt: skip
+PRODUCT = {"External id": 5, "Input Dims": [[8, 64], [64, 32]], "Input type": ["float", "float"]}
 SOUND = document(
     host("user_annotation", "step[DECODE bs=32]", 0, 50),
-    host("cpu_op", "aten::mm", 1, 5, **{"External id": 5, "Input Dims": [[8, 64], [64, 32]], "Input type": ["float"] * 2}),
+    host("cpu_op", "aten::mm", 1, 5, **PRODUCT),
     host("cuda_runtime", "cudaLaunchKernel", 10, 5, correlation=1),
     kernel(GEMM, 100, 30, correlation=1, External_id=5), kernel(NCCL, 110, 30, stream=8), kernel(NORM, 200, 3),
     deviceProperties=[{"id": 0, "name": "A"}],
@@ -114,7 +115,10 @@ def test_where_batches_are_cut_changes_nothing(events, size):
     assert (whole and whole.notes) == (parts and parts.notes)
 
 
-@pytest.mark.parametrize(("form", "text"), [(torch_trace.FORMAT, SOUND), (nsys.FORMAT, SUMMARIES), (nsys.FORMAT, COLUMNS), (nsys.FORMAT, TRACE)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [(torch_trace.FORMAT, SOUND), (nsys.FORMAT, SUMMARIES), (nsys.FORMAT, COLUMNS), (nsys.FORMAT, TRACE)],
+)
 def test_a_thousand_spoilt_files_are_read_or_refused(form, text):
     """Bytes changed, left out, repeated and moved, the same in every run."""
     chance = random.Random(15)
