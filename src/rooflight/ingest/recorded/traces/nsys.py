@@ -16,7 +16,7 @@ from rooflight.errors import BadConfig
 from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.ingest.recorded.traces.calls import Calls
 from rooflight.ingest.recorded.traces.families import MULTIPLYING, moved_by_engines, number_format, operator
-from rooflight.ingest.recorded.traces.timeline import LONGEST_NAME, Timeline
+from rooflight.ingest.recorded.traces.timeline import LONGEST_NAME, MOST_DEVICES, Timeline
 from rooflight.units import to_base, ungrouped
 from rooflight.values.recorded import Launched, Recorded, Traced
 from rooflight.values.sample import Timing
@@ -244,6 +244,7 @@ def _trace(timeline: Timeline, table: _Table) -> dict[str, str | None]:
         if start is None or length is None or length < 0:
             continue
         said = record.get("device", "")
+        said = said if said in numbers or len(numbers) < MOST_DEVICES else "others"
         if said not in numbers:
             found = _NUMBERED.match(said)
             label = f"gpu {found[2]}" if found else "gpu"

@@ -18,7 +18,7 @@ from rooflight.errors import BadConfig
 from rooflight.ingest.packed import DAMAGED
 from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.ingest.recorded.traces.calls import Calls
-from rooflight.ingest.recorded.traces.timeline import MOST_KERNELS, Timeline
+from rooflight.ingest.recorded.traces.timeline import MOST_DEVICES, MOST_KERNELS, Timeline
 from rooflight.units import to_base
 from rooflight.values.recorded import Recorded, Traced
 
@@ -188,11 +188,13 @@ class _Devices:
         found = self._known.get((process, device))
         if found is None:
             card = self._cards.get((process, device), self._cards.get((None, device), device))
-            label = f"gpu {str(card)[:20]}"
+            label = f"gpu {str(card)[:20]}" if len(self.labels) < MOST_DEVICES else "gpu others"
             if label not in self.labels:
                 self.labels.append(label)
                 self.names[label] = self._named.get(card) or None
-            found = self._known[(process, device)] = self.labels.index(label)
+            found = self.labels.index(label)
+            if len(self._known) < _MOST_STRINGS:
+                self._known[(process, device)] = found
         return found
 
 

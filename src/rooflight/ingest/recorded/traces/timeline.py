@@ -21,6 +21,8 @@ from rooflight.values.sample import Timing
 MOST_KERNELS = 5_000_000
 MOST_NAMES = 20_000
 MOST_STEPS = 20_000
+# Devices of one document; what says more is no profile of accelerators, and each costs a look at all kernels.
+MOST_DEVICES = 256
 LONGEST_NAME = 4000
 _KERNEL, _COMMUNICATION, _COPY = 0, 1, 2
 # What eight of ten lie between.
