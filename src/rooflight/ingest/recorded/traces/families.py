@@ -135,7 +135,7 @@ _FORMAT_ROWS = tuple((form, re.compile(pattern, re.IGNORECASE)) for form, patter
 MULTIPLYING = ("gemm", "attention", "moe")
 _MOVED_BY_ENGINES = re.compile(r"\W*(?:CUDA |HIP )?mem(?:cpy|set)", re.IGNORECASE)
 # Names of templates run to tens of kilobytes; what a kernel is stands at the front.
-_MOST = 4000
+_MOST = 2000
 
 
 @functools.lru_cache(maxsize=1 << 14)

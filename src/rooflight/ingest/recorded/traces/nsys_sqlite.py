@@ -262,7 +262,7 @@ def _marks(export: _Export, timeline: Timeline) -> int:
             continue  # a moment
         if isinstance(start, int) and isinstance(end, int) and start <= end:
             name = text if isinstance(text, str) else export.string(number)
-            timeline.marked(name[:400], start / _NS_PER_US, (end - start) / _NS_PER_US)
+            timeline.marked(name, start / _NS_PER_US, (end - start) / _NS_PER_US)
         else:
             odd += 1
     return odd
