@@ -7,7 +7,7 @@ import random
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rooflight.errors import BadConfig
@@ -80,12 +80,14 @@ def tried(form, raw):
     return found
 
 
+@settings(deadline=None)
 @given(st.lists(EVENTS, max_size=12), BESIDE, st.sampled_from([None, 1]), st.booleans())
 def test_events_of_any_kind_are_read(events, beside, indent, bare):
     value = events if bare else {**beside, "traceEvents": events}
     tried(torch_trace.FORMAT, json.dumps(value, indent=indent).encode())
 
 
+@settings(deadline=None)
 @given(st.lists(EVENTS, max_size=6), st.integers(0, 3000), st.binary(max_size=4))
 def test_a_trace_cut_or_spoilt_anywhere_is_read_or_refused(events, at, put):
     raw = json.dumps({"traceEvents": events}).encode()
@@ -94,12 +96,14 @@ def test_a_trace_cut_or_spoilt_anywhere_is_read_or_refused(events, at, put):
     tried(torch_trace.FORMAT, raw[:at] + put + raw[at:])
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200), st.sampled_from([b"", b"[", b'{"traceEvents":[', b'{"a":', b'[{"ph":"X"},']))
 def test_any_bytes_are_read_or_refused(raw, before):
     tried(torch_trace.FORMAT, before + raw)
     tried(nsys.FORMAT, before + raw)
 
 
+@settings(deadline=None)
 @given(st.lists(EVENTS, min_size=1, max_size=8), st.sampled_from([60, 200, 700]))
 def test_where_batches_are_cut_changes_nothing(events, size):
     raw = json.dumps({"traceEvents": events, "deviceProperties": []}).encode()
