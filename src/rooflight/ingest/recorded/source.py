@@ -60,7 +60,8 @@ class Source:
         """All of it. Raises BadConfig for more than is held whole, and where it cannot be read to its end."""
         found = bytearray()
         try:
-            while part := self.file.read1(1 << 20):  # what came before damage is kept
+            # one read at a time: in a damaged file more would lose what lies in front of the damage
+            while part := self.file.read1(1 << 20):
                 found += part
                 if len(found) > MOST_TEXT:
                     got = f"more than {MOST_TEXT:,} bytes"

@@ -23,9 +23,16 @@ _BATCH = 1 << 22
 # No event and no value beside them is longer, and no number.
 _MOST_VALUE = 1 << 24
 _MOST_WORD = 1 << 12
+_DEEPEST = 500
+# Nobody writes more, and each costs more than what it holds.
+_MOST_DOCUMENTS = 1 << 10
+_MOST_ODD = 1 << 18
 # Between two events. Neither quote nor letter can be a string's: a quote in one is escaped, and behind one that ends a
 # string no letter may stand. Objects that lie deeper are told by the batch, which is then no JSON.
-_BORDER = re.compile(rb'\}(\s*,\s*)\{\s*"(?=(?:ph|name|cat|ts|pid|tid|args|dur|id|bp|s)")')
+_BORDERS = (
+    re.compile(rb'\}(\s*,\s*)\{\s*"(?=(?:ph|name|cat|ts|pid|tid|args|dur|id|bp|s)")'),
+    re.compile(rb'\}(\s*,\s*)\{\s*"(?=[A-Za-z_])'),
+)
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+(")?|[][{}]', re.DOTALL)
 _WORD = re.compile(rb"[^\s,:\"\]\[{}]+")
 _SPACE, _SPACE_AND_COLON = re.compile(rb"[\s,]*"), re.compile(rb"[\s,:]*")
@@ -84,13 +91,15 @@ class Walk:
 
     def __init__(self, source: Source, sink: Sink) -> None:
         self._parts, self._sink, self._name = _parts(source), sink, source.name
-        self._buffer, self._at = b"", 0
+        self._buffer, self._at, self._batch = b"", 0, _BATCH
         self.odd, self.cut = 0, False
 
     def run(self) -> None:
         """All documents. Raises BadConfig for more than is read, and for one value that is larger than any real one."""
+        documents = 0
         while not self.cut and (mark := self._peek()):
-            if mark not in (b"{", b"["):
+            documents += 1
+            if mark not in (b"{", b"[") or documents > _MOST_DOCUMENTS:
                 self.cut = True
                 return
             self._at += 1
@@ -120,27 +129,32 @@ class Walk:
     def _events(self) -> bool:
         """The events of a list up to its end; False where it has none."""
         while True:
-            self._fill(_BATCH)
+            self._fill(self._batch)
             self._peek()
-            border = self._last_border()
-            if border is None or not self._fast(*border):
-                ended = self._slow(border[1] if border else len(self._buffer))
-                if ended is not None:
-                    return ended
+            until = min(len(self._buffer), self._at + self._batch)
+            border = self._last_border(until)
+            if border is not None and self._fast(*border):
+                self._batch = min(2 * self._batch, _BATCH)
+                continue
+            # a list ends here, or a part of it is odd: little is looked at twice
+            self._batch = max(self._batch // 8, _PART >> 5)
+            ended = self._slow(border[1] if border else until)
+            if ended is not None:
+                return ended
 
-    def _last_border(self) -> tuple[int, int] | None:
-        """Where the last event but one of the buffer ends, and where the last begins; None where there is no second."""
-        reach = _PART >> 4
-        while True:
-            start = max(self._at, len(self._buffer) - reach)
-            last = None
-            for last in _BORDER.finditer(self._buffer, start):  # noqa: B007
-                pass
-            if last is not None:
-                return last.start() + 1, last.end(1)
-            if start == self._at:
-                return None
-            reach *= 8
+    def _last_border(self, until: int) -> tuple[int, int] | None:
+        """Where the last event but one in front of a place ends, and where the last begins; None without a second."""
+        for border in _BORDERS:
+            reach, start = _PART >> 4, until
+            while start > self._at:
+                start = max(self._at, until - reach)
+                last = None
+                for last in border.finditer(self._buffer, start, until):  # noqa: B007
+                    pass
+                if last is not None:
+                    return last.start() + 1, last.end(1)
+                reach *= 8
+        return None
 
     def _fast(self, end: int, following: int) -> bool:
         """A batch at once; False where it is no list of events, which the slow way then tells apart."""
@@ -175,6 +189,7 @@ class Walk:
                 event = _event(value) if mark == b"{" else None
                 if event is None:
                     self.odd += 1
+                    self._refuse_endless(self.odd, _MOST_ODD, "values that are no events")
                 else:
                     batch.append(event)
         self._sink.events(batch)
@@ -202,6 +217,7 @@ class Walk:
             else:
                 scan = len(self._buffer)
             self._refuse_endless(len(self._buffer) - self._at, _MOST_VALUE)
+            self._refuse_endless(depth, _DEEPEST, "brackets within one another")
             scan -= self._at
             if not self._more():
                 self._at = len(self._buffer)
@@ -217,9 +233,9 @@ class Walk:
                 word, self._at = self._buffer[self._at : end], end
                 return word
 
-    def _refuse_endless(self, size: int, most: int) -> None:
+    def _refuse_endless(self, size: int, most: int, what: str = "bytes without an end") -> None:
         if size > most:
-            got = f"over {most:,} bytes without an end"
+            got = f"over {most:,} {what}"
             raise BadConfig(f"{self._name} holds no profile's events", where=self._name, got=got, want="events")
 
     def _peek(self, passing: re.Pattern[bytes] = _SPACE) -> bytes:
@@ -240,7 +256,10 @@ class Walk:
 
     def _fill(self, most: int) -> None:
         """So many bytes in front of it, if there are; what was passed is dropped."""
-        pieces, have = [self._buffer[self._at :]], len(self._buffer) - self._at
+        have = len(self._buffer) - self._at
+        if have >= most:
+            return
+        pieces = [self._buffer[self._at :]]
         while have < most and (part := next(self._parts, b"")):
             pieces.append(part)
             have += len(part)

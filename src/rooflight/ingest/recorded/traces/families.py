@@ -21,15 +21,17 @@ _FAMILIES: tuple[tuple[str, tuple[str, ...]], ...] = (
     )),
     ("moe", (
         # routing; vLLM csrc/moe, SGLang sgl-kernel/csrc/moe, OpenAI's triton_kernels (matmul_ogs, routing)
-        r"moe_align", r"topk_?softmax", r"topk_?sigmoid", r"topk_?gating", r"grouped_?topk", r"biased_grouped",
+        r"moe_align", r"topk_?softmax", r"topk_?sigmoid", r"topk_?gating", r"topk_moe", r"grouped_?topk",
+        r"biased_grouped",
         r"moe_(fused_)?gate", r"moe_sum", r"moe_permute", r"_routing_(compute|memset)", r"_topk_forward",
         r"bitmatrix", r"count_and_sort_expert", r"expand(Input)?Rows", r"finalize_?moe",
         r"routing(main|indices|custom)", r"(shuffle|permute|unpermute)_?(rows|tokens|expert)", r"(pre|post)_?reorder",
-        r"ep_(scatter|gather)\b",
+        r"(?<![a-z])ep_(scatter|gather)",
         # the experts' matrix products
         r"fused_?moe", r"moe_?(mxgemm|gemm|gemv|wna16|marlin|kernel|sorting|stage|flatmm|2stage)", r"marlin_moe",
         r"matmul_ogs", r"_finalize_matmul_scatter", r"fmoe", r"moe_ck", r"ck_moe", r"bmm_.*(swiglu|routed)",
-        r"group(ed)?_?(gemm|mm)", r"m_?grouped", r"mul_mat_id", r"mul_mat_vec\w*_moe", r"moe::", r"::moe",
+        r"group(ed)?_?(gemm|mm|problemshape)", r"m_?grouped", r"mul_mat_id", r"mm_ids", r"mul_mat_vec\w*_moe",
+        r"moe::", r"::moe",
     )),
     ("gemm", (r"triton_tem_\w*_(mm|addmm|bmm|matmul)",)),
     ("attention", (r"triton_tem_\w*(flex_attention|attention)",)),
@@ -43,11 +45,12 @@ _FAMILIES: tuple[tuple[str, tuple[str, ...]], ...] = (
     # the cache of an engine: csrc/cache_kernels.cu, sgl-kernel, llama.cpp's set_rows
     ("copy", (
         r"reshape_and_cache", r"store_?kv_?cache", r"concat_and_cache", r"set_mla_kv_buffer", r"(copy|swap)_blocks",
-        r"set_kv_buffer", r"append_?paged_?kv", r"kv_?cache_?(copy|scatter|transfer)", r"transfer_kernel_impl",
+        r"set_kv_buffer", r"gather_\w*cache", r"append_?paged_?kv", r"kv_?cache_?(copy|scatter|transfer)",
+        r"transfer_kernel_impl",
     )),
     ("norm", (
         r"(rms|layer|group|batch|instance|l2)_?norm", r"rmsnorm", r"(?<![a-z])norm_(f32|fwd|kernel)", r"add_norm",
-        r"batch_norm", r"ln_(fwd|parallel)", r"cunn_layer", r"qk_norm",
+        r"batch_norm", r"ln_(fwd|parallel)", r"cunn_layer", r"qk_?norm",
     )),
     ("attention", (
         # FlashAttention 2 and 3, xFormers, cuDNN, TensorRT-LLM, FlashInfer
@@ -132,7 +135,7 @@ _FORMAT_ROWS = tuple((form, re.compile(pattern, re.IGNORECASE)) for form, patter
 MULTIPLYING = ("gemm", "attention", "moe")
 _MOVED_BY_ENGINES = re.compile(r"\W*(?:CUDA |HIP )?mem(?:cpy|set)", re.IGNORECASE)
 # Names of templates run to tens of kilobytes; what a kernel is stands at the front.
-_MOST = 4000
+_MOST = 2000
 
 
 @functools.lru_cache(maxsize=1 << 14)

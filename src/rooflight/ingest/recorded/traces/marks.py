@@ -24,6 +24,7 @@ _TRTLLM = re.compile(
 )
 _BARE = re.compile(r"(?:execute_model|execute_new_\d+_cached_\d+|model_forward|run_batch|gpu_model_runner: forward)\b")
 _PROFILER = re.compile(r"ProfilerStep#\d+")
+_LONGEST = 400
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +49,7 @@ def mark(name: str) -> Mark | None:
     Check: execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk32785sqsq32sqsk32785) -> decode of 32 sequences,
     each with (32785 - 32) / 32 = 1023.53 tokens cached before the one that it computes.
     """
+    name = name[:_LONGEST]
     if found := _VLLM_SUMS.search(name):
         prompts, prompt_q, prompt_k, decoding, decode_q, decode_k = map(int, found.groups())
         before = max(prompt_k - prompt_q, 0) / prompts if prompts else None

@@ -6,6 +6,7 @@ Columns: https://docs.nvidia.com/nsight-systems/UserGuide/index.html#report-scri
 from __future__ import annotations
 
 import csv
+import itertools
 import math
 import re
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from rooflight.errors import BadConfig
 from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.ingest.recorded.traces.calls import Calls
 from rooflight.ingest.recorded.traces.families import MULTIPLYING, moved_by_engines, number_format, operator
-from rooflight.ingest.recorded.traces.timeline import LONGEST_NAME, Timeline
+from rooflight.ingest.recorded.traces.timeline import LONGEST_NAME, MOST_DEVICES, Timeline
 from rooflight.units import to_base, ungrouped
 from rooflight.values.recorded import Launched, Recorded, Traced
 from rooflight.values.sample import Timing
@@ -44,12 +45,17 @@ _COLUMNS = {
 _KEYS = {name.lower(): key for key, names in _COLUMNS.items() for name in names}
 _UNITS = {"ns": 1e-3, "nsec": 1e-3, "us": 1, "usec": 1, "ms": 1e3, "msec": 1e3, "s": 1e6, "sec": 1e6}
 _CELL = re.compile(r"\s*(.*?)\s*(?:\(\s*([a-z%A-Z/]+)\s*\))?\s*$")
-_HEADER = re.compile(r"^\W*(?:Time ?\(%\)|(?:Start|Total Time|Name)\b).*\b(?:Total Time|Duration|Avg|Count)\b.*", re.M)
+_HEADER = re.compile(
+    r"^[^\w\n]{0,40}(?:Time ?\(%\)|(?:Start|Total Time|Name)\b).*\b(?:Total Time|Duration|Avg|Count)\b.*", re.M
+)
+_LINE = re.compile(r"([^\r\n]*)(?:\r\n?|\n|$)")
 _RULE = re.compile(r"^\s*-+(?:\s+-+){2,}\s*$")
 _REPORT = re.compile(r"[(/\[](\w*?(?:kern|gpu|api|mem|osrt|nvtx|openmp|vulkan|dx12)\w*?)(?:\.py)?[)\]:]", re.IGNORECASE)
 _VERSION = re.compile(r"nsight-systems[/\\](?:cli[/\\])?(\d{4}\.\d+(?:\.\d+)*)")
 _API = re.compile(r"^(?:cu|hip)[A-Z_]|^(?:cuda|hip)[A-Z]")
 _NUMBERED = re.compile(r"^(.*?)\s*\((\d+)\)$")
+# A header's cell, and what is printed in front of a report.
+_LONGEST_CELL, _LONGEST_LINE = 100, 400
 # More than any profile holds: of calls, and of microseconds.
 _MOST_CALLS, _MOST = 1 << 40, 1e18
 # Of runs that spread evenly about their mean, eight of ten lie within so many standard deviations.
@@ -74,12 +80,15 @@ class _Table(msgspec.Struct):
 
     def records(self) -> Iterator[dict[str, str]]:
         """Rows by the names of _COLUMNS; of two columns for one name the first."""
-        for row in self.rows:
-            found: dict[str, str] = {}
-            for key, cell in zip(self.keys, row, strict=False):
-                if key is not None:
-                    found.setdefault(key, cell.strip())
-            yield found
+        return map(self.record, self.rows)
+
+    def record(self, row: list[str]) -> dict[str, str]:
+        """One row, likewise."""
+        found: dict[str, str] = {}
+        for key, cell in zip(self.keys, row, strict=False):
+            if key is not None:
+                found.setdefault(key, cell.strip())
+        return found
 
     def us(self, record: dict[str, str], key: str) -> float | None:
         """A time of a row in microseconds; None where it is none."""
@@ -96,13 +105,12 @@ def looks(head: Head) -> bool:
 def read(source: Source) -> Recorded:
     """All reports of a file. Raises BadConfig where none is of kernels or of the calls that launch them."""
     text = source.text
-    tables, odd = _tables(text.splitlines())
+    trace = _Trace()
+    tables, odd = _tables(text, trace)
     notes = [f"{odd:,} of its lines could not be understood and were left out"] if odd else []
-    timed = [table for table in tables if "start" in table.keys]
-    kernels, calls = _summed([table for table in tables if "total" in table.keys], notes)
-    timeline = Timeline(to_base(1, "us"))
-    names = _trace(timeline, timed[0]) if timed else {}
-    if timed and timeline.kernels:
+    kernels, calls = _summed([table for table in tables if "start" not in table.keys], notes)
+    timeline, names = trace.timeline, trace.names
+    if timeline.kernels:
         timeline.close(list(names))
         kernels = timeline.launched()
     if not kernels and not calls.launches:
@@ -127,28 +135,32 @@ def read(source: Source) -> Recorded:
     )  # fmt: skip
 
 
-def _tables(lines: list[str]) -> tuple[list[_Table], int]:
-    """Reports in their order, and how many lines within them are no rows."""
+def _tables(text: str, trace: _Trace) -> tuple[list[_Table], int]:
+    """Reports in their order, and how many lines within them are no rows. Rows of traces are taken as they pass."""
     tables: list[_Table] = []
     report, odd, spans = "", 0, None
     open_table: _Table | None = None
-    for at, line in enumerate(lines):
+    lines = (found[1] for found in _LINE.finditer(text))
+    for line, following in itertools.pairwise(itertools.chain(lines, [""])):
         if not line.strip():
             open_table = None
             continue
         if _RULE.match(line):
             continue
         if _HEADER.match(line):
-            open_table, spans = _begun(line, lines[at + 1] if at + 1 < len(lines) else "", report)
+            open_table, spans = _begun(line, following, report)
             tables += [open_table] if open_table else []
         elif open_table is None:
-            found = _REPORT.findall(line)
+            found = _REPORT.findall(line[:_LONGEST_LINE])
             report = found[-1].lower() if found else report
         else:
             row = _cells(line) if spans is None else [line[first:last] for first, last in spans]
             if len(row) == len(open_table.keys) and _number(row[open_table.anchor]) is not None:
-                open_table.rows.append(row)
-            elif found := _REPORT.findall(line):
+                if "start" in open_table.keys:
+                    trace.add(open_table, row)
+                else:
+                    open_table.rows.append(row)
+            elif found := _REPORT.findall(line[:_LONGEST_LINE]):
                 open_table, report = None, found[-1].lower()
             else:
                 odd += 1
@@ -167,7 +179,8 @@ def _begun(line: str, following: str, report: str) -> tuple[_Table | None, list[
     keys = _keys(cells)
     if keys is None or "range" in keys or "nvtx" in report:
         return None, None
-    units = [_UNITS.get((found[2] if (found := _CELL.match(cell)) else None) or "ns", 1e-3) for cell in cells]
+    said = [found[2] if (found := _CELL.match(cell[:_LONGEST_CELL])) else None for cell in cells]
+    units = [_UNITS.get(unit or "ns", _UNITS["ns"]) for unit in said]
     called = any(cell.strip().lower() in ("num calls", "calls") for cell in cells)
     of_host = called and not any(word in report for word in ("kern", "gpu"))
     return _Table(of_host=of_host, keys=keys, units=units, rows=[]), spans
@@ -182,7 +195,7 @@ def _cells(line: str) -> list[str]:
 
 def _keys(cells: list[str]) -> list[str | None] | None:
     """What columns are, None where they are no header of a report with names and times."""
-    keys = [_KEYS.get(found[1].lower()) if (found := _CELL.match(cell)) else None for cell in cells]
+    keys = [_KEYS.get(found[1].lower()) if (found := _CELL.match(cell[:_LONGEST_CELL])) else None for cell in cells]
     known = set(keys)
     return keys if "name" in known and ({"total", "count"} <= known or {"start", "length"} <= known) else None
 
@@ -234,24 +247,36 @@ def _launched(table: _Table, record: dict[str, str], total: float, count: int) -
     )
 
 
-def _trace(timeline: Timeline, table: _Table) -> dict[str, str | None]:
-    """Kernels one by one; which devices there are, with their names."""
-    names: dict[str, str | None] = {}
-    numbers: dict[str, int] = {}
-    for record in table.records():
+class _Trace:
+    """Kernels one by one, of the first report that has them; which devices there are, with their names."""
+
+    def __init__(self) -> None:
+        self.timeline = Timeline(to_base(1, "us"))
+        self.names: dict[str, str | None] = {}
+        self._numbers: dict[str, int] = {}
+        self._first: _Table | None = None
+
+    def add(self, table: _Table, row: list[str]) -> None:
+        """A row of a report."""
+        self._first = self._first or table
+        record = table.record(row)
         start, length = table.us(record, "start"), table.us(record, "length")
-        if start is None or length is None or length < 0:
-            continue
-        said = record.get("device", "")
-        if said not in numbers:
-            found = _NUMBERED.match(said)
-            label = f"gpu {found[2]}" if found else "gpu"
-            names.setdefault(label, (found[1] if found else said)[:100] or None)
-            numbers[said] = list(names).index(label)
+        if table is not self._first or start is None or length is None or length < 0:
+            return
         call = _number(record.get("call", ""))
-        number = timeline.named(record.get("name", ""))
-        timeline.add(numbers[said], number, start, length, -1 if call is None else int(call), -1)
-    return names
+        number = self.timeline.named(record.get("name", ""))
+        device = self._device(record.get("device", ""))
+        self.timeline.add(device, number, start, length, -1 if call is None else int(call), -1)
+
+    def _device(self, said: str) -> int:
+        """The number of a device, which is called as "NVIDIA A100 (0)"."""
+        said = said if said in self._numbers or len(self._numbers) < MOST_DEVICES else "others"
+        if said not in self._numbers:
+            found = _NUMBERED.match(said[:_LONGEST_CELL])
+            label = f"gpu {found[2]}" if found else "gpu"
+            self.names.setdefault(label, (found[1] if found else said)[:_LONGEST_CELL] or None)
+            self._numbers[said] = list(self.names).index(label)
+        return self._numbers[said]
 
 
 def _number(text: str) -> float | None:

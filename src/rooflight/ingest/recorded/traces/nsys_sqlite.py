@@ -18,7 +18,7 @@ from rooflight.errors import BadConfig
 from rooflight.ingest.packed import DAMAGED
 from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.ingest.recorded.traces.calls import Calls
-from rooflight.ingest.recorded.traces.timeline import MOST_KERNELS, Timeline
+from rooflight.ingest.recorded.traces.timeline import MOST_DEVICES, MOST_KERNELS, Timeline
 from rooflight.units import to_base
 from rooflight.values.recorded import Recorded, Traced
 
@@ -32,7 +32,7 @@ _MOST_SPOOLED = 4 << 30
 _MOST_STRING = 1 << 20
 _MOST_STRINGS = 1_000_000
 # Steps of SQLite's machine that reading takes at most, asked about once in so many: a real export needs 20 a row.
-_STEPS, _MOST_STEPS = 1_000_000, 500
+_STEPS, _MOST_STEPS = 1 << 20, 500
 _NS_PER_US = 1e3
 # Tables and the columns that are read of them; what is missing is NULL. Exports before 2021 say no graphs.
 _KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -188,11 +188,13 @@ class _Devices:
         found = self._known.get((process, device))
         if found is None:
             card = self._cards.get((process, device), self._cards.get((None, device), device))
-            label = f"gpu {str(card)[:20]}"
+            label = f"gpu {str(card)[:20]}" if len(self.labels) < MOST_DEVICES else "gpu others"
             if label not in self.labels:
                 self.labels.append(label)
                 self.names[label] = self._named.get(card) or None
-            found = self._known[(process, device)] = self.labels.index(label)
+            found = self.labels.index(label)
+            if len(self._known) < _MOST_STRINGS:
+                self._known[(process, device)] = found
         return found
 
 
@@ -260,7 +262,7 @@ def _marks(export: _Export, timeline: Timeline) -> int:
             continue  # a moment
         if isinstance(start, int) and isinstance(end, int) and start <= end:
             name = text if isinstance(text, str) else export.string(number)
-            timeline.marked(name[:400], start / _NS_PER_US, (end - start) / _NS_PER_US)
+            timeline.marked(name, start / _NS_PER_US, (end - start) / _NS_PER_US)
         else:
             odd += 1
     return odd

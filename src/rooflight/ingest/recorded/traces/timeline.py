@@ -21,7 +21,10 @@ from rooflight.values.sample import Timing
 MOST_KERNELS = 5_000_000
 MOST_NAMES = 20_000
 MOST_STEPS = 20_000
+# Devices of one document; what says more is no profile of accelerators, and each costs a look at all kernels.
+MOST_DEVICES = 256
 LONGEST_NAME = 4000
+_LONGEST_MARK = 300
 _KERNEL, _COMMUNICATION, _COPY = 0, 1, 2
 # What eight of ten lie between.
 _TENTHS = (10, 50, 90)
@@ -115,7 +118,7 @@ class Timeline:
         said = mark(name)
         marks = self._device_marks if on_device else self._marks
         if said is not None and len(marks) < MOST_STEPS:
-            marks.append(Step(name=name, start=start, length=length, rank=said.rank))
+            marks.append(Step(name=name[:_LONGEST_MARK], start=start, length=length, rank=said.rank))
 
     def close(self, labels: list[str]) -> None:
         """A document's end, with the names of its devices: their numbers, those of calls and operators begin anew."""
@@ -263,7 +266,7 @@ class Timeline:
             if step.rank == best and said is not None:
                 found.append(
                     StepSeen(
-                        name=step.name[:300], phase=said.phase, batch=said.batch, tokens=said.tokens,
+                        name=step.name, phase=said.phase, batch=said.batch, tokens=said.tokens,
                         context=said.context, prompts=said.prompts, prompt_context=said.prompt_context,
                         start_s=max(step.start - first, 0.0) * self._unit_s,
                         wall_s=step.length * self._unit_s, busy_s=busy_s, device_s=device_s,

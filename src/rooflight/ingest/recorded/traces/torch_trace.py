@@ -13,7 +13,7 @@ from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.ingest.recorded.traces.calls import Calls
 from rooflight.ingest.recorded.traces.chrome import Args, Event, Walk
 from rooflight.ingest.recorded.traces.shapes import OPERATORS, Asked, asked
-from rooflight.ingest.recorded.traces.timeline import MOST_KERNELS, Timeline
+from rooflight.ingest.recorded.traces.timeline import MOST_DEVICES, MOST_KERNELS, Timeline
 from rooflight.units import to_base
 from rooflight.values.recorded import Recorded, Traced
 
@@ -27,6 +27,7 @@ _MARKS = frozenset({"user_annotation", "nvtx", "gpu_user_annotation"})
 _HOST = _CALLS | _OPERATOR | {"user_annotation", "python_function"}
 _LAST = (1 << 63) - 1
 _MOST_SHAPES = 100_000
+_MOST_NOTES = 8
 
 
 class _Reading:
@@ -91,7 +92,8 @@ class _Reading:
         device = args.device if args.device is not None else event.pid
         number = self._devices.get(device)
         if number is None:
-            number = self._devices[device] = len(self._devices)
+            device = device if len(self._devices) < MOST_DEVICES else "others"
+            number = self._devices.setdefault(device, len(self._devices))
         name = event.name or category
         if category != "kernel" and not name.lower().startswith("mem"):
             name = f"{category.removeprefix('gpu_').capitalize()} {name}"
@@ -195,7 +197,7 @@ def _lacks(traced: Traced, timeline: Timeline) -> tuple[str, ...]:
 
 
 def _notes(reading: _Reading, walk: Walk) -> tuple[str, ...]:
-    notes = list(dict.fromkeys(reading.notes))
+    notes = list(dict.fromkeys(reading.notes))[:_MOST_NOTES]
     if walk.cut:
         notes.append("the trace ends before its end: what is there was counted")
     if odd := walk.odd + reading.odd:
@@ -209,8 +211,12 @@ def _notes(reading: _Reading, walk: Walk) -> tuple[str, ...]:
 
 def _nameless(label: str, known: dict[str, Any]) -> str:
     """What is said of a device without a name, so that a reader may know it."""
-    memory, cores = known.get("totalGlobalMem"), known.get("numSms")
-    return f"{label} has no name in the trace; it has {memory:,} bytes of memory and {cores} multiprocessors"
+    sizes = [
+        f"{value:,} {what}"
+        for what, value in (("bytes of memory", known.get("totalGlobalMem")), ("multiprocessors", known.get("numSms")))
+        if type(value) is int and 0 < value < _LAST
+    ]
+    return f"{label} has no name in the trace" + (f"; it has {' and '.join(sizes)}" if sizes else "")
 
 
 def _external(args: Args) -> int:

@@ -53,6 +53,9 @@ NAMES = {
         "void deep_ep::intranode::dispatch<8, 768, 8192>(int4*, float*, int*)",
         "void deep_ep::internode_ll::combine<true, 7168, 9>(void*, void*)",
         "multimem_all_reduce_kernel",
+        "ncclSymkDevKernel_AllReduce_RSxLDMC_AGxSTMC_sum_bf16(ncclSymkDevWorkArgs4K)",
+        "void rcclGenericKernel<1, false>(ncclDevComm*)",
+        "void quickreduce::allreduce_prototype_twoshot<quickreduce::AllReduceTwoshot<__half>>",
     ),
     "norm": (
         "void vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(c10::BFloat16*, long)",
@@ -60,6 +63,7 @@ NAMES = {
         "_ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi256ELi16ELb1ELb0ELb1ELi1EEEvPT0_PT_PfS4_S4_S4_diiiiiiib",
         "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float, float>(int, float)",
         "triton_red_fused__to_copy_add_mean_mul_pow_rsqrt_0",
+        "void tensorrt_llm::kernels::fusedQKNormRopeKernel<128, true>(__nv_bfloat16*, int)",
         "void rms_norm_f32<1024, true, false>(float const*, float*)",
     ),
     "activation": (
@@ -76,6 +80,9 @@ NAMES = {
         "bmm_MxE4m3_MxE2m1MxE4m3_Fp32_t128x8x512u2_s6_et128x8_m128x8x32_cga1x1x1_rM_TN_clmp_swiGlu_dynBatch_sm100f",
         "_ZN5aiter50fmoe_bf16_blockscaleFp8_g1u1_vs_silu_1tg_32x256E",
         "void mul_mat_id_q<(ggml_type)39>",
+        "void topk_moe_cuda<128, true>(float const*, float*, int*)",
+        "_fwd_kernel_ep_scatter_1",
+        "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cutlass::gemm::GroupProblemShape<int>>>",
     ),
     "copy": (
         "Memcpy DtoH (Device -> Pinned)",

@@ -7,7 +7,7 @@ import random
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rooflight.errors import BadConfig
@@ -47,9 +47,10 @@ BESIDE = st.dictionaries(
     st.one_of(LEAVES, st.lists(st.dictionaries(st.sampled_from(["id", "name", "numSms"]), TIMES), max_size=2),
               st.dictionaries(st.sampled_from(["rank", "world_size"]), TIMES)),
 )  # fmt: skip
+PRODUCT = {"External id": 5, "Input Dims": [[8, 64], [64, 32]], "Input type": ["float", "float"]}
 SOUND = document(
     host("user_annotation", "step[DECODE bs=32]", 0, 50),
-    host("cpu_op", "aten::mm", 1, 5, **{"External id": 5, "Input Dims": [[8, 64], [64, 32]], "Input type": ["float"] * 2}),
+    host("cpu_op", "aten::mm", 1, 5, **PRODUCT),
     host("cuda_runtime", "cudaLaunchKernel", 10, 5, correlation=1),
     kernel(GEMM, 100, 30, correlation=1, External_id=5), kernel(NCCL, 110, 30, stream=8), kernel(NORM, 200, 3),
     deviceProperties=[{"id": 0, "name": "A"}],
@@ -79,12 +80,14 @@ def tried(form, raw):
     return found
 
 
+@settings(deadline=None)
 @given(st.lists(EVENTS, max_size=12), BESIDE, st.sampled_from([None, 1]), st.booleans())
 def test_events_of_any_kind_are_read(events, beside, indent, bare):
     value = events if bare else {**beside, "traceEvents": events}
     tried(torch_trace.FORMAT, json.dumps(value, indent=indent).encode())
 
 
+@settings(deadline=None)
 @given(st.lists(EVENTS, max_size=6), st.integers(0, 3000), st.binary(max_size=4))
 def test_a_trace_cut_or_spoilt_anywhere_is_read_or_refused(events, at, put):
     raw = json.dumps({"traceEvents": events}).encode()
@@ -93,12 +96,14 @@ def test_a_trace_cut_or_spoilt_anywhere_is_read_or_refused(events, at, put):
     tried(torch_trace.FORMAT, raw[:at] + put + raw[at:])
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200), st.sampled_from([b"", b"[", b'{"traceEvents":[', b'{"a":', b'[{"ph":"X"},']))
 def test_any_bytes_are_read_or_refused(raw, before):
     tried(torch_trace.FORMAT, before + raw)
     tried(nsys.FORMAT, before + raw)
 
 
+@settings(deadline=None)
 @given(st.lists(EVENTS, min_size=1, max_size=8), st.sampled_from([60, 200, 700]))
 def test_where_batches_are_cut_changes_nothing(events, size):
     raw = json.dumps({"traceEvents": events, "deviceProperties": []}).encode()
@@ -114,7 +119,10 @@ def test_where_batches_are_cut_changes_nothing(events, size):
     assert (whole and whole.notes) == (parts and parts.notes)
 
 
-@pytest.mark.parametrize(("form", "text"), [(torch_trace.FORMAT, SOUND), (nsys.FORMAT, SUMMARIES), (nsys.FORMAT, COLUMNS), (nsys.FORMAT, TRACE)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [(torch_trace.FORMAT, SOUND), (nsys.FORMAT, SUMMARIES), (nsys.FORMAT, COLUMNS), (nsys.FORMAT, TRACE)],
+)
 def test_a_thousand_spoilt_files_are_read_or_refused(form, text):
     """Bytes changed, left out, repeated and moved, the same in every run."""
     chance = random.Random(15)

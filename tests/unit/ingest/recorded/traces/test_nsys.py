@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import random
+
 import pytest
 
 from rooflight.errors import BadConfig
@@ -123,6 +126,19 @@ def test_rows_that_are_none_are_left_out_and_said(tmp_path):
 
     assert sum(one.calls for one in found.traced.kernels) == 4
     assert any("2 of its lines" in note for note in found.notes)
+
+
+def test_a_packed_one_cut_short_says_what_is_there(tmp_path):
+    """Lines of no repetition, so that half of the packed bytes are about half of the lines."""
+    chance = random.Random(3)
+    lines = [
+        f"{n * 10},{chance.randint(1, 9)},{chance.getrandbits(60)},,,,GPU (0),1,,7,kernel_a" for n in range(20_000)
+    ]
+    raw = gzip.compress((TRACE.splitlines()[0] + "\n" + "\n".join(lines)).encode())
+    found = recorded(written(tmp_path, raw[: len(raw) // 2]))
+
+    assert 8_000 < found.traced.devices[0].kernels < 12_000
+    assert any("cannot be read to its end" in note for note in found.notes)
 
 
 def test_reports_without_kernels_are_refused(tmp_path):

@@ -151,6 +151,21 @@ def test_an_empty_name_is_none_and_said(tmp_path):
     assert any("206,141,652,992 bytes" in note for note in found.notes)
 
 
+@pytest.mark.parametrize("card", [{"id": 0}, {"id": 0, "name": None, "numSms": None}, {"id": 0, "numSms": [1]}])
+def test_a_device_of_which_nothing_is_said_has_no_name(tmp_path, card):
+    found = recorded(written(tmp_path, document(*TWO, deviceProperties=[card, 7, None])))
+
+    assert found.traced.devices[0].name is None
+    assert found.notes == ("gpu 0 has no name in the trace",)
+
+
+def test_no_end_of_devices_is_not_counted_one_by_one(tmp_path):
+    found = recorded(written(tmp_path, document(*(kernel(GEMM, n, 1, device=f"d{n}") for n in range(1000)))))
+
+    assert len(found.traced.devices) == 257
+    assert sum(one.kernels for one in found.traced.devices) == 1000
+
+
 @pytest.mark.parametrize("between", ["", "\n", " ,\n"])
 def test_traces_one_after_another_are_one(tmp_path, between):
     """Numbers of operators begin anew in each: the second's shape is its own."""
