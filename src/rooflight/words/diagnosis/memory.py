@@ -63,10 +63,6 @@ def _gib(value: float) -> str:
     return f"{gib:,.2f} GiB" if abs(gib) >= 1 else f"{value / to_base(1, 'MiB'):,.0f} MiB"
 
 
-def _kib(value: float) -> str:
-    return f"{round_significant(value / to_base(1, 'KiB'), 4)} KiB"
-
-
 def _untold(found: MemoryFound) -> str:
     lacks = " and ".join(found.lacks) or "the size of the KV pool"
     return f"The log of {_name(found.kept)} does not say {lacks}, so what its memory holds cannot be told from it."
