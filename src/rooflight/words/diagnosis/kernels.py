@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rooflight.answers.diagnose.kernel_steps import StepsFound
@@ -272,7 +273,7 @@ def _next(found: KernelsFound) -> Iterator[Next]:
     if found.bound is None and found.missing and found.model is None:
         yield Next(
             what="Name the model and the accelerator: what its steps move and multiply is then counted.",
-            command=f"rooflight diagnose {found.file} --model MODEL --on ACCELERATOR",
+            command=f"rooflight diagnose {shlex.quote(found.file)} --model MODEL --on ACCELERATOR",
         )
     if found.bound is None or (found.missing and found.steps is None):
         yield _COUNTERS
