@@ -256,10 +256,13 @@ def _short(found: Diagnosis) -> Diagnosis:
 
 def _chart(found: Diagnosis, card: Accelerator | None, look: Look) -> Picture | None:
     """The usual picture of a diagnosis, None where there is nothing to draw."""
-    made: Chart | None = None
     if found.kernels and card is not None:
         made = diagnosed(found, on=card, look=look)
-        made = made if made.datasets["samples"] else None
-    if made is None and found.regimes:
-        made = timeline(found, look=look)
-    return None if made is None else Picture(made.kind, made.title, made.notes, made.spec)
+        if made.datasets["samples"]:  # numbered, and the table of the numbers is no part of a page's chart
+            numbers = ", ".join(f"{row['mark']} {row['name']}" for row in made.datasets["table"])
+            return _picture(made, f"By number: {numbers}.")
+    return _picture(timeline(found, look=look)) if found.regimes else None
+
+
+def _picture(made: Chart, *notes: str) -> Picture:
+    return Picture(made.kind, made.title, (*notes, *made.notes), made.spec)
