@@ -51,7 +51,7 @@ class File(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Name
-    data: Annotated[str, Field(max_length=4 * -(-MOST_BYTES // 3), json_schema_extra={"format": "byte"})]
+    data: Annotated[str, Field(json_schema_extra={"format": "byte"})]
 
 
 class Dropped(BaseModel):
@@ -137,7 +137,7 @@ def shown(asked: Dropped) -> Told:
     found, card, taken = _diagnosed(asked, list(paired(files)))
     return Told(
         elsewhere=elsewhere,
-        diagnosis=_short(found),
+        diagnosis=_document(found, taken),
         verdict=shows.verdict(found),
         tables=shows.tables(found),
         next=tuple(Step(shows.step(one), one.command) for one in found.next),
@@ -150,15 +150,13 @@ def shown(asked: Dropped) -> Told:
 def _read(files: Sequence[File]) -> tuple[list[Recorded], tuple[Elsewhere, ...]]:
     found: list[Recorded] = []
     elsewhere: list[Elsewhere] = []
-    room = MOST_BYTES
     try:
-        for place, file in enumerate(files):
-            name = printable(file.name)
-            data = _bytes(file, name)
-            room -= len(data)
-            if room < 0:
-                got = f"more than {MOST_BYTES:,} bytes"
-                raise BadInput("the files are too large", where=Named.of("files"), got=got, want="fewer, or packed")
+        came = [(printable(file.name), _bytes(file)) for file in files]
+        size = sum(len(data) for _, data in came)
+        if size > MOST_BYTES:
+            want = f"at most {MOST_BYTES:,}: fewer, or packed by gzip"
+            raise BadInput("the files are too large", where=Named.of("files"), got=f"{size:,} bytes", want=want)
+        for place, (name, data) in enumerate(came):
             one = _recording(data, name)
             if isinstance(one, Recorded):
                 found.append(one)
@@ -169,7 +167,8 @@ def _read(files: Sequence[File]) -> tuple[list[Recorded], tuple[Elsewhere, ...]]
     return found, tuple(elsewhere)
 
 
-def _bytes(file: File, name: str) -> bytes:
+def _bytes(file: File) -> bytes:
+    name = printable(file.name)
     try:
         return base64.b64decode(file.data, validate=True)
     except (binascii.Error, ValueError):  # letters beyond ASCII are the second
@@ -211,7 +210,7 @@ def _diagnosed(asked: Dropped, files: list[Recorded]) -> tuple[Diagnosis, Accele
         at = _setting(asked.question, files, (), page)
         found = told(findings(files, at))
         said = f"This page's {' and '.join(taken)} cannot stand in for what the files do not name: {error.what}."
-    return (replace(found, notes=(said, *found.notes)) if said else found), at.card, said
+    return found, at.card, said
 
 
 def _setting(question: Question, files: list[Recorded], taken: Sequence[str], page: bool) -> Setting:
@@ -244,14 +243,13 @@ def _said(found: Diagnosis, taken: Sequence[str], page: bool) -> str:
     return f"Put under this page's {names}" + ("." if page else f": the files name no {' and no '.join(taken)}.")
 
 
-def _short(found: Diagnosis) -> Diagnosis:
-    """The document without its long lists, which only the command line's has."""
+def _document(found: Diagnosis, taken: str) -> Diagnosis:
+    """The document with what the page's question said, and without long lists, which the command line's has."""
     many = {name: len(getattr(found, name)) for name in _LISTS if len(getattr(found, name)) > MOST_DOTS}
-    if not many:
-        return found
     said = ", ".join(f"{count:,} {name}" for name, count in many.items())
-    note = f"Left out of this document: {said}; rooflight diagnose on the command line has them."
-    return replace(found, notes=(*found.notes, note), **dict.fromkeys(many, ()))
+    short = f"Left out of this document: {said}; rooflight diagnose on the command line has them." if many else ""
+    notes = tuple(note for note in (taken, *found.notes, short) if note)
+    return replace(found, notes=notes, **dict.fromkeys(many, ()))
 
 
 def _chart(found: Diagnosis, card: Accelerator | None, look: Look) -> Picture | None:

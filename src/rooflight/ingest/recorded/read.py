@@ -122,7 +122,10 @@ class _Bounded(io.RawIOBase):
         self._read += len(part)
         if self._read > self._most:
             got = f"more than {self._most:,} bytes, unpacked"
-            raise BadConfig(f"{self._name} is too large", where=self._name, got=got, want="a part of it")
+            raise BadConfig(
+                f"{self._name} is too large", where=self._name, got=got, want="a part of it",
+                try_this="rooflight diagnose FILE, on the command line",
+            )  # fmt: skip
         buffer[: len(part)] = part
         return len(part)
 

@@ -42,16 +42,22 @@ export class Diagnosis {
     return this.again();
   }
 
-  // What is kept is asked again: for another width, scheme or question.
+  // For another width or scheme.
+  redraw() {
+    if (this.look !== lookNow().join()) this.again();
+  }
+
+  // What is kept is asked again.
   async again() {
     if (!this.files.length) return;
     const number = (this.number += 1);
     const question = this.current();
     this.key = keyOf(question);
+    this.look = lookNow().join();
     this.busy(true);
     try {
       const files = await Promise.all(this.files.map(inBase64));
-      const body = { files, question, under: byId("under").value, width: Math.max(320, byId("recorded-hint").clientWidth), dark: isDark() };
+      const body = { files, question, under: byId("under").value, width: lookNow()[0], dark: lookNow()[1] };
       const found = await ask("/api/diagnose", body);
       if (number === this.number) await this.show(found);
     } catch (error) {
@@ -79,7 +85,7 @@ export class Diagnosis {
     byId("diagnosis-answer").textContent = found.diagnosis.answer;
     byId("diagnosis-taken").textContent = found.taken;
     for (const name of ["verdict", "tables", "sources"]) fill(byId(`diagnosis-${name}`), ...found[name].map((one) => BLOCKS[one.block](one)));
-    fill(byId("diagnosis-next"), ...(found.next.length ? [element("h3", {}, "Next"), element("ul", {}, ...found.next.map(step))] : []));
+    fill(byId("diagnosis-next"), ...(found.next.length ? [element("div", {}, element("h3", {}, "Next"), element("ul", {}, ...found.next.map(step)))] : []));
     byId("diagnosis-figure").hidden = !found.chart;
     if (!found.chart) return clearView("diagnosis");
     byId("diagnosis-words").textContent = found.chart.notes.join(" ");
@@ -116,6 +122,7 @@ export class Diagnosis {
   }
 }
 
+const lookNow = () => [Math.max(320, byId("recorded-hint").clientWidth), isDark()];
 const keyOf = (question) => JSON.stringify(PARTS.map((name) => question[name]));
 
 const BLOCKS = {

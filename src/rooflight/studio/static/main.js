@@ -190,7 +190,7 @@ async function start() {
   }
   onNewLook(() => {
     refresh();
-    diagnosis.again();
+    diagnosis.redraw();
   });
   await refresh();
   if (said.length) showProblems([{ field: null, what: said.join("; ") }]);
