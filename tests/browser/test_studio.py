@@ -422,18 +422,135 @@ def test_a_measured_machine_is_chosen_by_keyboard_and_stays_on_the_page(studio_p
     assert page.evaluate("document.activeElement.id") == "machine"
 
 
+DROP = """(files) => {
+    const data = new DataTransfer();
+    for (const [name, text] of files) data.items.add(new File([text], name));
+    document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+}"""
+
+
 def test_a_dropped_file_is_told_by_its_name_and_a_broken_one_is_said(studio_page):
     page = studio_page.open()
-    drop = """([name, text]) => {
-        const data = new DataTransfer();
-        data.items.add(new File([text], name));
-        document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
-    }"""
-    page.evaluate(drop, ["this.toml", MACHINE.read_text(encoding="utf-8")])
+    page.evaluate(DROP, [["this.toml", MACHINE.read_text(encoding="utf-8")]])
     page.wait_for_function("() => document.querySelector('#answer').textContent.includes('our-h100')")
     assert page.get_attribute("#measured", "open") is not None
 
-    page.evaluate(drop, ["this.toml", "[measured]"])
+    page.evaluate(DROP, [["this.toml", "[measured]"]])
     page.wait_for_function("() => document.querySelector('#machine-error').textContent !== ''")
     assert page.get_attribute("#machine", "aria-invalid") == "true"
     studio_page.troubles[:] = [one for one in studio_page.troubles if "422" not in one]
+
+
+DCGM = Path(__file__).parents[2] / "docs" / "examples" / "dcgm.prom"
+TOLD = "() => document.querySelector('#diagnosis').dataset.busy === 'false'"
+
+
+def test_a_dropped_recording_is_diagnosed_with_its_chart_and_forgotten(studio_page, context):
+    """The sentence, tables and commands are the library's for the model of the page; the address has none of it."""
+    page = studio_page.open()
+    page.evaluate(DROP, [["counters.txt", DCGM.read_text(encoding="utf-8")]])
+    page.wait_for_function(TOLD)
+    own = rooflight.diagnose(DCGM, model=LLAMA)
+
+    assert page.inner_text("#diagnosis-answer") == own.answer
+    assert "confidence high" in page.inner_text("#diagnosis-verdict")
+    assert page.locator("#diagnosis-verdict li").all_inner_texts()[0] == "DRAM active: 78 %"
+    assert page.locator("#diagnosis-tables tbody td").all_inner_texts() == [
+        "memory",
+        "95 %",
+        "94 %",
+        "90 %",
+        "6 %",
+        "78 %",
+    ]
+    assert page.get_attribute("#chart-diagnosis .view", "aria-label") == own.answer
+    assert page.locator("#chart-diagnosis svg").bounding_box()["width"] > 400
+    assert "the files name no model" in page.inner_text("#diagnosis-taken")
+    commands = page.locator("#diagnosis-next code").all_inner_texts()
+    assert commands == [one.command for one in own.next]
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.click("#diagnosis-next button >> nth=0")
+    page.wait_for_function("() => document.querySelector('#toast').textContent === 'Copied'")
+    assert page.evaluate("navigator.clipboard.readText()") == commands[0]
+    studio_page.settled()
+    assert "dcgm" not in page.url.lower()
+    assert "counters" not in page.url
+
+    page.fill("#model", "Qwen/Qwen3-8B")
+    page.keyboard.press("Enter")
+    page.locator("#model").blur()
+    studio_page.settled()
+    page.wait_for_function("() => document.querySelector('#diagnosis-taken').textContent.includes('Qwen3-8B')")
+    page.wait_for_function(TOLD)
+    page.focus("#forget-recorded")
+    page.keyboard.press("Enter")
+    assert page.inner_text("#diagnosis-answer") == ""
+    assert page.locator("#chart-diagnosis svg").count() == 0
+    assert page.evaluate("document.activeElement.id") == "recorded"
+
+
+def test_files_are_chosen_by_keyboard_and_a_refused_one_is_said_at_its_place(studio_page, tmp_path):
+    page = studio_page.open()
+    page.focus("#diagnosis > summary")
+    page.keyboard.press("Enter")
+    assert page.get_by_label("Recorded files").is_visible()
+    odd = tmp_path / "<b>odd.txt"
+    odd.write_text("nothing that anybody knows")
+    page.set_input_files("#recorded", [DCGM, odd])
+    page.wait_for_function(TOLD)
+    assert page.inner_text("#recorded-error").startswith("nothing that is read looks like <b>odd.txt")
+    assert page.get_attribute("#recorded", "aria-invalid") == "true"
+    assert page.inner_text("#diagnosis-answer") == ""
+    studio_page.set("batch", 2)  # another answer leaves it
+    assert page.inner_text("#recorded-error") != ""
+
+    page.set_input_files("#recorded", [DCGM])
+    page.wait_for_function(TOLD)
+    page.wait_for_function("() => document.querySelector('#recorded-error').textContent === ''")
+    page.select_option("#under", "files")
+    page.wait_for_function("() => document.querySelector('#diagnosis-taken').textContent === ''")
+    page.wait_for_function(TOLD)
+    assert page.inner_text("#diagnosis-answer") == rooflight.diagnose(DCGM).answer
+    studio_page.troubles[:] = [one for one in studio_page.troubles if "422" not in one]
+
+
+def test_text_of_a_recording_is_never_markup(studio_page):
+    page = studio_page.open()
+    text = DCGM.read_text(encoding="utf-8").replace('Hostname="node"', 'Hostname="<img src=x onerror=alert(1)>"')
+    page.evaluate(DROP, [["<img src=y>.prom", text]])
+    page.wait_for_function(TOLD)
+
+    assert "<img src=x onerror=alert(1)>" in page.inner_text("#diagnosis-tables tbody th")
+    assert "<img src=y>.prom" in page.inner_text("#diagnosis-sources")
+    assert page.locator("img").count() == 0
+
+
+def test_dropped_json_is_told_by_its_content(studio_page):
+    page = studio_page.open()
+    page.evaluate(DROP, [["mine.json", json.dumps(CONFIG)], ["kernels.jsonl", json.dumps(KERNEL) + "\n"]])
+    page.wait_for_function("() => document.querySelector('#answer').textContent.includes('your config.json')")
+    studio_page.settled()
+
+    assert len(studio_page.rows("samples")) == 1
+    assert page.inner_text("#diagnosis-answer") == page.inner_text("#recorded-error") == ""
+    page.evaluate(DROP, [["config.json", "{"]])
+    page.wait_for_function("() => document.querySelector('#config-error').textContent !== ''")
+    assert page.inner_text("#recorded-error") == ""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1440])
+def test_a_diagnosis_is_accessible_and_fits(server, browser, width, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
+    page = context.new_page()
+    page.goto(server.url)
+    page.wait_for_selector("html[data-ready]")
+    page.evaluate(DROP, [["counters.txt", DCGM.read_text(encoding="utf-8")]])
+    page.wait_for_function(TOLD)
+    found = Axe().run(page).response["violations"]
+
+    assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in found] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    context.close()

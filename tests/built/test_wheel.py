@@ -66,8 +66,8 @@ def test_the_wheel_holds_the_whole_package(wheel):
     files = [path for path in (SRC / "rooflight").rglob("*") if path.is_file()]
     wanted = {path.relative_to(SRC).as_posix() for path in files if "__pycache__" not in path.parts}
     wanted = {name for name in wanted if "/catalog/compiled/" not in name}
-    tables = {name for name in wanted if name.endswith(".toml")}
     front = "rooflight/catalog/"
+    tables = {name for name in wanted if name.startswith(front) and name.endswith(".toml")}
     wanted |= {f"{front}compiled/{name.removeprefix(front).removesuffix('.toml')}.json" for name in tables}
     held = set(zipfile.ZipFile(wheel).namelist())
     inside = {name for name in held if name.startswith("rooflight/")}

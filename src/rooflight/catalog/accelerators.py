@@ -73,6 +73,17 @@ def catalogued(name: str) -> Accelerator:
     return _by_other_name(name, dashed)
 
 
+def counted(name: str) -> tuple[Accelerator, int]:
+    """The same with how many of it: counted("8x NVIDIA H100 SXM") gives (h100-sxm, 8).
+
+    For names that come from strangers. Raises UnknownName, BadInput.
+    """
+    if _squeezed(name) in _letters_for_counts():
+        return catalogued(name), 1
+    count, rest = _split_count(name)
+    return catalogued(rest), count
+
+
 def sent(text: str, name: str) -> Accelerator:
     """The accelerator of a TOML text that somebody sent; no file is opened. name: what a message calls the text.
 

@@ -31,7 +31,16 @@ _SHARES = (
 
 def blocks(found: Diagnosis) -> list[Block]:
     """The sentence, what speaks for and against it, the tables behind it, what comes next."""
-    shown: list[Block] = [Prose(found.answer, "answer")]
+    steps = tuple(step(one) + (f" {one.command}" if one.command else "") for one in found.next)
+    return [
+        Prose(found.answer, "answer"), *verdict(found), *tables(found),
+        *([Bullets("Next:", steps)] if steps else []), *sources(found),
+    ]  # fmt: skip
+
+
+def verdict(found: Diagnosis) -> list[Block]:
+    """What binds and how sure that is, what speaks for and against it, and what other analyses say."""
+    shown: list[Block] = []
     if found.bound is not None or found.cannot_tell:
         said = "Cannot tell." if found.bound is None else f"Bound: {found.bound}, confidence {found.confidence}."
         shown.append(Prose(said))
@@ -41,15 +50,24 @@ def blocks(found: Diagnosis) -> list[Block]:
             shown.append(Bullets(title, items))
     if found.findings:
         shown.append(Bullets("Beside it:", found.findings))
+    return shown
+
+
+def tables(found: Diagnosis) -> list[Block]:
+    """The values behind it."""
+    shown: list[Block] = []
     if found.regimes:
         shown.append(_regimes(found.regimes))
     if found.kernels:
         shown.append(_kernels(found.kernels))
     if found.recorded:
         shown += _records(found.recorded)
-    if found.next:
-        shown.append(Bullets("Next:", tuple(_next(one) for one in found.next)))
-    shown.append(Bullets("Read:", tuple(_sources(found))))
+    return shown
+
+
+def sources(found: Diagnosis) -> list[Block]:
+    """What was read, and what to know of it."""
+    shown: list[Block] = [Bullets("Read:", tuple(_sources(found)))]
     if found.notes:
         shown.append(Bullets("To know:", found.notes))
     return shown
@@ -155,9 +173,9 @@ def _value(name: str, value: Any) -> str:
     return named(name, value)
 
 
-def _next(one: Next) -> str:
-    gain = f" ({round_significant(one.gain)} x)" if one.gain else ""
-    return f"{one.what}{gain}" + (f" {one.command}" if one.command else "")
+def step(one: Next) -> str:
+    """What to do next and what it gains, without its command."""
+    return one.what + (f" ({round_significant(one.gain)} x)" if one.gain else "")
 
 
 def _sources(found: Diagnosis) -> Iterator[str]:

@@ -6,6 +6,7 @@ answers     what each route's question is answered with, as bytes
 workers     the processes that compute answers, and how long they may
 guard       what a request may send, and from which page; address: which addresses are this machine's own
 serve       connections, and how long they may idle
+dropped     recorded files that come with a request, and what is said of them
 question    what may be asked, with bounds; names looked up in the catalog only
 picture     everything one picture of the page needs, in one answer
 state       a question as a short query string, and back

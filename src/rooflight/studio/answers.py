@@ -6,17 +6,18 @@ Each function here takes plain values and gives a Reply, so that it may run in a
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from io import StringIO
 from typing import Any
 
 import msgspec
+from pydantic import ValidationError
 
-from rooflight.errors import MissingFact, RooflightError
+from rooflight.errors import BadInput, MissingFact, RooflightError
 from rooflight.show.analysis import rows as csv_rows
 from rooflight.show.data import write_csv
 from rooflight.show.explain import explain
-from rooflight.studio import drawings, problems
+from rooflight.studio import drawings, dropped, problems
 from rooflight.studio import picture as pictures
 from rooflight.studio.question import Question
 from rooflight.words.analysis import analyzed
@@ -35,8 +36,12 @@ class Reply(msgspec.Struct, frozen=True):
 
 def refusal(error: RooflightError) -> Reply:
     """What is wrong, in the shape of every refusal."""
+    return _refused(error, problems.of_error(error))
+
+
+def _refused(error: RooflightError, problem: dict[str, str | None]) -> Reply:
     status = 424 if isinstance(error, MissingFact) else 422
-    return Reply(msgspec.json.encode({"problems": [problems.of_error(error)]}), status)
+    return Reply(msgspec.json.encode({"problems": [problem]}), status)
 
 
 def _answering(answer: Callable[..., Any]) -> Callable[..., Reply]:
@@ -76,6 +81,27 @@ def picture(question: Question, width: int, small: int, dark: bool) -> Any:
     """Everything one picture of the page needs."""
     place = drawings.Place(drawings.page_look(width, dark), drawings.page_look(small, dark, small=True))
     return pictures.picture(question, place)
+
+
+@_answering
+def diagnose(body: bytes) -> Any:
+    """What recorded files say; the body of the request as it came, read here and not by the process that serves."""
+    try:
+        asked = dropped.Dropped.model_validate_json(body)
+    except ValidationError as error:
+        return invalid(error.errors(include_url=False))
+    try:
+        return dropped.shown(asked)
+    except dropped.Refused as refused:
+        return _refused(refused.error, {**problems.of_error(refused.error), "field": "files"})
+
+
+def invalid(errors: Sequence[Any]) -> Reply:
+    """The refusal of a body that is no JSON (400), or holds values out of bounds or of another kind (422)."""
+    if any(one["type"] == "json_invalid" for one in errors):
+        problem = problems.of_error(BadInput("the body is no JSON", where="body", want="a question as a JSON object"))
+        return Reply(msgspec.json.encode({"problems": [problem]}), 400)
+    return Reply(msgspec.json.encode({"problems": problems.of_validation(errors)}), 422)
 
 
 @_answering

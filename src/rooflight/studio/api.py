@@ -13,7 +13,7 @@ from fastapi.responses import Response
 from rooflight import __version__
 from rooflight.catalog import accelerators, models
 from rooflight.scenario.caches import CACHE_FORMATS
-from rooflight.studio import answers, drawings, problems
+from rooflight.studio import answers, drawings, dropped, problems
 from rooflight.studio.answers import Reply
 from rooflight.studio.presets import PRESETS
 from rooflight.studio.question import Name, Question
@@ -99,6 +99,18 @@ async def explain_(
 ) -> Response:
     """Why an operator of the card in focus lands where it does, the arithmetic written out with its numbers."""
     return await _answered(request, answers.explained, question, phase, operator)
+
+
+_DROPPED = {"requestBody": {"required": True, "content": {"application/json": {"schema": dropped.schema()}}}}
+
+
+@router.post("/diagnose", response_class=Json, responses=_REFUSALS, openapi_extra=_DROPPED)
+async def diagnose_(request: Request) -> Response:
+    """What `rooflight.diagnose` says of recorded files, as the page shows it; `diagnosis`: rooflight.diagnosis/1.
+
+    Files that a question takes (a config.json, samples) are told in `elsewhere`, and left alone.
+    """
+    return await _answered(request, answers.diagnose, await request.body())
 
 
 Width = Annotated[int, Query(ge=280, le=2400, description="px of the place a chart fills")]

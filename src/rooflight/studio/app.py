@@ -24,7 +24,7 @@ from rooflight.show.charts.export import version as version_of
 from rooflight.show.charts.page import vega
 from rooflight.studio import api, drawings, problems
 from rooflight.studio.address import is_loopback, own_names
-from rooflight.studio.answers import refusal
+from rooflight.studio.answers import Reply, invalid, refusal
 from rooflight.studio.guard import BodyLimit, OwnOrigin, SecurityHeaders
 from rooflight.studio.question import bounds
 from rooflight.studio.workers import Run, Workers, in_thread
@@ -71,17 +71,17 @@ async def _started(app: FastAPI) -> AsyncIterator[None]:
         group.cancel_scope.cancel()
 
 
-async def _invalid(_: Request, error: Exception) -> JSONResponse:
+async def _invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # the handler is registered for this kind
-    if any(one["type"] == "json_invalid" for one in error.errors()):
-        problem = problems.of_error(BadInput("the body is no JSON", where="body", want="a question as a JSON object"))
-        return JSONResponse({"problems": [problem]}, status_code=400)
-    return JSONResponse({"problems": problems.of_validation(error.errors())}, status_code=422)
+    return _response(invalid(error.errors()))
 
 
 async def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, RooflightError)  # as above
-    reply = refusal(error)
+    return _response(refusal(error))
+
+
+def _response(reply: Reply) -> Response:
     return Response(reply.body, reply.status, media_type=reply.media)
 
 

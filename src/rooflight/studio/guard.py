@@ -11,6 +11,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 # A config.json of the longest kind seen (a quantised model that lists every expert) is 3 MB.
 MOST_BODY_BYTES = 4 << 20
+# Where recorded files come: 16 MiB of them, in base64, beside a question.
+FILES_AT, MOST_FILES_BYTES = "/api/diagnose", 26 << 20
+# Bodies above MOST_BODY_BYTES that are held at once.
+MOST_LARGE = 4
 # A body comes whole within this time, or not at all.
 BODY_S = 20.0
 
@@ -87,31 +91,48 @@ def _place_of(origin: str) -> str | None:
 class BodyLimit:
     """Refuses a body of more than MOST_BODY_BYTES with 413, by its declared length or while it arrives.
 
-    One that does not come within body_s seconds is refused with 408.
+    One that does not come within body_s seconds is refused with 408. Where recorded files come, MOST_FILES_BYTES may be
+    declared; those above MOST_BODY_BYTES are refused with 503 while MOST_LARGE of them are here.
     """
 
     def __init__(self, app: ASGIApp, body_s: float = BODY_S) -> None:
         self.app = app
         self.body_s = body_s
+        self.large = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         declared = dict(scope["headers"]).get(b"content-length", b"0")
-        if not declared.isdigit() or len(declared) > 12 or int(declared) > MOST_BODY_BYTES:
-            await _too_large(scope, receive, send)
-            return
+        files = scope["path"] == FILES_AT
+        most = MOST_FILES_BYTES if files else MOST_BODY_BYTES
+        if not declared.isdigit() or len(declared) > 12 or int(declared) > most:
+            await _too_large(most, files, scope, receive, send)
+        elif int(declared) <= MOST_BODY_BYTES:
+            await self._whole(MOST_BODY_BYTES, files, scope, receive, send)
+        elif self.large >= MOST_LARGE:
+            said = "the studio is busy with other files: ask again in a moment"
+            await _refused(503, said, "body", headers={"Retry-After": "1"})(scope, receive, send)
+        else:
+            self.large += 1
+            try:
+                await self._whole(most, files, scope, receive, send)
+            finally:
+                self.large -= 1
+
+    async def _whole(self, most: int, files: bool, scope: Scope, receive: Receive, send: Send) -> None:
+        """The application asked, once the body is here."""
         body, gone = b"", True
         with anyio.move_on_after(self.body_s) as waited:
-            body, gone = await _body(receive)
+            body, gone = await _body(receive, most)
         if waited.cancelled_caught:
             await _refused(408, f"the request did not come within {self.body_s:g} s", "body")(scope, receive, send)
             return
         if gone:
             return
-        if len(body) > MOST_BODY_BYTES:
-            await _too_large(scope, receive, send)
+        if len(body) > most:
+            await _too_large(most, files, scope, receive, send)
             return
         whole: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -121,10 +142,10 @@ class BodyLimit:
         await self.app(scope, replayed, send)
 
 
-async def _body(receive: Receive) -> tuple[bytes, bool]:
+async def _body(receive: Receive, most: int) -> tuple[bytes, bool]:
     """The body as far as it may be long, and one byte more; whether the client has gone."""
     body, more = bytearray(), True
-    while more and len(body) <= MOST_BODY_BYTES:
+    while more and len(body) <= most:
         message = await receive()
         if message["type"] != "http.request":
             return b"", True
@@ -133,11 +154,13 @@ async def _body(receive: Receive) -> tuple[bytes, bool]:
     return bytes(body), False
 
 
-async def _too_large(scope: Scope, receive: Receive, send: Send) -> None:
-    what = f"a request may hold at most {MOST_BODY_BYTES:,} bytes"
-    await _refused(413, what, "body", field="config")(scope, receive, send)
+async def _too_large(most: int, files: bool, scope: Scope, receive: Receive, send: Send) -> None:
+    what = f"a request may hold at most {most:,} bytes"
+    await _refused(413, what, "body", field="files" if files else "config")(scope, receive, send)
 
 
-def _refused(status: int, what: str, where: str, field: str | None = None) -> JSONResponse:
+def _refused(
+    status: int, what: str, where: str, field: str | None = None, headers: dict[str, str] | None = None
+) -> JSONResponse:
     problem = {"error": "BadInput", "what": what, "where": where, "got": None, "want": None, "try": None}
-    return JSONResponse({"problems": [{**problem, "field": field}]}, status_code=status)
+    return JSONResponse({"problems": [{**problem, "field": field}]}, status_code=status, headers=headers)

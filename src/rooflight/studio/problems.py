@@ -40,7 +40,7 @@ def of_validation(errors: Sequence[Any]) -> list[dict[str, str | None]]:
 def _of_value(one: Any) -> dict[str, str | None]:
     place = [str(part) for part in one["loc"] if part not in ("body", "query")]
     seen = one.get("input")
-    shown = None if isinstance(seen, dict | list) else printable(str(seen))[:60]
+    shown = None if isinstance(seen, dict | list) else printable(str(seen)[:60])[:60]
     return {
         "error": "BadInput",
         "what": f"{place[0].replace('_', ' ') if place else 'the request'}: {one['msg']}",

@@ -569,3 +569,16 @@ def test_tflops_is_suggested_as_a_rate(tmp_path: Path) -> None:
     with pytest.raises(BadConfig) as caught:
         one(written(tmp_path, MINIMAL.replace("TFLOP/s", "tflops")))
     assert caught.value.try_this == "TFLOP/s"
+
+
+@pytest.mark.parametrize(("name", "found"), [("8x h100", ("h100-sxm", 8)), ("h200-sxm", ("h200-sxm", 1))])
+def test_a_stranger_may_count_cards(name, found):
+    card, count = accelerators.counted(name)
+
+    assert (card.id, count) == found
+
+
+@pytest.mark.parametrize("name", ["2x-", "-", "3x", "0xh100", "2xmy.toml"])
+def test_a_strangers_count_of_what_is_no_card_is_refused(name):
+    with pytest.raises(BadInput):
+        accelerators.counted(name)

@@ -102,6 +102,8 @@ def test_a_broken_measurement_is_refused_in_words(measured: Path) -> None:
 def test_strangers_read_neither_it_nor_files(name: str) -> None:
     with pytest.raises(UnknownName):
         accelerators.catalogued(name)
+    with pytest.raises(UnknownName):
+        accelerators.counted(name)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis")
 schema = schemathesis.openapi.from_asgi("/api/openapi.json", make_app("0.0.0.0"))
 QUIET = settings(deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 # Enumerated requests grow with the square of a question's fields; a route that draws would take minutes for them.
-DRAWS = ["/api/picture", "/api/export", "/api/chart"]
+DRAWS = ["/api/picture", "/api/export", "/api/chart", "/api/diagnose"]
 
 
 def unbroken(case):

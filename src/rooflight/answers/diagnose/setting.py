@@ -63,7 +63,7 @@ def setting(
     notes: list[Note] = []
     said = common([record.stated for file in files for record in file.records])
     if model is None:
-        model = _model(_one([said.model, *(one.model for file in files for one in file.watched)]), notes)
+        model = _model(_one([said.model, *_watched_models(files)]), notes)
     if card is None:
         card = _card(_one([said.device, *_devices(files)]), notes)
     one, count = (None, None) if card is None else card
@@ -101,6 +101,20 @@ def common(some: Sequence[Values]) -> Values:
 def records(files: Sequence[Recorded]) -> Iterator[tuple[Recorded, Record]]:
     """Every record with its file."""
     return ((file, record) for file in files for record in file.records)
+
+
+def names_model(files: Sequence[Recorded]) -> bool:
+    """Whether files name a model, known or not, one or several."""
+    return any((*_watched_models(files), *(one.stated.model for _, one in records(files))))
+
+
+def names_device(files: Sequence[Recorded]) -> bool:
+    """Whether files name a device, known or not, one or several."""
+    return any((*_devices(files), *(one.stated.device for _, one in records(files))))
+
+
+def _watched_models(files: Sequence[Recorded]) -> Iterator[str | None]:
+    return (one.model for file in files for one in file.watched)
 
 
 def _devices(files: Sequence[Recorded]) -> Iterator[str | None]:

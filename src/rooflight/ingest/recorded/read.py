@@ -36,20 +36,34 @@ def recorded(path: str | Path) -> Recorded:
     """
     name = name_of(path)
     with opened(path, _WANT) as bare, unpacked(bare) as file:
-        try:
-            raw = _head(file)
-        except DAMAGED as error:
-            raise BadConfig(f"{name} cannot be read", where=name, got=str(error)[:200], want=_WANT) from None
-        head = Head.of(raw)
-        if not raw.strip():
-            raise BadConfig(f"{name} is empty", where=name, got="nothing", want=_WANT)
-        form = _form(head)
-        if form is None:
-            raise BadConfig(
-                f"nothing that is read looks like {name}", where=name, got=repr(head.text[:60]), want=_WANT,
-                try_this="rooflight diagnose --formats",
-            )  # fmt: skip
-        return _understood(form, _Rejoined.whole(raw, file), None if file is not bare else path, name, head)
+        return _read(file, name, None if file is not bare else path)
+
+
+def recorded_bytes(data: bytes, name: str, *, most: int) -> Recorded:
+    """What the bytes of a file recorded, gzip or not; nothing is opened by its name, which is for messages alone.
+
+    Raises BadConfig as recorded() does, and for a packed file that holds more than `most` bytes.
+    """
+    with unpacked(io.BufferedReader(io.BytesIO(data))) as file, _Bounded.whole(file, name, most) as bounded:
+        return _read(bounded, name, None)
+
+
+def _read(file: io.BufferedReader, name: str, path: str | Path | None) -> Recorded:
+    """What an open file recorded; path: None of what is packed, or came as bytes."""
+    try:
+        raw = _head(file)
+    except DAMAGED as error:
+        raise BadConfig(f"{name} cannot be read", where=name, got=str(error)[:200], want=_WANT) from None
+    head = Head.of(raw)
+    if not raw.strip():
+        raise BadConfig(f"{name} is empty", where=name, got="nothing", want=_WANT)
+    form = _form(head)
+    if form is None:
+        raise BadConfig(
+            f"nothing that is read looks like {name}", where=name, got=repr(head.text[:60]), want=_WANT,
+            try_this="rooflight diagnose --formats",
+        )  # fmt: skip
+    return _understood(form, _Rejoined.whole(raw, file), path, name, head)
 
 
 def results_or_bytes(bare: io.BufferedReader, path: str | Path) -> Recorded | io.BufferedReader:
@@ -86,6 +100,34 @@ def _understood(form: Format, whole: io.BufferedReader, path: str | Path | None,
     found = form.read(source)
     notes = (*found.notes, *([source.cut] if source.cut else []))
     return replace(found, file=name, format=form.name, notes=notes)
+
+
+class _Bounded(io.RawIOBase):
+    """A file of which so much is read and no more."""
+
+    def __init__(self, file: io.BufferedReader, name: str, most: int) -> None:
+        super().__init__()
+        self._file, self._name, self._most, self._read = file, name, most, 0
+
+    @classmethod
+    def whole(cls, file: io.BufferedReader, name: str, most: int) -> io.BufferedReader:
+        """All of it, or BadConfig at the byte that is one too many."""
+        return io.BufferedReader(cast(io.RawIOBase, cls(file, name, most)), HEAD_BYTES)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        part = self._file.read1(len(buffer))
+        self._read += len(part)
+        if self._read > self._most:
+            got = f"more than {self._most:,} bytes, unpacked"
+            raise BadConfig(
+                f"{self._name} is too large", where=self._name, got=got, want="a part of it",
+                try_this="rooflight diagnose FILE, on the command line",
+            )  # fmt: skip
+        buffer[: len(part)] = part
+        return len(part)
 
 
 class _Rejoined(io.RawIOBase):

@@ -16,12 +16,36 @@ const ERRORS_ONLY = 1;
 async function make(kind, datasets, several, onPick) {
   const spec = await get(`/api/chart?kind=${kind}&width=${widthOf(kind)}&several=${several}&dark=${isDark()}`);
   for (const name of Object.keys(spec.datasets)) spec.datasets[name] = datasets[name] ?? spec.datasets[name];
-  const place = byId(`chart-${kind}`).querySelector(".view");
-  const options = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip: tipHandler, logLevel: ERRORS_ONLY };
-  const { view, finalize } = await window.vegaEmbed(place, spec, options);
-  place.querySelector("svg")?.setAttribute("aria-hidden", "true");
+  const { view, finalize } = await embed(kind, spec);
   view.addEventListener("click", (event, item) => item?.datum && onPick?.(kind, item.datum));
   return { view, finalize, several, width: widthOf(kind), dark: isDark(), names: Object.keys(spec.datasets) };
+}
+
+const placeOf = (kind) => byId(`chart-${kind}`).querySelector(".view");
+
+async function embed(kind, spec) {
+  const options = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip: tipHandler, logLevel: ERRORS_ONLY };
+  const made = await window.vegaEmbed(placeOf(kind), spec, options);
+  placeOf(kind).querySelector("svg")?.setAttribute("aria-hidden", "true");
+  return made;
+}
+
+function name(kind, words) {
+  placeOf(kind).setAttribute("role", "img");
+  placeOf(kind).setAttribute("aria-label", words);
+}
+
+// Draws a document that has its rows.
+export async function drawWhole(kind, spec, words) {
+  clearView(kind);
+  views.set(kind, await embed(kind, spec));
+  name(kind, words);
+}
+
+export function clearView(kind) {
+  views.get(kind)?.finalize();
+  views.delete(kind);
+  placeOf(kind).replaceChildren();
 }
 
 // Draws rows into a chart; makes the view first where there is none for this width, scheme and number of cards.
@@ -39,9 +63,7 @@ export async function draw(kind, datasets, { words, several, tag, onPick }) {
   }
   one.tag = tag;
   await one.view.runAsync();
-  const place = byId(`chart-${kind}`).querySelector(".view");
-  place.setAttribute("role", "img");
-  place.setAttribute("aria-label", words);
+  name(kind, words);
   return one.view;
 }
 

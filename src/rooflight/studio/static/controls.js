@@ -130,16 +130,20 @@ export function fieldError(field, want) {
 }
 
 export function clearProblems() {
-  for (const place of document.querySelectorAll(".error")) place.textContent = "";
-  for (const input of document.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
+  for (const place of document.querySelectorAll(".error:not(#recorded-error)")) place.textContent = "";
+  for (const input of document.querySelectorAll("[aria-invalid]:not(#recorded)")) input.removeAttribute("aria-invalid");
+}
+
+export function saidOf(problem) {
+  const parts = [problem.what, problem.want && `Wanted: ${problem.want}.`, problem.try && `Try: ${problem.try}.`];
+  return parts.filter(Boolean).join(" ").slice(0, 600);
 }
 
 export function showProblems(problems) {
   clearProblems();
   for (const problem of problems) {
     const place = byId(`${problem.field}-error`) ?? byId("general-error");
-    const parts = [problem.what, problem.want && `Wanted: ${problem.want}.`, problem.try && `Try: ${problem.try}.`];
-    place.textContent = parts.filter(Boolean).join(" ").slice(0, 600);
+    place.textContent = saidOf(problem);
     const input = byId(problem.field === "cards" ? "add-card" : problem.field);
     input?.setAttribute?.("aria-invalid", "true");
     const folded = place.closest("details");

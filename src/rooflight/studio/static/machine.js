@@ -8,8 +8,7 @@ export const MACHINE = "your machine";
 // Field: the ending of its file, and the most bytes of it that the server takes.
 const FILES = { machine: [".toml", 1 << 20], samples: [".jsonl", 2 << 20] };
 
-// The field that a file belongs to, by its name; null for none of these.
-export const fieldOf = (name) => Object.keys(FILES).find((field) => name.toLowerCase().endsWith(FILES[field][0])) ?? null;
+export const isMachine = (name) => name.toLowerCase().endsWith(FILES.machine[0]);
 
 export function bindMachine(current, change) {
   const take = async (field, file) => {

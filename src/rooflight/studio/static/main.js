@@ -3,6 +3,7 @@
 
 import { ask, get, Refused, Unreachable } from "./api.js";
 import { draw, isDark, onNewLook, widthOf } from "./charts.js";
+import { Diagnosis } from "./diagnosis.js";
 import { bindMachine } from "./machine.js";
 import { bindPaste } from "./paste.js";
 import { clearProblems, makeControls, showProblems } from "./controls.js";
@@ -21,6 +22,7 @@ const ADDRESS_MS = 250;
 let question;
 let picture;
 let showForm;
+let diagnosis;
 let busy = false;
 let dirty = false;
 let failures = 0;
@@ -61,6 +63,7 @@ async function once(asked) {
     await show(found, asked);
     const troubles = found.cards.filter((card) => card.problem).map((card) => card.problem);
     if (troubles.length) showProblems(troubles);
+    diagnosis.follow(asked);
     document.documentElement.dataset.drawn = String((drawn += 1));
     if (!found.landmarks && !dirty) await findLandmarks(asked);
   } catch (error) {
@@ -174,7 +177,9 @@ async function start() {
   preset = number !== null && presets[Number(number)] ? Number(number) : null;
   showForm(question);
   showLook();
-  bindPaste(change, bindMachine(() => question, change));
+  const takeField = bindMachine(() => question, change);
+  diagnosis = new Diagnosis(() => question, (field, file) => (field === "config" ? takeConfig(file) : takeField(field, file)));
+  const takeConfig = bindPaste(change, (file) => takeField("machine", file), (files) => diagnosis.take(files));
   bindSharing(() => question);
   bindTips(byId("chart-roofline"));
   for (const link of document.querySelectorAll("[data-preset]")) {
@@ -183,7 +188,10 @@ async function start() {
       openPreset(Number(link.dataset.preset), new URL(link.href).search);
     });
   }
-  onNewLook(() => refresh());
+  onNewLook(() => {
+    refresh();
+    diagnosis.redraw();
+  });
   await refresh();
   if (said.length) showProblems([{ field: null, what: said.join("; ") }]);
   document.documentElement.dataset.ready = "true";

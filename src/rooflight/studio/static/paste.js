@@ -2,7 +2,7 @@
 
 import { byId } from "./dom.js";
 import { showProblems } from "./controls.js";
-import { fieldOf } from "./machine.js";
+import { isMachine } from "./machine.js";
 
 const MOST_BYTES = 4 << 20;
 
@@ -20,11 +20,15 @@ function read(text, change) {
 
 const refuse = (what) => showProblems([{ field: "config", what }]);
 
-// `takeOther(field, file)` gets a dropped file that is no config.
-export function bindPaste(change, takeOther) {
+const CONFIG = /(^|[-_.])config\.json$/i;
+
+// `takeMachine(file)` gets a dropped machine's file, `takeRecorded(files)` all that the server is to tell by content.
+// Returns what takes a config's file.
+export function bindPaste(change, takeMachine, takeRecorded) {
   const area = byId("config");
   const take = async (file) => {
     if (!file) return;
+    byId("paste").open = true;
     area.value = file.size > MOST_BYTES ? "" : await file.text();
     if (file.size > MOST_BYTES) refuse("That file is more than 4 MiB, too much for a config.json.");
     else read(area.value, change);
@@ -37,13 +41,13 @@ export function bindPaste(change, takeOther) {
   zone.addEventListener("drop", (event) => {
     event.preventDefault();
     zone.classList.remove("dropping");
+    const others = [];
     for (const file of event.dataTransfer.files) {
-      const field = fieldOf(file.name);
-      if (field) takeOther(field, file);
-      else {
-        byId("paste").open = true;
-        take(file);
-      }
+      if (CONFIG.test(file.name)) take(file);
+      else if (isMachine(file.name)) takeMachine(file);
+      else others.push(file);
     }
+    takeRecorded(others);
   });
+  return take;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from rooflight.answers.diagnose.kernels import BUSY, KernelsFound, Time, Top
@@ -295,7 +296,7 @@ def _next(found: KernelsFound) -> Iterator[Next]:
     if found.bound is None and found.missing and found.model is None:
         yield Next(
             what="Name the model and the accelerator: what its steps move and multiply is then counted.",
-            command=f"rooflight diagnose {found.file} --model MODEL --on ACCELERATOR",
+            command=f"rooflight diagnose {shlex.quote(found.file)} --model MODEL --on ACCELERATOR",
         )
     if found.bound is None or (found.missing and found.steps is None):
         yield _AMD_COUNTERS if found.amd else _COUNTERS

@@ -12,7 +12,7 @@ from rooflight.answers.diagnose.fitted.series import PROMPTS, QUANTITIES, Quanti
 from rooflight.answers.diagnose.setting import Setting
 from rooflight.answers.diagnose.timed.placed import placed
 from rooflight.answers.diagnose.timed.seen import Seen
-from rooflight.catalog.accelerators import load
+from rooflight.catalog.accelerators import counted
 from rooflight.errors import RooflightError
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.diagnosis import Bound, Confidence
@@ -110,11 +110,9 @@ def card_of(run: Seen, setting: Setting) -> Accelerator | None:
     sc = placed(setting, run, own_device=True)
     if sc is not None:
         return sc.accelerator
-    name = run.record.stated.device or ""
-    if not name or "/" in name or "\\" in name or name.lower().endswith(".toml") or name.lower() in ("this", "-"):
-        return None
+    name = run.record.stated.device
     try:
-        return load(name)[0]
+        return None if name is None else counted(name)[0]
     except RooflightError:
         return None
 
