@@ -86,6 +86,15 @@ def words(plan: rooflight.Model) -> list[str]:
     return [name.title for name in rooflight.explain().terms]
 
 
+def bound(url: str) -> str | None:
+    found: rooflight.Diagnosis = rooflight.diagnose("trace.json.gz", model="qwen3-8b", on="mi300x", tp=2)
+    watching = rooflight.Watching(scrape=(url,))
+    own: rooflight.Diagnosis = rooflight.diagnose(points=["batch=1 tpot_ms=12"], watching=watching)
+    print(found.to_dict(), found.records(), found.chart("roofline"), own.evidence[0].value, own.measurements.kv_tokens)
+    print([one.what for one in own.next], own.regimes, own.kernels, own.recorded, own.sources)
+    return found.bound
+
+
 def served(url: str) -> float | None:
     report: rooflight.EndpointReport = rooflight.measure_endpoint(url, model="llama-3.1-8b", on="h100", batch=8)
     print(report.to_dict(), report.records(), [one.verdict for one in report.beside], report.requests[0].chunks_s)
@@ -128,6 +137,7 @@ rooflight.changed("h100", bandwidth=3e12)
 rooflight.measure_endpoint("http://localhost", concurency=3)
 rooflight.measure(quik=True)
 rooflight.explain(tpot_s=3)
+rooflight.diagnose("a.json", modle="llama-3.1-8b")
 rooflight.measure_model("llama-3.1-8b", wieghts="bf16")
 rooflight.analyze("llama-3.1-8b", on="h100").phases["decode"].tokens
 """

@@ -12,8 +12,6 @@ import msgspec
 from rooflight.units import to_base
 from rooflight.values.sample import Timing
 
-# The names of kernels with templates run to tens of kilobytes.
-_LONGEST_CELL = 1 << 20
 _NOTHING = frozenset({"", "n/a", "[n/a]", "na", "nan", "inf", "-inf", "(null)", "none", "-", "!data"})
 _SPACES = str.maketrans("", "", " \u00a0\u2009\u202f'_")
 _POINT = re.compile(r"[+-]?\d{1,3}(,\d{3})+\.\d+|[+-]?\d*\.\d{1,2}|[+-]?\d*\.\d{4,}|[+-]?0\.\d+|[+-]?\d+(,\d{3}){2,}")
@@ -88,7 +86,6 @@ def _records(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
 
     A profiler's records are of one line each: so a stray quote in what a program printed swallows no table.
     """
-    csv.field_size_limit(_LONGEST_CELL)
     for number, line in enumerate(text.splitlines(), start=1):
         delimiter = ";" if line.count('";"') > line.count('","') else ","
         try:
