@@ -89,7 +89,8 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
     if len(text) > _LONGEST:
         raise BadInput("a point is short", where="point", got=f"{len(text):,} characters", want=f"{_LONGEST:,} at most")
     try:
-        words = shlex.split(re.sub(r"\s*=\s*", "=", text.replace("'", " ")))
+        spaced = re.sub(r"[,;](?=\s*[A-Za-z_]\w*\s*=)", " ", text.replace("'", " "))
+        words = shlex.split(re.sub(r"\s*=\s*", "=", spaced))
     except ValueError:
         words = text.split()
     met: set[str] = set()

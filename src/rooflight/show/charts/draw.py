@@ -53,6 +53,11 @@ def usual(value: Any) -> str:
     if isinstance(value, Analysis) and "decode" not in value.phases:
         return "memory"
     if isinstance(value, Diagnosis) and not value.kernels:
+        if not value.regimes:
+            raise BadInput(
+                "there is nothing to draw", where="chart", got="files without kernels and without monitoring",
+                want="a profile, whose operators are dots under the roof, or monitoring, whose regimes are a timeline",
+            )  # fmt: skip
         return "timeline"
     return KINDS[type(value).__name__][0]
 

@@ -52,7 +52,7 @@ class Stepped(msgspec.Struct, frozen=True, kw_only=True):
         found["expected_output_tokens_per_s"] = rate
         if self.tpot_s:
             found["tpot_s"] = self.tpot_s
-            found["of_ceiling"] = float(self.expected.ceiling) / self.tpot_s
+            found["of_ceiling"] = max(self.shares.values())
             found["of_expected"] = found["expected_tpot_s"] / self.tpot_s
         if self.efficiency is not None:
             shares = {"mbu": self.efficiency.mbu, "mfu": self.efficiency.mfu}
