@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -84,16 +83,15 @@ class Watcher:
 
 def _recorded(url: str, form: str, scrapes: Sequence[Scrape]) -> Recorded:
     """Scrapes at equal steps: each accelerator at each, each replica between each and the next."""
-    from rooflight.ingest.recorded.monitoring.between import interval
     from rooflight.ingest.recorded.monitoring.devices import devices
+    from rooflight.ingest.recorded.monitoring.kept import kept
     from rooflight.values.recorded import Recorded
 
     notes: list[str] = []
     watched = [one for scrape in scrapes for one in devices(scrape, notes)]
-    for before, after in pairwise(scrapes):
-        seen = interval(before, after)
-        watched += [one for one in seen.watched if one.span == "interval"]
-        notes += seen.notes
+    seen = kept(scrapes)
+    watched += seen.watched
+    notes += seen.notes
     if not watched:
         from rooflight.ingest.recorded.monitoring.replicas import engines
         from rooflight.ingest.recorded.monitoring.totals import lifetime, moment

@@ -43,7 +43,9 @@ def address(url: str) -> SplitResult:
     except ValueError:
         known = False
     if not known or not url.isascii() or not url.strip().isprintable() or " " in url.strip():
-        raise BadInput("this is no address of a server", where="url", got=repr(shown(_ACCOUNT.sub(r"\1", url))[:120]), want=_WANT)
+        raise BadInput(
+            "this is no address of a server", where="url", got=repr(shown(_ACCOUNT.sub(r"\1", url))[:120]), want=_WANT
+        )
     return parts
 
 

@@ -91,7 +91,10 @@ def history(
         ) from None  # fmt: skip
     if answer.status != "success" or answer.data is None:
         raise BadInput(
-            f"{named} refuses the question", where=shown(where), got=answer.error[:200] or answer.status, want="an answer"
+            f"{named} refuses the question",
+            where=shown(where),
+            got=answer.error[:200] or answer.status,
+            want="an answer",
         )
     return tuple(_scrapes(answer.data.result))
 
