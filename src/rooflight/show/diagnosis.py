@@ -12,7 +12,7 @@ from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
 from rooflight.units import round_significant, scaled
-from rooflight.values.diagnosis import Diagnosis, Evidence, KernelRow, Next, Regime
+from rooflight.values.diagnosis import Bound, Diagnosis, Evidence, KernelRow, Next, Regime
 from rooflight.values.recorded import Measurements, Record, Stated
 
 # Values of a regime that the text leaves to JSON and CSV: the sentence and the evidence say what matters of them.
@@ -133,7 +133,7 @@ def _alike(rows: Sequence[Regime]) -> list[list[Regime]]:
 
 def _folded(rows: Sequence[Regime]) -> list[tuple[Regime, str]]:
     """The means of each subject's rows of one bound, with how many of all its rows they are."""
-    groups: dict[tuple[str, str | None], list[Regime]] = {}
+    groups: dict[tuple[str, Bound | None], list[Regime]] = {}
     whole = Counter(row.subject for row in rows)
     for row in sorted(rows, key=lambda row: list(whole).index(row.subject)):
         groups.setdefault((row.subject, row.bound), []).append(row)
