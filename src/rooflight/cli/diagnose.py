@@ -75,7 +75,7 @@ def _again(files: tuple[str, ...], watching: Watching | None, asked: dict[str, A
     """The answer, read anew until an interrupt: in place on a terminal, one after the other elsewhere."""
     import time
 
-    from rooflight.errors import BadInput
+    from rooflight.errors import BadInput, RooflightError
     from rooflight.library.diagnosed import diagnose
     from rooflight.library.live import Watcher
 
@@ -89,9 +89,15 @@ def _again(files: tuple[str, ...], watching: Watching | None, asked: dict[str, A
     found = None
     try:
         while True:
-            found = diagnose(*files, watching=watcher, **asked)
-            click.clear()
-            show(found, output)
+            try:
+                found = diagnose(*files, watching=watcher, **asked)
+            except RooflightError as error:
+                if found is None:  # what is wrong from the start is the question's
+                    raise
+                click.echo(f"\n{error}\n", err=True)
+            else:
+                click.clear()
+                show(found, output)
             time.sleep(watching.interval_s)
     except KeyboardInterrupt:
         return 0 if found is not None and not found.cannot_tell else 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -74,7 +75,7 @@ def _publish(watching: Watching, asked: dict[str, Any], host: str, port: int) ->
 
     from rooflight.library.live import Watcher
 
-    held = _Held()
+    held, named = _Held(), f"[{host}]" if ":" in host else host
     registry = CollectorRegistry(auto_describe=False)
     registry.register(held)
     _check(asked)
@@ -82,10 +83,12 @@ def _publish(watching: Watching, asked: dict[str, Any], host: str, port: int) ->
         server, thread = start_http_server(port, host, registry)
     except (OSError, OverflowError) as error:
         raise BadInput(
-            "that port cannot be listened on", where="--port", got=f"{host}:{port}: {error}"[:160], want="a free one"
-        ) from None
-    click.echo(f"http://{host}:{server.server_port}/metrics, read anew each {watching.interval_s:g} s", err=True)
+            "that address cannot be listened on", where="--host, --port", got=f"{named}:{port}: {error}"[:160],
+            want="a host of this machine, and a free port",
+        ) from None  # fmt: skip
+    click.echo(f"http://{named}:{server.server_port}/metrics, read anew each {watching.interval_s:g} s", err=True)
     watcher = Watcher(watching)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what a container or systemd stops it with
     try:
         while True:
             held.read(watcher, asked)
@@ -117,6 +120,7 @@ class _Held:
     def __init__(self) -> None:
         self._last: Any = None
         self._good: Any = None
+        self._said = ""
 
     def collect(self) -> Any:
         """What prometheus_client asks a collector for."""
@@ -133,8 +137,18 @@ class _Held:
         try:
             found = diagnose(watching=watcher, **asked)
         except RooflightError as error:
-            print(str(error), file=sys.stderr)
+            self._say(str(error))
+            found = None
+        except Exception as error:  # what stops one reading must not stop the next
+            self._say(f"this is a bug in rooflight: {type(error).__name__}; please report it")
             found = None
         self._last = Read(diagnosis=found, time_s=began, took_s=time.monotonic() - clock)
         if found is not None:
             self._good = self._last
+            self._say("")
+
+    def _say(self, text: str) -> None:
+        """What is wrong, once; and that it is over."""
+        if text != self._said:
+            print(text or "the sources are read again", file=sys.stderr, flush=True)
+            self._said = text

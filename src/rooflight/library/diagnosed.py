@@ -12,7 +12,7 @@ from rooflight.library.questions import devices_of
 from rooflight.library.questions import model as model_of
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.model import Model
-from rooflight.values.question import Fields
+from rooflight.values.question import Fields, asked
 from rooflight.values.recorded import Recorded
 from rooflight.values.watching import Watching
 
@@ -42,10 +42,12 @@ def diagnose(
     from rooflight.ingest.recorded.monitoring.between import paired
     from rooflight.ingest.recorded.read import recorded
 
+    _typed(files, watching)
+    asked(None, None, fields)  # what is wrong with them is said even where nothing comes of them
     given = list(paired([one if isinstance(one, Recorded) else recorded(one) for one in files]))
     if watching is not None:
         given += (Watcher(watching) if isinstance(watching, Watching) else watching).read()
-    own = list(points)
+    own = _texts(points)
     if own:
         given.append(Recorded(file="points", format="points", records=records_of(own)))
     if not given:
@@ -54,6 +56,31 @@ def diagnose(
             want=Named("a profile, a log, metrics or results; or {points} of your own"),
         )  # fmt: skip
     return told_of(given, model=model, on=on, fields=fields)
+
+
+def _typed(files: tuple[object, ...], watching: object) -> None:
+    """Raises BadInput for what is no file and nothing to watch."""
+    for one in files:
+        if not isinstance(one, str | Path | Recorded):
+            raise BadInput(
+                "a file goes by its path", where=Named.of("files"), got=type(one).__name__,
+                want="text, a Path or what was read already",
+            )  # fmt: skip
+    if watching is not None and not isinstance(watching, Watching | Watcher):
+        raise BadInput(
+            "that cannot be watched", where="watching", got=type(watching).__name__,
+            want='as rooflight.Watching(prometheus="http://localhost:9090")',
+        )  # fmt: skip
+
+
+def _texts(points: Iterable[str]) -> list[str]:
+    found = [points] if isinstance(points, str) else list(points) if isinstance(points, Iterable) else [points]
+    for one in found:
+        if not isinstance(one, str):
+            raise BadInput(
+                "a point is text", where="points", got=type(one).__name__, want='such as "batch=33 tpot_ms=15.2"'
+            )
+    return found
 
 
 def told_of(

@@ -87,6 +87,8 @@ def explain(
 
     own = {name: value for name, value in locals().items() if name in _OWN and value is not None}
     stated: dict[str, Any] = own | {name: value for name, value in fields.items() if value is not None}
+    if term is not None and not isinstance(term, str):
+        raise BadInput("a term is text", where=Named.of("explain"), got=type(term).__name__, want='such as "itl"')
     if term is not None:
         if stated or model is not None or on is not None:
             raise BadInput(

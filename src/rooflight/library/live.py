@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -33,24 +32,26 @@ class Watcher:
 
     def _kept(self, url: str) -> Recorded:
         """What a Prometheus server has of the range."""
+        from rooflight.ingest.live.http import shown
         from rooflight.ingest.live.prometheus import history
-        from rooflight.ingest.recorded.monitoring.replicas import names
+        from rooflight.ingest.recorded.monitoring.replicas import asked
 
         at = self.watching
         scrapes = history(
-            url, sorted(names()), end_s=time.time(), range_s=at.range_s, step_s=at.step_s, selector=at.selector,
+            url, asked(), end_s=time.time(), range_s=at.range_s, step_s=at.step_s, selector=at.selector,
             headers=at.headers, timeout_s=at.timeout_s,
         )  # fmt: skip
         if not scrapes:
             raise BadInput(
-                f"{url} has no metrics of an engine or an accelerator", where=url,
+                f"{shown(url)} has no metrics of an engine or an accelerator", where=shown(url),
                 got=f"nothing in the last {at.range_s:g} s" + (f" with {at.selector}" if at.selector else ""),
                 want="metrics of DCGM's exporter, vLLM, SGLang, TGI, llama.cpp ...",
                 try_this="a longer range, a wider selector, or whether its targets are up",
             )  # fmt: skip
-        return _recorded(url, "prometheus", scrapes)
+        return _recorded(shown(url), "prometheus", scrapes)
 
     def _scraped(self) -> list[Recorded]:
+        from rooflight.ingest.live.http import shown
         from rooflight.ingest.recorded.monitoring.between import watched_between
         from rooflight.ingest.recorded.monitoring.exposition import read_text
 
@@ -64,7 +65,7 @@ class Watcher:
             text, time_s = self._text(url)
             before, earlier_s = self._before[url]
             self._before[url] = text, time_s
-            now = read_text(text, url)
+            now = read_text(text, shown(url))
             lately = watched_between(before, text, time_s - earlier_s)
             devices = tuple(one for one in now.watched if one.kind == "device")
             engines = lately.watched or tuple(one for one in now.watched if one.kind == "engine")
@@ -82,16 +83,15 @@ class Watcher:
 
 def _recorded(url: str, form: str, scrapes: Sequence[Scrape]) -> Recorded:
     """Scrapes at equal steps: each accelerator at each, each replica between each and the next."""
-    from rooflight.ingest.recorded.monitoring.between import interval
     from rooflight.ingest.recorded.monitoring.devices import devices
+    from rooflight.ingest.recorded.monitoring.kept import kept
     from rooflight.values.recorded import Recorded
 
     notes: list[str] = []
     watched = [one for scrape in scrapes for one in devices(scrape, notes)]
-    for before, after in pairwise(scrapes):
-        seen = interval(before, after)
-        watched += [one for one in seen.watched if one.span == "interval"]
-        notes += seen.notes
+    seen = kept(scrapes)
+    watched += seen.watched
+    notes += seen.notes
     if not watched:
         from rooflight.ingest.recorded.monitoring.replicas import engines
         from rooflight.ingest.recorded.monitoring.totals import lifetime, moment

@@ -241,6 +241,11 @@ def key_of(name: str | None) -> str | None:
     if name is None:
         return None
     key = os.environ.get(name, "").strip()
+    if not key.isascii() or not key.isprintable():
+        raise BadInput(
+            "the key in that variable cannot be sent", where=Named.of("api_key_env"), got=name[:60],
+            want="a key of one line, in ASCII",
+        )  # fmt: skip
     if not key:
         raise BadInput(
             "there is no key in that variable", where=Named.of("api_key_env"), got=name[:60],

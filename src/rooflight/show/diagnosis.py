@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,13 +12,15 @@ from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
 from rooflight.units import round_significant, scaled
-from rooflight.values.diagnosis import Diagnosis, Evidence, KernelRow, Next, Regime
+from rooflight.values.diagnosis import Bound, Diagnosis, Evidence, KernelRow, Next, Regime
 from rooflight.values.recorded import Measurements, Record, Stated
 
 # Values of a regime that the text leaves to JSON and CSV: the sentence and the evidence say what matters of them.
 _LEFT_OUT = ("bytes_per_s", "expected_tpot_s", "expected_output_tokens_per_s", "of_expected", "mfu")
 # Rows of a table that are shown; the JSON and CSV have all.
 _MOST_ROWS = 24
+# Columns that a narrow terminal has room for.
+_MOST_HEADS = 6
 # Records that stand side by side.
 _MOST_RECORDS = 6
 _ENDINGS = {"_bytes_per_s": "B/s", "_flop_per_s": "FLOP/s", "_hz": "Hz", "_w": "W", "_s": "s"}
@@ -57,7 +60,7 @@ def tables(found: Diagnosis) -> list[Block]:
     """The values behind it."""
     shown: list[Block] = []
     if found.regimes:
-        shown.append(_regimes(found.regimes))
+        shown += _regimes(found.regimes)
     if found.kernels:
         shown.append(_kernels(found.kernels))
     if found.recorded:
@@ -107,21 +110,58 @@ def named(name: str, value: Any) -> str:
     return scaled(value, ending)
 
 
-def _regimes(rows: Sequence[Regime]) -> Table:
-    heads = list(dict.fromkeys(name for row in rows for name in row.values if name not in _LEFT_OUT))
-    timed = any(row.start for row in rows)
-    return Table(
-        title=f"Regimes{_of_all(rows)}:",
-        heads=("", *(["from"] if timed else []), "bound", *(name.replace("_", " ") for name in heads)),
-        left=("", "from", "bound"),
-        rows=tuple(
-            (
-                row.subject, *([row.start or ""] if timed else []), row.bound or "cannot tell",
-                *(named(name, row.values[name]) if name in row.values else "" for name in heads),
-            )
-            for row in rows[:_MOST_ROWS]
-        ),
-    )  # fmt: skip
+def _regimes(rows: Sequence[Regime]) -> Iterator[Table]:
+    """Rows with the same values in a table each; where they are many, those of one subject and bound together."""
+    folded = len(rows) > _MOST_ROWS
+    title = "Regimes, means of each:" if folded else "Regimes:"
+    for group in _alike(rows):
+        shown = _folded(group) if folded else [(row, row.start or "") for row in group]
+        heads = list(dict.fromkeys(name for row, _ in shown for name in row.values if name not in _LEFT_OUT))
+        if len(heads) > _MOST_HEADS and "of_ceiling" in heads:
+            heads = [name for name in heads if name != "mbu"]
+        timed = any(when for _, when in shown)
+        yield Table(
+            title=f"{title[:-1]}{_of_all(shown)}:",
+            heads=("", *([("readings" if folded else "from")] if timed else []), "bound",
+                   *(name.replace("_", " ") for name in heads)),
+            left=("", "from", "bound"),
+            rows=tuple(
+                (
+                    row.subject, *([when] if timed else []), row.bound or "cannot tell",
+                    *(named(name, row.values[name]) if name in row.values else "" for name in heads),
+                )
+                for row, when in shown[:_MOST_ROWS]
+            ),
+        )  # fmt: skip
+
+
+def _alike(rows: Sequence[Regime]) -> list[list[Regime]]:
+    """Rows in groups that have values in common: accelerators, engines."""
+    groups: list[tuple[set[str], list[Regime]]] = []
+    for row in rows:
+        names = {name for name in row.values if name not in _LEFT_OUT}
+        found = next((group for group in groups if group[0] & names or not names), None)
+        if found is None:
+            groups.append((names, [row]))
+        else:
+            found[0].update(names)
+            found[1].append(row)
+    return [group for _, group in groups]
+
+
+def _folded(rows: Sequence[Regime]) -> list[tuple[Regime, str]]:
+    """The means of each subject's rows of one bound, with how many of all its rows they are."""
+    groups: dict[tuple[str, Bound | None], list[Regime]] = {}
+    whole = Counter(row.subject for row in rows)
+    for row in sorted(rows, key=lambda row: list(whole).index(row.subject)):
+        groups.setdefault((row.subject, row.bound), []).append(row)
+    found = []
+    for (subject, bound), some in groups.items():
+        names = dict.fromkeys(name for row in some for name in row.values)
+        given = {name: [row.values[name] for row in some if name in row.values] for name in names}
+        means = {name: sum(values) / len(values) for name, values in given.items()}
+        found.append((Regime(subject=subject, bound=bound, values=means), f"{len(some)} of {whole[subject]}"))
+    return found
 
 
 def _kernels(rows: Sequence[KernelRow]) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import msgspec
+import msgspec.structs
 
 from rooflight.errors import BadInput, Named
 
@@ -33,9 +34,15 @@ class Watching(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float = TIMEOUT_S
 
     def __post_init__(self) -> None:
+        self._typed()
         for name in ("range_s", "step_s", "interval_s", "timeout_s"):
             value = getattr(self, name)
-            if not isinstance(value, int | float) or not math.isfinite(value) or not 0 < value <= _LONGEST_S:
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, int | float)
+                or not math.isfinite(value)
+                or not 0 < value <= _LONGEST_S
+            ):
                 raise BadInput(
                     f"{name} cannot be that", where=Named.of(name.removesuffix("_s")), got=value,
                     want=f"seconds, more than 0, up to {_LONGEST_S:,.0f}",
@@ -45,3 +52,27 @@ class Watching(msgspec.Struct, frozen=True, kw_only=True):
                 "there is nothing to watch", where=Named.of("prometheus"), got="no address",
                 want=Named("{prometheus}, or {scrape}"),
             )  # fmt: skip
+
+    def _typed(self) -> None:
+        """One address stands for itself. Raises BadInput for what is of another kind; of headers nothing is shown."""
+        given: object = self.scrape
+        if isinstance(given, str | list):
+            msgspec.structs.force_setattr(self, "scrape", (given,) if isinstance(given, str) else tuple(given))
+        kinds = {
+            "prometheus": (self.prometheus is None or isinstance(self.prometheus, str), "an address"),
+            "selector": (isinstance(self.selector, str), "label matchers"),
+            "scrape": (
+                isinstance(self.scrape, tuple) and all(isinstance(one, str) for one in self.scrape), "addresses"
+            ),
+            "headers": (
+                isinstance(self.headers, dict)
+                and all(isinstance(one, str) for pair in self.headers.items() for one in pair),
+                "names and values, all of them text",
+            ),
+        }  # fmt: skip
+        for name, (right, want) in kinds.items():
+            if not right:
+                raise BadInput(
+                    f"{name} cannot be that", where=Named.of(name.removesuffix("s") if name == "headers" else name),
+                    got=type(getattr(self, name)).__name__, want=want,
+                )  # fmt: skip

@@ -154,6 +154,45 @@ def test_a_taken_port_and_a_wrong_question_are_refused_at_once():
     assert "no-such-model" in wrong.stderr
 
 
+def test_the_exporter_ends_well_where_it_is_told_to_and_says_once_what_is_wrong():
+    port = free_port()
+    answers = {"/metrics": lambda: (200, vllm(time.monotonic())) if up else (503, "no")}
+    up = False
+    with served(answers) as url:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "rooflight", "exporter", "--scrape", f"{url}/metrics", "--interval", "100ms",
+             "--port", str(port)], stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        until(lambda: "rooflight_up 0.0" in (ask(f"http://127.0.0.1:{port}", "/metrics") or ""))
+        time.sleep(0.5)
+        up = True
+        until(lambda: "rooflight_up 1.0" in (ask(f"http://127.0.0.1:{port}", "/metrics") or ""))
+        process.terminate()
+        _, said = process.communicate(timeout=30)
+
+    assert process.returncode == 0, said
+    assert said.count("HTTP 503") == 1
+    assert "read again" in said
+    assert "Traceback" not in said
+
+
+def until(done):
+    end = time.monotonic() + 60
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def test_addresses_with_secrets_are_named_without_them():
+    began = time.monotonic()
+    with served({"/metrics": lambda: (200, vllm(time.monotonic() - began + 1000))}) as url:
+        address = f"{url.replace('//', '//me:sekret@')}/metrics?key=sekret"
+        done = run("diagnose", "--scrape", address, "--interval", "100ms", "--json")
+
+    assert json.loads(done.stdout)["sources"][0]["file"] == f"{url}/metrics"
+    assert "sekret" not in done.stdout + done.stderr
+
+
 def test_dashboard_and_rules_are_printed():
     assert json.loads(run("exporter", "--dashboard").stdout)["title"]
     assert json.loads(run("exporter", "--rules").stdout)["groups"]

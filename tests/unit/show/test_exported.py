@@ -91,3 +91,16 @@ def test_every_metric_is_in_the_docs():
     page = (Path(__file__).resolve().parents[3] / "docs" / "exporter.md").read_text()
 
     assert known() <= names_in(page)
+
+
+def test_a_replica_that_went_is_published_no_more():
+    rows = (
+        Regime(subject="a", start="2026-11-29T00:10:00Z", seconds=15.0, bound="memory", values={"running": 4.0}),
+        Regime(subject="gone", start="2026-11-29T00:05:00Z", seconds=15.0, bound="memory", values={"running": 4.0}),
+        # a row of five minutes that ends 285 s before the newest
+        Regime(subject="slow", start="2026-11-29T00:00:30Z", seconds=300.0, bound="memory", values={"running": 4.0}),
+    )
+    read = Read(diagnosis=Diagnosis(bound="memory", regimes=rows), time_s=1000.0, took_s=0.1)
+
+    subjects = {labels["subject"] for labels, _ in published(read, read)["rooflight_running_requests"]}
+    assert subjects == {"a", "slow"}

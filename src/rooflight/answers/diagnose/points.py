@@ -94,8 +94,8 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
     except ValueError:
         words = text.split()
     met: set[str] = set()
-    for word in words:
-        key, equal, value = word.strip(",;").partition("=")
+    for word in _apart(words):
+        key, equal, value = word.partition("=")
         key = key.strip().lstrip("-").replace("-", "_").lower()
         if not equal or not key or not value:
             raise BadInput(
@@ -108,6 +108,21 @@ def _pairs(text: str) -> Iterator[tuple[str, str]]:
             )
         met.add(key)
         yield key, value
+
+
+def _apart(words: Iterable[str]) -> Iterator[str]:
+    """Words, and what commas keep apart; those of a format by part (weights=experts=fp8,rest=bf16) belong to it."""
+    for word in words:
+        held = ""
+        for piece in re.split(r"[,;]", word):
+            if held and ("=" not in piece or "=" in held.partition("=")[2]):
+                held += f",{piece}" if piece else ""
+                continue
+            if held:
+                yield held
+            held = piece
+        if held:
+            yield held
 
 
 def _time(name: str) -> tuple[str, str, float] | None:

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from rooflight.errors import BadInput
-from rooflight.ingest.live.http import fetch
+from rooflight.ingest.live.http import fetch, shown
 from rooflight.values.scraped import Scrape, Series
 from rooflight.values.watching import TIMEOUT_S
 
@@ -19,9 +19,34 @@ _MOST_POINTS = 11_000
 _SELECTOR = re.compile(r'\{?\s*((?:[a-zA-Z_]\w*\s*(?:=~|!~|!=|=)\s*"(?:[^"\\]|\\.)*"\s*,?\s*)*)\}?')
 
 
+class _Native(msgspec.Struct):
+    """A histogram in one sample; buckets: which bounds are in, the lower, the upper, how many between them.
+
+    https://prometheus.io/docs/prometheus/latest/querying/api/#native-histograms
+    """
+
+    count: str
+    sum: str
+    buckets: list[tuple[int, str, str, str]] = []
+
+    def series(self, name: str, labels: dict[str, str]) -> Iterator[Series]:
+        """As the series of a histogram that is written out."""
+        count, total = _number(self.count), _number(self.sum)
+        if count is None or total is None:
+            return
+        yield Series(f"{name}_count", labels, count)
+        yield Series(f"{name}_sum", labels, total)
+        below = 0.0
+        for _, _, upper, amount in self.buckets:
+            below += _number(amount) or 0.0
+            yield Series(f"{name}_bucket", {**labels, "le": upper}, below)
+        yield Series(f"{name}_bucket", {**labels, "le": "+Inf"}, count)
+
+
 class _Sequence(msgspec.Struct):
     metric: dict[str, str]
-    values: list[tuple[float, str]]
+    values: list[tuple[float, str]] = []
+    histograms: list[tuple[float, _Native]] = []
 
 
 class _Data(msgspec.Struct):
@@ -54,21 +79,30 @@ def history(
     form = urlencode(
         {"query": asked, "start": f"{end_s - range_s:.3f}", "end": f"{end_s:.3f}", "step": f"{step_s:.3f}"}
     )
-    where = url.rstrip("/") + "/api/v1/query_range"
+    named, where = shown(url), _asked_at(url)
     try:
         answer = msgspec.json.decode(
             fetch(where, headers, form=form, timeout_s=timeout_s), type=_Answer, strict=False
         )  # fmt: skip
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise BadInput(
-            f"{url} is no Prometheus server", where=where, got=str(error)[:160], want="its HTTP API",
+            f"{named} is no Prometheus server", where=shown(where), got=str(error)[:160], want="its HTTP API",
             try_this="the address without a path, as http://localhost:9090; --scrape URL for a /metrics address",
         ) from None  # fmt: skip
     if answer.status != "success" or answer.data is None:
         raise BadInput(
-            f"{url} refuses the question", where=where, got=answer.error[:200] or answer.status, want="an answer"
+            f"{named} refuses the question",
+            where=shown(where),
+            got=answer.error[:200] or answer.status,
+            want="an answer",
         )
     return tuple(_scrapes(answer.data.result))
+
+
+def _asked_at(url: str) -> str:
+    """Where a server is asked for a range; a query of its address (a tenant, a key) stays."""
+    address, mark, query = url.strip().partition("?")
+    return f"{address.rstrip('/')}/api/v1/query_range{mark}{query}"
 
 
 def _matchers(selector: str) -> str:
@@ -93,6 +127,8 @@ def _scrapes(found: Sequence[_Sequence]) -> Iterator[Scrape]:
             value = _number(text)
             if value is not None:
                 by_time.setdefault(time_s, []).append(Series(name, labels, value))
+        for time_s, histogram in one.histograms:
+            by_time.setdefault(time_s, []).extend(histogram.series(name, labels))
     for time_s in sorted(by_time):
         yield Scrape(series=tuple(by_time[time_s]), time_s=time_s)
 

@@ -10,7 +10,8 @@ from typing import Any
 ALERTS = (
     (
         "DecodeFarBelowItsCeiling",
-        "rooflight_ceiling_ratio < 0.3 and on() (max(rooflight_gpu_utilization_ratio) > 0.9)",
+        "rooflight_ceiling_ratio < 0.3 and on (job, instance) "
+        "(max by (job, instance) (rooflight_gpu_utilization_ratio) > 0.9)",
         "10m",
         "Tokens of {{ $labels.subject }} come at {{ $value | humanizePercentage }} of the speed that physics allows, "
         "while the GPUs look busy: a high GPU utilisation says only that some kernel runs.",
@@ -128,16 +129,24 @@ def _panels() -> list[dict[str, Any]]:
                 "gridPos": {"x": x, "y": y, "w": width, "h": _HEIGHT},
                 "fieldConfig": {"defaults": {"unit": unit}, "overrides": []},
                 "options": {"textMode": "name"} if title == "What binds" else {},
-                "targets": _targets(queries),
+                "targets": _targets(queries, now=kind == "stat"),
             }
         )  # fmt: skip
         x += width
     return found
 
 
-def _targets(queries: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+def _targets(queries: Sequence[tuple[str, str]], *, now: bool) -> list[dict[str, Any]]:
+    """now: of this moment alone; else a panel would show what bound an hour ago beside what binds."""
     return [
-        {"refId": chr(ord("A") + place), "expr": query, "legendFormat": legend, "datasource": _SOURCE}
+        {
+            "refId": chr(ord("A") + place),
+            "expr": query,
+            "legendFormat": legend,
+            "datasource": _SOURCE,
+            "instant": now,
+            "range": not now,
+        }
         for place, (query, legend) in enumerate(queries)
     ]
 

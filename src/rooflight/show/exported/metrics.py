@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, get_args
 
 import msgspec
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 BOUNDS: tuple[str, ...] = get_args(Bound)
 _SURE = {"low": 1, "medium": 2, "high": 3}
+# A subject whose last row ended so long before the newest one is gone, unless its rows are of longer times.
+_GONE_S = 120.0
 # Values of a regime by name, and their metric: base units, Prometheus's spelling.
 FIGURES = {
     "gpu_util": ("rooflight_gpu_utilization_ratio", "Share of time in which some kernel ran."),
@@ -99,10 +102,23 @@ def _of(found: Diagnosis) -> Iterator[Metric]:
 
 
 def _newest(rows: Sequence[Regime]) -> list[Regime]:
-    """The last row of each subject."""
+    """The last row of each subject that was seen to the end: of one that went nothing is so any more."""
     found: dict[str, Regime] = {}
     for row in rows:
         before = found.get(row.subject)
         if before is None or (row.start or "") >= (before.start or ""):
             found[row.subject] = row
-    return list(found.values())
+    ends = {subject: end for subject, row in found.items() if (end := _end_s(row)) is not None}
+    last = max(ends.values(), default=0.0)
+    return [
+        row
+        for subject, row in found.items()
+        if last - ends.get(subject, last) <= max(_GONE_S, 2 * (row.seconds or 0.0))
+    ]
+
+
+def _end_s(row: Regime) -> float | None:
+    try:
+        return datetime.fromisoformat(row.start or "").timestamp() + (row.seconds or 0.0)
+    except (ValueError, OverflowError):
+        return None

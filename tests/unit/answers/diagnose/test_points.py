@@ -97,3 +97,10 @@ def test_littles_law_counts_what_is_in_flight():
 def test_nothing_is_guessed():
     one = of(output_tokens_per_s=400.0)
     assert (one.token_s, one.in_flight, one.implied, one.each_s) == (None, None, None, 1 / 400)
+
+
+@pytest.mark.parametrize("text", ["batch=33,tpot_ms=15.2", "batch=33, tpot_ms=15.2", "batch=33;tpot_ms=15.2,"])
+def test_commas_keep_values_apart_as_spaces_do(text):
+    found = point(text)
+
+    assert (found.stated.batch, found.measured.tpot_s.mean) == (33, pytest.approx(0.0152))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import json
 import socket
 import threading
 import time
@@ -152,3 +154,97 @@ def test_a_packed_bomb_is_cut_off(monkeypatch):
     monkeypatch.setattr(http, "MOST_BYTES", 1000)
     with pytest.raises(BadInput, match="too much"):
         http._unpacked(gzip.compress(bytes(100_000)), "gzip", "there")
+
+
+def served_raw(*parts: bytes, pause_s: float = 0.02):
+    """A server that answers one request with these bytes, a pause after each."""
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    listening.listen()
+
+    def answer():
+        talking, _ = listening.accept()
+        with talking, contextlib.suppress(OSError):
+            talking.recv(1 << 16)
+            for part in parts:
+                talking.sendall(part)
+                time.sleep(pause_s)
+        listening.close()
+
+    threading.Thread(target=answer, daemon=True).start()
+    return f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [bytes([one]) for one in b"HTTP/1.1 200 OK\r\nX-Long: " + b"a" * 1000],
+        [b"HTTP/1.1 100 Continue\r\n\r\n"] * 1000,
+        [b"HTTP/1.1 200 OK\r\n\r\n", *[b"#"] * 1000],
+    ],
+)
+def test_a_drop_at_a_time_is_given_up_wherever_it_drips(parts):
+    with pytest.raises(BadInput) as caught:
+        fetch(served_raw(*parts) + "/metrics", timeout_s=0.3)
+
+    assert caught.value.got == "nothing whole within 0.3 s"
+
+
+SECRET = "sekret"
+
+
+@pytest.mark.parametrize("url", ["http://me:sekret@127.0.0.1:9/x", "http://127.0.0.1:9/x?key=sekret",
+                                 "http://me:sek/sekret@127.0.0.1:9/x", "me:sekret@127.0.0.1", "ftp://me:sekret@a/b",
+                                 "http://me:sekret@127.0.0.1:port/x"])  # fmt: skip
+def test_what_an_address_holds_of_secrets_is_in_no_error(url):
+    for ask in (fetch, asked):
+        with pytest.raises(BadInput) as caught:
+            ask(url)
+        assert SECRET not in f"{caught.value!r} {caught.value} {caught.value.where} {caught.value.got}"
+
+
+def test_nor_what_the_server_sends_on_to():
+    said = b"HTTP/1.1 302 Found\r\nLocation: http://me:sekret@a/b?key=sekret\r\nContent-Length: 0\r\n\r\n"
+    with pytest.raises(BadInput) as caught:
+        fetch(served_raw(said))
+
+    assert caught.value.try_this == "http://a/b"
+
+
+def test_a_header_that_cannot_be_sent_is_an_error_that_does_not_show_it():
+    for value in ("sek\nret", "sekr\u00fct", 5):
+        with pytest.raises(BadInput, match="no header") as caught:
+            fetch("http://127.0.0.1:9/", {"Authorization": value})
+        assert "sek" not in str(caught.value)
+
+
+def test_a_packed_answer_that_ends_too_early_is_no_answer():
+    body = gzip.compress(b"a 1\n" * 1000)[:-12]
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n"
+    with pytest.raises(BadInput) as caught:
+        fetch(served_raw(head.encode() + body))
+
+    assert caught.value.got == "an answer that ends too early"
+
+
+def test_why_prometheus_refuses_is_said():
+    with (
+        served({"/api/v1/query_range": lambda: (422, '{"status": "error", "error": "too many samples"}')}) as url,
+        pytest.raises(BadInput) as caught,
+    ):
+        asked(url)
+
+    assert caught.value.got == "HTTP 422 Unprocessable Entity: too many samples"
+
+
+def test_native_histograms_are_read_as_written_out_ones():
+    sample = {"count": "10", "sum": "2.5", "buckets": [[0, "0.1", "0.2", "4"], [0, "0.2", "0.4", "6"]]}
+    row = {"metric": {"__name__": "vllm:time_to_first_token_seconds", "engine": "0"}, "histograms": [[1.0, sample]]}
+    answer = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [row]}})
+    with served({"/api/v1/query_range": lambda: (200, answer)}) as url:
+        (one,) = asked(url)
+
+    name = "vllm:time_to_first_token_seconds"
+    values = {(series.name.removeprefix(name), series.labels.get("le")): series.value for series in one.series}
+    assert values == {("_count", None): 10.0, ("_sum", None): 2.5, ("_bucket", "0.2"): 4.0, ("_bucket", "0.4"): 10.0,
+                      ("_bucket", "+Inf"): 10.0}  # fmt: skip

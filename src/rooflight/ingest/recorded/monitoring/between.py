@@ -147,6 +147,13 @@ def interval(before: Scrape, after: Scrape, seconds: float | None = None) -> See
     return Seen(tuple(watched), tuple(notes))
 
 
+def between(before: Replica, after: Replica) -> Watched | None:
+    """What one replica did between two states; None: it was started anew."""
+    less = _less(after, before)
+    apart = None if before.time_s is None or after.time_s is None else after.time_s - before.time_s
+    return None if less is None else _watched(before, after, less, apart)
+
+
 def _less(after: Replica, before: Replica) -> Replica | None:
     """A replica with what was counted since; None: its counters fell, or its process is another."""
     if None not in (after.started_s, before.started_s) and after.started_s != before.started_s:

@@ -107,7 +107,10 @@ def _lacks(watched: list[Watched]) -> tuple[str, ...]:
 def _met(text: str) -> str:
     """A few names of the metrics that it has instead."""
     names = dict.fromkeys(matched[0][:60] for line in text[: 1 << 16].splitlines() if (matched := _NAME.match(line)))
-    return ", ".join(list(names)[:3]) or "comments alone"
+    if names:
+        return ", ".join(list(names)[:3])
+    said = any(line.strip() and not line.startswith("#") for line in text[: 1 << 16].splitlines())
+    return "a text without metrics" if said else "comments alone"
 
 
 def looks(head: Head) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 
 import msgspec
 
@@ -20,8 +21,10 @@ class Histogram(msgspec.Struct, frozen=True, kw_only=True):
 
     def less(self, before: Histogram) -> Histogram | None:
         """What came after an earlier state; None: that is no earlier state, so the process was started anew."""
-        earlier = dict(before.buckets)
-        buckets = tuple((bound, count - earlier.get(bound, 0.0)) for bound, count in self.buckets)
+        bounds = [bound for bound, _ in before.buckets]
+        earlier = [0.0, *(count for _, count in before.buckets)]
+        # a native histogram leaves empty buckets out: what is below such a bound is what is below the one before it
+        buckets = tuple((bound, count - earlier[bisect_right(bounds, bound)]) for bound, count in self.buckets)
         count, total = self.count - before.count, self.total - before.total
         if count < 0 or (count and total < 0) or any(each < 0 for _, each in buckets):
             return None

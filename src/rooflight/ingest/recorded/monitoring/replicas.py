@@ -69,6 +69,13 @@ def _spelled(name: str, metric: Metric) -> tuple[tuple[str, Part], ...]:
     return ((name, "value"),)
 
 
+def asked() -> list[str]:
+    """The names to ask a server for: all that are known, and those that histograms have as native ones."""
+    table = names()
+    native = {name.removesuffix("_sum") for name, found in table.items() if any(one.part == "sum" for one in found)}
+    return sorted({*table, *native})
+
+
 def known(name: str) -> bool:
     """Whether a name is in a table."""
     return name in names() or name == STARTED

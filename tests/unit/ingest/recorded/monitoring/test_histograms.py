@@ -86,3 +86,11 @@ def test_percentiles_rise_and_lie_in_their_buckets(values, bounds):
 
     assert got == sorted(got)
     assert all(0 <= one <= max(bound for bound, _ in rows) for one in got)
+
+
+def test_a_bucket_that_was_empty_before_is_counted_from_the_one_below():
+    before = Histogram(total=1.0, count=4.0, buckets=((0.1, 4.0), (math.inf, 4.0)))
+    after = Histogram(total=3.0, count=10.0, buckets=((0.1, 5.0), (0.2, 10.0), (math.inf, 10.0)))
+
+    # 1 more up to 0.1; up to 0.2 there were the 4 of 0.1
+    assert after.less(before).buckets == ((0.1, 1.0), (0.2, 6.0), (math.inf, 6.0))
