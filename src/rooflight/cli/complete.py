@@ -36,5 +36,15 @@ def formats(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> li
     return _starting(FORMATS, last, before + comma)
 
 
+def terms(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Terms that `explain` knows, and what tools call them."""
+    from rooflight.words.terms import terms as known
+
+    typed = incomplete.lower()
+    names = [one.name for one in known()]
+    others = [alias for one in known() for alias in one.aliases if " " not in alias]
+    return _starting(names, typed, "") or [CompletionItem(name) for name in others if name.lower().startswith(typed)]
+
+
 def _starting(names: Iterable[str], typed: str, front: str) -> list[CompletionItem]:
     return [CompletionItem(front + name) for name in names if name.startswith(typed.lower())]

@@ -52,7 +52,7 @@ def _value_options(command: Options) -> Options:
 
 
 @click.command("explain", cls=Command, context_settings=HELP_NAMES)
-@click.argument("term", metavar="[TERM]", required=False)
+@click.argument("term", metavar="[TERM]", required=False, shell_complete=complete.terms)
 @click.option("--model", metavar="MODEL", shell_complete=complete.models, help="As in analyze. Needs --on.")
 @options.on_option(several=False)
 @_value_options

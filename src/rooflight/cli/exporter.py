@@ -15,6 +15,7 @@ from rooflight.cli.values import Whole
 from rooflight.cli.watched import watching_options
 from rooflight.errors import BadInput, RooflightError
 from rooflight.values.question import FIELDS, NOT_CLAIMED
+from rooflight.values.question import asked as asked_of
 
 if TYPE_CHECKING:
     from rooflight.values.watching import Watching
@@ -57,6 +58,14 @@ def command(
     """
     from rooflight.show.exported import files
 
+    if dashboard and rules:
+        raise BadInput(
+            "these are two files",
+            where="--dashboard, --rules",
+            got="both",
+            want="one of them",
+            try_this="one after the other",
+        )
     if dashboard or rules:
         click.echo(files.dashboard() if dashboard else files.rules(), nl=False)
         return 0
@@ -106,6 +115,8 @@ def _check(asked: dict[str, Any]) -> None:
     from rooflight.library.questions import accelerator, make_scenario
     from rooflight.library.questions import model as model_of
 
+    stated = {name: value for name, value in asked.items() if name not in ("model", "on")}
+    asked_of(None, None, stated)
     if asked["model"] is not None and asked["on"] is not None:
         make_scenario(**asked)
     elif asked["model"] is not None:

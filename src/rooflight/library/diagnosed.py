@@ -52,7 +52,7 @@ def diagnose(
         given.append(Recorded(file="points", format="points", records=records_of(own)))
     if not given:
         raise BadInput(
-            "there is nothing to diagnose", where=Named.of("files"), got="no file",
+            "there is nothing to diagnose", where="files", got="no file",
             want=Named("a profile, a log, metrics or results; or {points} of your own"),
         )  # fmt: skip
     return told_of(given, model=model, on=on, fields=fields)

@@ -46,7 +46,7 @@ class Watcher:
                 f"{shown(url)} has no metrics of an engine or an accelerator", where=shown(url),
                 got=f"nothing in the last {at.range_s:g} s" + (f" with {at.selector}" if at.selector else ""),
                 want="metrics of DCGM's exporter, vLLM, SGLang, TGI, llama.cpp ...",
-                try_this="a longer range, a wider selector, or whether its targets are up",
+                try_this="a longer range, a wider selector, or whether its targets are up and its clock is right",
             )  # fmt: skip
         return _recorded(shown(url), "prometheus", scrapes)
 
@@ -55,13 +55,14 @@ class Watcher:
         from rooflight.ingest.recorded.monitoring.between import watched_between
         from rooflight.ingest.recorded.monitoring.exposition import read_text
 
-        new = [url for url in self.watching.scrape if url not in self._before]
+        addresses = tuple(dict.fromkeys(self.watching.scrape))
+        new = [url for url in addresses if url not in self._before]
         for url in new:
             self._before[url] = self._text(url)
         if new:
             self._sleep(self.watching.interval_s)
         found = []
-        for url in self.watching.scrape:
+        for url in addresses:
             text, time_s = self._text(url)
             before, earlier_s = self._before[url]
             self._before[url] = text, time_s

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -19,6 +20,8 @@ from rooflight.values.recorded import Measurements, Record, Stated
 _LEFT_OUT = ("bytes_per_s", "expected_tpot_s", "expected_output_tokens_per_s", "of_expected", "mfu")
 # Rows of a table that are shown; the JSON and CSV have all.
 _MOST_ROWS = 24
+# An instant as the recorded ones are spelled, without the rest of its second.
+_INSTANT = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)T(?P<time>\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+00:00)?")
 # Columns that a narrow terminal has room for.
 _MOST_HEADS = 6
 # Records that stand side by side.
@@ -115,7 +118,7 @@ def _regimes(rows: Sequence[Regime]) -> Iterator[Table]:
     folded = len(rows) > _MOST_ROWS
     title = "Regimes, means of each:" if folded else "Regimes:"
     for group in _alike(rows):
-        shown = _folded(group) if folded else [(row, row.start or "") for row in group]
+        shown = _folded(group) if folded else list(zip(group, _times(group), strict=True))
         heads = list(dict.fromkeys(name for row, _ in shown for name in row.values if name not in _LEFT_OUT))
         if len(heads) > _MOST_HEADS and "of_ceiling" in heads:
             heads = [name for name in heads if name != "mbu"]
@@ -133,6 +136,15 @@ def _regimes(rows: Sequence[Regime]) -> Iterator[Table]:
                 for row, when in shown[:_MOST_ROWS]
             ),
         )  # fmt: skip
+
+
+def _times(rows: Sequence[Regime]) -> list[str]:
+    """When rows begin, to the second; the time of day alone where all are of one."""
+    found = [_INSTANT.fullmatch(row.start or "") for row in rows]
+    days = {one["day"] for one in found if one}
+    if not all(found) or not found:
+        return [row.start or "" for row in rows]
+    return [one["time"] if len(days) == 1 else f"{one['day']} {one['time']}" for one in found if one]
 
 
 def _alike(rows: Sequence[Regime]) -> list[list[Regime]]:

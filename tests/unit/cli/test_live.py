@@ -193,6 +193,25 @@ def test_addresses_with_secrets_are_named_without_them():
     assert "sekret" not in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(
+    "words", [("--dashboard", "--rules"), ("--scrape", "http://127.0.0.1:9/metrics", "--batch", "0")]
+)
+def test_what_the_exporter_cannot_do_is_refused_at_once(words):
+    done = run("exporter", *words, timeout=30)
+
+    assert done.returncode == 2
+
+
+def test_an_address_given_twice_is_read_once():
+    began = time.monotonic()
+    with served({"/metrics": lambda: (200, vllm(time.monotonic() - began + 1000))}) as url:
+        done = run(
+            "diagnose", "--scrape", f"{url}/metrics", "--scrape", f"{url}/metrics", "--interval", "100ms", "--json"
+        )
+
+    assert len(json.loads(done.stdout)["regimes"]) == 1
+
+
 def test_dashboard_and_rules_are_printed():
     assert json.loads(run("exporter", "--dashboard").stdout)["title"]
     assert json.loads(run("exporter", "--rules").stdout)["groups"]

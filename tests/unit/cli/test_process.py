@@ -218,6 +218,8 @@ def test_bash_completion(process):
     assert "8xh100-sxm" in completed("rooflight analyze x --on 8xh100-s")
     assert "fp8" in completed("rooflight analyze x --weights fp8")
     assert completed("rooflight analyze x --format cs") == ["csv"]
+    assert completed("rooflight explain tens") == ["tensor-active"]
+    assert completed("rooflight explain dcgm_fi_prof_d") == ["DCGM_FI_PROF_DRAM_ACTIVE"]
 
 
 def test_a_bug_is_json_where_json_was_asked_for(process):

@@ -68,3 +68,19 @@ def test_many_regimes_are_a_row_for_each_subject_and_bound():
         (("gpu 0", "30 of 30", "memory", "50 %", "10 %"),),
         (("vllm", "2 of 2", "launch", "2"),),
     ]
+
+
+@pytest.mark.parametrize(
+    ("starts", "shown"),
+    [
+        (("2026-11-29T03:01:41.241Z", "2026-11-29T03:01:56.241Z"), ("03:01:41", "03:01:56")),
+        (("2026-11-28T23:59:50Z", "2026-11-29T00:00:05Z"), ("2026-11-28 23:59:50", "2026-11-29 00:00:05")),
+        (("0 s", "15 s"), ("0 s", "15 s")),
+        ((None, None), ()),
+    ],
+)
+def test_times_of_rows_are_as_short_as_they_can_be(starts, shown):
+    rows = tuple(Regime(subject="a", start=start, values={"running": 1.0}) for start in starts)
+    (table,) = [block for block in blocks(Diagnosis(regimes=rows)) if hasattr(block, "heads")]
+
+    assert tuple(row[1] for row in table.rows if "from" in table.heads) == shown

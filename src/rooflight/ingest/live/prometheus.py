@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from rooflight.errors import BadInput
+from rooflight.errors import BadInput, Named
 from rooflight.ingest.live.http import fetch, shown
 from rooflight.values.scraped import Scrape, Series
 from rooflight.values.watching import TIMEOUT_S
@@ -72,8 +72,8 @@ def history(
     """
     if step_s <= 0 or range_s <= 0 or range_s / step_s > _MOST_POINTS:
         raise BadInput(
-            "that range has too many steps, or none", where="range", got=f"{range_s:g} s in steps of {step_s:g} s",
-            want=f"at most {_MOST_POINTS:,} steps",
+            "that range has too many steps, or none", where=Named.of("range"),
+            got=f"{range_s:g} s in steps of {step_s:g} s", want=f"at most {_MOST_POINTS:,} steps",
         )  # fmt: skip
     asked = f'{{__name__=~"{"|".join(names)}"{_matchers(selector)}}}'
     form = urlencode(
@@ -111,7 +111,10 @@ def _matchers(selector: str) -> str:
     whole = _SELECTOR.fullmatch(given)
     if whole is None or given.startswith("{") != given.endswith("}"):
         raise BadInput(
-            "this is no selector", where="selector", got=selector[:120], want='label matchers, as namespace="prod"'
+            "this is no selector",
+            where=Named.of("selector"),
+            got=selector[:120],
+            want='label matchers, as namespace="prod"',
         )
     inner = whole[1].strip().rstrip(",")
     return f", {inner}" if inner else ""
