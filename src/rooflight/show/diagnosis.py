@@ -157,7 +157,9 @@ def _value(name: str, value: Any) -> str:
 
 def _next(one: Next) -> str:
     gain = f" ({round_significant(one.gain)} x)" if one.gain else ""
-    return f"{one.what}{gain}" + (f" {one.command}" if one.command else "")
+    if not one.command:
+        return f"{one.what.rstrip('.')}{gain}." if gain else one.what
+    return f"{one.what.rstrip('.')}{gain}. Command: {one.command}"
 
 
 def _sources(found: Diagnosis) -> Iterator[str]:

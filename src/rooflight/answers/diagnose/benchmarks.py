@@ -10,7 +10,7 @@ from rooflight.answers.diagnose.fitted.fit import BINDS
 from rooflight.answers.diagnose.setting import Setting
 from rooflight.answers.diagnose.timed.beside import Beside, beside
 from rooflight.answers.diagnose.timed.oddities import Odd, arrival_rate, oddities
-from rooflight.answers.diagnose.timed.seen import Seen, seen
+from rooflight.answers.diagnose.timed.seen import Seen, decoding, seen
 from rooflight.values.diagnosis import Bound, Confidence, Found
 from rooflight.values.recorded import Record, Recorded
 
@@ -36,6 +36,8 @@ _WIDE = 3.0
 # Prompts that take such a share of the time are what the machine does, and others wait for that.
 _BUSY = 0.7
 _SURE = {"high": 0, "medium": 1, "low": 2}
+# Figures that do not go together: no verdict of such a run is sure.
+_DOUBTFUL = ("in flight", "start-up", "decoding", "output counts prompts", "output is off", "short", "tail")
 
 
 class RunFound(Found, frozen=True, kw_only=True):
@@ -130,7 +132,7 @@ def _at_once(run: Seen, odd: tuple[Odd, ...]) -> float | None:
     off = next((one for one in odd if one.kind in ("in flight", "start-up")), None)
     if off is not None:
         return max(off.second or 1.0, 1.0)
-    return run.in_flight or run.implied
+    return run.in_flight or run.implied or decoding(run)
 
 
 def _split(known: RunFound) -> RunFound:
@@ -142,17 +144,15 @@ def _split(known: RunFound) -> RunFound:
         prefill = known.beside.prefill_s
     if queue is None and prefill is not None and run.ttft_s:
         queue = max(run.ttft_s - prefill, 0.0)
-    decoding = None
-    if run.rate and run.token_s and run.basis in ("tpot", "itl", "request", "user", "little"):
-        decoding = run.rate * run.token_s
-    waiting = max(known.in_flight - decoding, 0.0) if known.in_flight and decoding else None
+    several = decoding(run)
+    waiting = max(known.in_flight - several, 0.0) if known.in_flight and several else None
     pool = found.kv_tokens / (run.isl + (run.osl or 0)) if found.kv_tokens and run.isl else None
     room = pool if pool is not None else known.beside.room if known.beside is not None else None
     per_s = found.requests_per_s or (run.rate / run.osl if run.rate and run.osl else None)
     own = known.beside.prefill_s if known.beside is not None else None
     share = per_s * own if per_s and own else None
     return replace(
-        known, prefill_s=prefill, queue_s=queue, decoding=decoding, waiting=waiting, room=room, prompt_share=share
+        known, prefill_s=prefill, queue_s=queue, decoding=several, waiting=waiting, room=room, prompt_share=share
     )
 
 
@@ -241,7 +241,7 @@ def _step(known: RunFound) -> RunFound | None:
     wide = below or beside.width is None or beside.width > _WIDE
     near = max(beside.slow, 1 / beside.slow)
     sure = "low" if wide or near > _FAST else "high" if near <= _NEAR else "medium"
-    off = any(one.kind in ("in flight", "start-up", "output counts prompts", "short") for one in known.odd)
+    off = any(one.kind in _DOUBTFUL for one in known.odd)
     if off and sure == "high":
         sure = "medium"
     return replace(known, said="bound", bound=beside.bound, confidence=sure)

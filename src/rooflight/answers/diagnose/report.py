@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 
 import msgspec
+from msgspec.structs import replace
 
 from rooflight.answers.diagnose.setting import Setting
-from rooflight.values.diagnosis import Analysis, Confidence, Found
+from rooflight.values.diagnosis import Analysis, Bound, Confidence, Found
 from rooflight.values.recorded import Recorded
 
 # In the order in which one leads where several are as sure of a bound: what saw the device itself comes first.
 ANALYSES: tuple[Analysis, ...] = ("kernels", "regimes", "fits", "benchmarks", "memory")
+# A queue that a run shows itself is no prediction.
+_WAITS: tuple[Bound, ...] = ("queue", "capacity", "starved")
 _SURE: tuple[Confidence, ...] = ("high", "medium", "low")
 
 Analyse = Callable[[Sequence[Recorded], Setting], Found | None]
@@ -31,7 +34,7 @@ def findings(files: Sequence[Recorded], at: Setting) -> Findings:
 
     Of those that name the ceiling of the surest, the one that saw most speaks first.
     """
-    found = sorted(_found(files, at), key=lambda one: _place(*one))
+    found = sorted(_agreed(list(_found(files, at))), key=lambda one: _place(*one))
     if found and (bound := found[0][1].bound) is not None:
         lead = min((one for one in found if one[1].bound == bound), key=lambda one: ANALYSES.index(one[0]))
         found = [lead, *(one for one in found if one is not lead)]
@@ -44,6 +47,16 @@ def _found(files: Sequence[Recorded], at: Setting) -> Iterator[tuple[Analysis, F
         one = analyse(files, at)
         if one is not None:
             yield name, one
+
+
+def _agreed(found: list[tuple[Analysis, Found]]) -> list[tuple[Analysis, Found]]:
+    """What one run's prediction says is no surer than what several measurements say where they say something else."""
+    fits = next((one for name, one in found if name == "fits" and one.bound is not None), None)
+    return [
+        (name, replace(one, confidence=max(one.confidence, fits.confidence, key=_SURE.index)))
+        if fits is not None and name == "benchmarks" and one.bound not in (None, fits.bound, *_WAITS) else (name, one)
+        for name, one in found
+    ]  # fmt: skip
 
 
 def _place(name: Analysis, one: Found) -> tuple[int, int, int]:

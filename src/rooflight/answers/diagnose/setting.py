@@ -62,10 +62,16 @@ def setting(
     """
     notes: list[Note] = []
     said = common([record.stated for file in files for record in file.records])
+    names = _one([said.model, *(one.model for file in files for one in file.watched)])
+    device = _one([said.device, *_devices(files)])
     if model is None:
-        model = _model(_one([said.model, *(one.model for file in files for one in file.watched)]), notes)
+        model = _model(names, notes)
+    elif names is not None and (other := _model(names, [])) is not None and _shape(other) != _shape(model):
+        notes.append(Note(key="model_other", value=(model.id, names)))
     if card is None:
-        card = _card(_one([said.device, *_devices(files)]), notes)
+        card = _card(device, notes)
+    elif device is not None and (its := _card(device, [])) is not None and its[0].id != card[0].id:
+        notes.append(Note(key="device_other", value=(card[0].id, device)))
     one, count = (None, None) if card is None else card
     if count is None and one is not None:
         count = said.gpus
@@ -136,6 +142,11 @@ def _spellings(name: str) -> Iterator[str]:
     alone = whole.rpartition("/")[2]
     yield alone
     yield _FORMAT.sub("", alone)
+
+
+def _shape(model: Model) -> tuple[str, int, int, int]:
+    """What tells a model from another, whatever its tuning and its number format are."""
+    return model.type, model.hidden, model.vocab, len(model.layers)
 
 
 def _card(name: str | None, notes: list[Note]) -> tuple[Accelerator, int | None] | None:

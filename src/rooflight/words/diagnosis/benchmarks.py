@@ -10,7 +10,7 @@ from rooflight.answers.diagnose.timed.oddities import Odd
 from rooflight.errors import printable
 from rooflight.units import round_significant, scaled, to_base
 from rooflight.values.diagnosis import Evidence, Next, Told
-from rooflight.words.diagnosis.series import bound_words, percent
+from rooflight.words.diagnosis.series import NAME, SAY, WITHOUT, bound_words, percent
 from rooflight.words.verdicts import verdict
 
 _MS = to_base(1, "ms")
@@ -24,7 +24,6 @@ _FIGURES = {
 _LONGEST = 120
 # Other runs of the same files that get a sentence of their own.
 _MOST = 6
-_NAMED = "rooflight diagnose FILE --model MODEL --on ACCELERATOR"
 
 
 def told(found: BenchmarksFound) -> Told:
@@ -62,7 +61,9 @@ def _load(one: RunFound) -> str:
     """How many were in flight, or came."""
     if one.in_flight is None:
         return "with an unknown number in flight"
-    return f"with {round_significant(one.in_flight)} in flight"
+    said = f"with {round_significant(one.in_flight)} in flight"
+    off = next((odd for odd in one.odd if odd.kind == "in flight"), None)
+    return said if off is None else f"{said} (by rate and times, not the {_n(off.first)} that were set)"
 
 
 def _beyond(one: RunFound) -> str:
@@ -111,7 +112,13 @@ def _prompts(one: RunFound) -> str:
 
 def _uncounted(one: RunFound) -> str:
     token = f" ({scaled(one.run.token_s, 's')} a token)" if one.run.token_s else ""
-    return f"Which ceiling binds cannot be told: nothing says how many requests were in flight{token}."
+    said = f"Which ceiling binds cannot be told: nothing says how many requests were in flight{token}"
+    times = [each for metric, each in one.beside.judged if metric == "tpot_ms"] if one.beside else []
+    if not times or not isinstance(times[0], Judged):
+        return f"{said}."
+    span = times[0].span
+    expected, least = scaled(span.expected * _MS, "s"), scaled(span.ceiling * _MS, "s")
+    return f"{said}; one alone is expected to take {expected}, and {least} at least."
 
 
 def _room(one: RunFound) -> str:
@@ -184,6 +191,9 @@ def _fast(one: RunFound) -> str:
     beside = one.beside
     slow = beside.slow if beside and beside.slow else 1
     said = f"the run is {round_significant(1 / slow, 2)} times as fast as expected {_load(one)}, above its roofline"
+    open_ = [each for _, each in one.beside.judged if each.verdict == "cannot-judge"] if one.beside else []
+    if open_ and isinstance(open_[0], Judged) and one.cannot_tell:
+        return f"Which ceiling binds cannot be told: {said}; {verdict(open_[0]).reason}."
     total = next((odd for odd in one.odd if odd.kind == "perhaps total"), None)
     if total is not None:
         said += f"; {odd_words(total)}"
@@ -193,11 +203,13 @@ def _fast(one: RunFound) -> str:
 
 
 def _unplaced(one: RunFound) -> str:
-    said = f"a run {_load(one)}"
-    token = one.run.token_s
-    if token:
-        said += f" takes {scaled(token, 's')} a token"
-    return f"Which ceiling binds cannot be told without the model and the accelerator: {said}."
+    run = one.run
+    said = [f"{scaled(run.ttft_s, 's')} to the first token"] if run.ttft_s else []
+    said += [f"{scaled(run.token_s, 's')} a token"] if run.token_s else []
+    said += [f"{scaled(run.request_s, 's')} a request"] if run.request_s and not run.token_s else []
+    said += [f"{round_significant(run.rate)} output tokens/s of all"] if run.rate else []
+    figures = f", {', '.join(said)}" if said else ""
+    return f"Which ceiling binds cannot be told {WITHOUT}: a run {_load(one)}{figures}."
 
 
 def _unfollowed(one: RunFound) -> str:
@@ -264,6 +276,14 @@ _ODD: dict[str, Callable[[float | None, float | None], str]] = {
         f"rate and times do not close: {_n(two)} in flight where {_n(one)} were set, as where the time of start-up is "
         "in the rate"
     ),
+    "decoding": lambda one, two: (
+        f"{_n(one)} in flight were set, and the output rate times the time of a token makes {_n(two)} that decode: the "
+        "others wait or are in prefill, or the setting is of another run"
+    ),
+    "tail": lambda one, two: (
+        f"{_n(one)} requests with {_n(two)} in flight are one batch: the longest answers finish almost alone, so the "
+        "output rate is below that of a steady run; several times as many requests would show it"
+    ),
     "user rate is of all": lambda one, two: (
         f"the rate per user ({_n(one)} tok/s) is that of all together; each gets {_n(two)}"
     ),
@@ -304,7 +324,9 @@ def _evidence(one: RunFound) -> Iterator[Evidence]:
         yield Evidence(what="sequences that decode", value=one.decoding)
     queued = one.bound in ("queue", "capacity")
     if one.queue_s is not None:
-        yield Evidence(what="of the first token, waiting", value=one.queue_s, unit="s", supports=queued)
+        alone = (one.in_flight or 1) <= 1 and one.run.record.measured.queue_s is None
+        what = "of the first token, beyond its prefill" if alone else "of the first token, waiting"
+        yield Evidence(what=what, value=one.queue_s, unit="s", supports=queued or one.bound == "launch")
     if one.prefill_s is not None and one.run.ttft_s:
         yield Evidence(what="of the first token, the prompt's prefill", value=one.prefill_s, unit="s")
     if one.prompt_share is not None and one.run.ttft_s:
@@ -319,25 +341,35 @@ def _evidence(one: RunFound) -> Iterator[Evidence]:
             continue
         time = metric.endswith("_ms")
         value, unit = judged.row.value * (_MS if time else 1), "s" if time else ""
-        name = _FIGURES[metric]
-        yield Evidence(what=f"{name}, measured", value=value, unit=unit, supports=judged.verdict in ("ok", "fast"))
+        name, supports = _FIGURES[metric], _speaks_for(one, judged)
+        yield Evidence(what=f"{name}, measured", value=value, unit=unit, supports=supports)
         if judged.span.low is not None:
             expected = judged.span.expected * (_MS if time else 1)
-            yield Evidence(what=f"{name}, expected", value=expected, unit=unit)
+            yield Evidence(what=f"{name}, expected", value=expected, unit=unit, supports=supports)
         ceiling = judged.span.ceiling * (_MS if time else 1)
-        yield Evidence(what=f"{name}, at its ceiling", value=ceiling, unit=unit)
+        yield Evidence(what=f"{name}, at its ceiling", value=ceiling, unit=unit, supports=supports)
+
+
+def _speaks_for(one: RunFound, judged: Judged) -> bool:
+    """Whether a figure beside its prediction speaks for what binds: time that no ceiling explains is the host's or a
+    queue's, and what is as fast as expected is bound by what the prediction is."""
+    if one.said in ("slow", "far", "queue", "room", "overload", "starved"):
+        return judged.verdict != "impossible"
+    return judged.verdict in ("ok", "fast")
 
 
 def _next(one: RunFound) -> Iterator[Next]:
     if one.cannot_tell:
         if one.said in ("unplaced", ""):
-            yield Next(what="name the model and the accelerator", command=_NAMED)
+            yield NAME
+        elif one.said in ("beyond", "fast"):
+            yield SAY
         else:
             yield Next(what="record time to first token, time per token, lengths and requests in flight of one run")
     elif one.said == "starved":
         yield Next(what="send more requests, or give the machine other work")
     elif one.bound == "queue":
-        yield Next(what="more sequences at once (max_num_seqs, slots), fewer requests, or another replica")
+        yield Next(what="more sequences at once (max_num_seqs, parallel slots), or another replica")
     elif one.bound == "capacity":
         yield Next(what="a narrower KV cache, shorter contexts, or no more in flight than memory holds")
     elif one.bound == "launch":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 
 from msgspec.structs import replace
@@ -13,26 +13,29 @@ from rooflight.answers.diagnose.setting import common, records
 from rooflight.values.diagnosis import Analysis, Diagnosis, Evidence, Found, Next, Source, Told
 from rooflight.values.note import Note
 from rooflight.values.recorded import Measurements, Recorded
+from rooflight.words.diagnosis.completed import completed
 
 # What to record where nothing tells the ceiling.
 _RECORD = (
     Next(
         what="Record the device's own counters for a minute under load: how long its tensor cores and its memory work.",
-        command="dcgmi dmon -e 1001,1002,1004,1005 -d 1000 > dcgm.txt",
+        command="dcgmi dmon -e 1001,1002,1004,1005 -d 1000 -c 60 > dcgm.txt",
     ),
     Next(
-        what="Or a few steps with PyTorch's profiler, with the device's kernels in it.",
-        command='torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True)',
+        what="Or a few steps with PyTorch's profiler and the device's kernels in it: torch.profiler.profile("
+        "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True).",
     ),
     Next(
         what="Or a load at two batches, each with its time per token.",
-        command="vllm bench serve --max-concurrency 1 --save-result, and again with 32",
+        command="for n in 1 32; do vllm bench serve --max-concurrency $n --num-prompts $((8 * n)) --save-result; done",
     ),
 )  # fmt: skip
 _SAID = {
     "model_read": "The files name the model {1}: read as {0}.",
     "device_read": "The files name the accelerator {1}: read as {0}.",
     "model_unknown": "The files name a model {value} that is in no catalog: --model says which it is like.",
+    "model_other": "The files name the model {1}, and {0} was named: what follows is of {0}.",
+    "device_other": "The files name the accelerator {1}, and {0} was named: rates and shares are of {0}.",
     "device_unknown": "The files name an accelerator {value} that is in no catalog: --on says which it is.",
     "stated_refused": "What the files state of the set-up cannot be together, and is left out: {value}.",
 }
@@ -40,8 +43,8 @@ _SAID = {
 
 def told(found: Findings) -> Diagnosis:
     """The whole answer."""
-    saying = [(name, one, _told(name, one)) for name, one in found.found]
     at = found.setting
+    saying = [(name, one, completed(_told(name, one), found)) for name, one in found.found]
     parts = [record for _, record in records(found.files)]
     taken = samples(found.files)
     known = Diagnosis(
@@ -66,7 +69,7 @@ def told(found: Findings) -> Diagnosis:
         confidence=surest([one for _, one, _ in saying if one.bound == lead.bound]), cannot_tell=cannot,
         evidence=(*first.evidence, *_further(lead, [(one, words) for _, one, words in others])),
         findings=tuple(words.answer for _, _, words in others),
-        next=tuple(_each_once([step for _, _, words in saying for step in words.next])) or (_RECORD if cannot else ()),
+        next=tuple(_each_once(_steps(lead, saying))) or (_RECORD if cannot else ()),
     )  # fmt: skip
 
 
@@ -83,7 +86,18 @@ def _further(lead: Found, others: Sequence[tuple[Found, Told]]) -> Iterator[Evid
             yield from (value if agrees else replace(value, supports=not value.supports) for value in words.evidence)
 
 
-def _each_once(steps: Sequence[Next]) -> Iterator[Next]:
+def _steps(lead: Found, saying: Sequence[tuple[Analysis, Found, Told]]) -> Iterator[Next]:
+    """What comes next: the leading finding's steps, and of the others' those that do not follow from another verdict.
+
+    A sure verdict needs nothing more recorded.
+    """
+    for _, one, words in saying:
+        agrees = one.bound == lead.bound if one.bound is not None else not one.cannot_tell
+        if one is lead or agrees or (one.bound is None and lead.confidence != "high") or lead.bound is None:
+            yield from words.next
+
+
+def _each_once(steps: Iterable[Next]) -> Iterator[Next]:
     said: set[str] = set()
     for step in steps:
         if step.what not in said:

@@ -25,7 +25,12 @@ _BOUND: dict[Bound, str] = {
 }  # fmt: skip
 # Points that are listed one by one.
 _LISTED = 8
-_WITHOUT = "rooflight diagnose FILE --model MODEL --on ACCELERATOR"
+# What is missing, and how it is named: the report puts in their place which of the two is, and the files.
+BOTH = "the model and the accelerator"
+WITHOUT = f"without {BOTH}"
+NAMED = "rooflight diagnose FILE --model MODEL --on ACCELERATOR"
+NAME = Next(what=f"name {BOTH}", command=NAMED)
+SAY = Next(what="say what was run: weights, accelerators, drafts, and whether prompt tokens are counted")
 EACH = {"batch": "a sequence", "context": "a cached token", "prompt": "a prompt token", "offload": "a layer"}
 _PART = {
     "memory": "reading weights and cache", "compute": "arithmetic", "link": "exchanges between devices",
@@ -117,11 +122,11 @@ def next_steps(one: Fit) -> Iterator[Next]:
 
 def _to_tell(one: Fit) -> Iterator[Next]:
     if one.said == "beyond":
-        yield Next(what="say what was run: weights, accelerators, drafts, and whether prompt tokens are counted")
+        yield SAY
     elif one.said in ("mixed", "alike", "near"):
         yield Next(what="measure two runs that differ in one thing alone, as batch 1 and batch 32")
-    else:
-        yield Next(what="name the model and the accelerator", command=_WITHOUT)
+    elif one.said not in ("drafts", "worse"):
+        yield NAME
 
 
 def hidden(one: Fit) -> bool:
@@ -133,7 +138,11 @@ def evidence(one: Fit) -> Iterator[Evidence]:
     """Numbers for and against."""
     line, split = one.line, one.split
     for label, value in points_of(one):
-        yield Evidence(what=f"measured at {along(one.axis)} {label}", value=value, unit="s")
+        what = f"measured at {along(one.axis)} {label}"
+        if one.quantity == "each_s" and value:
+            yield Evidence(what=what, value=1 / value, unit="output tokens/s of all")
+        else:
+            yield Evidence(what=what, value=value, unit="s")
     if line is not None and one.axis in EACH:
         yield Evidence(what="fixed part", value=line.fixed, unit="s")
         yield Evidence(what=f"slope, {EACH[one.axis]}", value=line.slope, unit="s")
