@@ -132,6 +132,8 @@ def _at_once(run: Seen, odd: tuple[Odd, ...]) -> float | None:
     off = next((one for one in odd if one.kind in ("in flight", "start-up")), None)
     if off is not None:
         return max(off.second or 1.0, 1.0)
+    if arrival_rate(run) is not None and run.implied and run.in_flight:  # the limit on those in flight is no load
+        return max(min(run.implied, run.in_flight), 1.0)
     return run.in_flight or run.implied or decoding(run)
 
 

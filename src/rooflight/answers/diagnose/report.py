@@ -34,7 +34,9 @@ def findings(files: Sequence[Recorded], at: Setting) -> Findings:
 
     Of those that name the ceiling of the surest, the one that saw most speaks first.
     """
-    found = sorted(_agreed(list(_found(files, at))), key=lambda one: _place(*one))
+    saying = _agreed(list(_found(files, at)))
+    loaded = any(one.bound not in (None, "idle") for _, one in saying)  # what was idle was so at another time
+    found = sorted(saying, key=lambda one: (loaded and one[1].bound == "idle", *_place(*one)))
     if found and (bound := found[0][1].bound) is not None:
         lead = min((one for one in found if one[1].bound == bound), key=lambda one: ANALYSES.index(one[0]))
         found = [lead, *(one for one in found if one is not lead)]

@@ -26,6 +26,8 @@ _FIELDS = {
     "max_num_seqs": "max_num_seqs", "max_num_batched_tokens": "max_num_batched_tokens",
     "engine_version": "engine_version",
 }  # fmt: skip
+# Fields that a file counts, so that another value that is stated is of another run.
+_CONTRADICTED = ("batch", "isl", "osl", "tp", "pp", "dp", "ep")
 # "-UD-Q4_K_XL", "-Q4_K_M", "_fp8-dynamic", "-AWQ": how a name ends that says its weights' format too.
 _FORMAT = re.compile(
     r"[-_.](?:ud-)?(?:i?q\d\w*|tq\d\w*|bf16|fp?16|fp?32|fp8|nvfp4|mxfp4|awq|gptq|int[48]|w\da\d+|w4a16|exl\d)"
@@ -75,6 +77,10 @@ def setting(
     one, count = (None, None) if card is None else card
     if count is None and one is not None:
         count = said.gpus
+    its_own = _told(said, {})
+    for name in _CONTRADICTED:
+        if name in given and its_own.get(name) not in (None, given[name]):
+            notes.append(Note(key="given_other", value=(name, its_own[name], given[name])))
     found = None
     if model is not None and one is not None:
         load, layout = asked(None, None, given)

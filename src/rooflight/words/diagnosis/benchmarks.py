@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 
 from rooflight.answers.check.outcome import Judged
 from rooflight.answers.diagnose.benchmarks import BenchmarksFound, RunFound
-from rooflight.answers.diagnose.timed.oddities import Odd
+from rooflight.answers.diagnose.timed.beside import Beside
 from rooflight.errors import printable
 from rooflight.units import round_significant, scaled, to_base
 from rooflight.values.diagnosis import Evidence, Next, Told
-from rooflight.words.diagnosis.series import NAME, SAY, WITHOUT, bound_words, percent
+from rooflight.words.diagnosis.oddities import number, odd_words
+from rooflight.words.diagnosis.series import FEWER, NAME, SAY, WITHOUT, bound_words, percent
 from rooflight.words.verdicts import verdict
 
 _MS = to_base(1, "ms")
@@ -19,6 +20,12 @@ _FIGURES = {
     "ttft_ms": "time to first token", "tpot_ms": "time per later token", "e2e_latency_ms": "time of a request",
     "output_tok_s": "output of all, tokens/s", "total_tok_s": "input and output, tokens/s",
     "prefill_tok_s": "prefill, tokens/s",
+}  # fmt: skip
+# What frees the time that no ceiling takes.
+_GRAPHS = "CUDA graphs on (or the like), the host's work beside the device's; a profile shows the gaps"
+_HOST = {
+    "cpu": "one thread a core, pinned, on one memory node, and kernels for this format and these cores; a profile "
+    "shows which take the time",
 }  # fmt: skip
 # Of a run's own name.
 _LONGEST = 120
@@ -63,7 +70,7 @@ def _load(one: RunFound) -> str:
         return "with an unknown number in flight"
     said = f"with {round_significant(one.in_flight)} in flight"
     off = next((odd for odd in one.odd if odd.kind == "in flight"), None)
-    return said if off is None else f"{said} (by rate and times, not the {_n(off.first)} that were set)"
+    return said if off is None else f"{said} (by rate and times, not the {number(off.first)} that were set)"
 
 
 def _beyond(one: RunFound) -> str:
@@ -183,18 +190,24 @@ def _far(one: RunFound) -> str:
     share = percent(beside.of_roof) if beside is not None and beside.of_roof is not None else "a small part"
     return (
         f"No ceiling of the machine is near, {_load(one)}: the run is at {share} of the roofline's speed, about as "
-        "engines are there; host, launches and kernels below the roof take the rest."
+        f"engines are there; {_rest(beside)} take the rest."
     )
+
+
+def _rest(beside: Beside | None) -> str:
+    """What takes time that no ceiling explains: exchanges too, where several devices share a step."""
+    split = beside is not None and beside.step is not None and beside.step.exchange_s > 0
+    return f"host, launches{', exchanges between devices' if split else ''} and kernels below the roof"
 
 
 def _fast(one: RunFound) -> str:
     beside = one.beside
     slow = beside.slow if beside and beside.slow else 1
     said = f"the run is {round_significant(1 / slow, 2)} times as fast as expected {_load(one)}, above its roofline"
-    open_ = [each for _, each in one.beside.judged if each.verdict == "cannot-judge"] if one.beside else []
-    if open_ and isinstance(open_[0], Judged) and one.cannot_tell:
-        return f"Which ceiling binds cannot be told: {said}; {verdict(open_[0]).reason}."
     total = next((odd for odd in one.odd if odd.kind == "perhaps total"), None)
+    open_ = [each for _, each in one.beside.judged if each.verdict == "cannot-judge"] if one.beside else []
+    if open_ and isinstance(open_[0], Judged) and one.cannot_tell and total is None:
+        return f"Which ceiling binds cannot be told: {said}; {verdict(open_[0]).reason}."
     if total is not None:
         said += f"; {odd_words(total)}"
     if one.cannot_tell or one.bound is None:
@@ -208,6 +221,9 @@ def _unplaced(one: RunFound) -> str:
     said += [f"{scaled(run.token_s, 's')} a token"] if run.token_s else []
     said += [f"{scaled(run.request_s, 's')} a request"] if run.request_s and not run.token_s else []
     said += [f"{round_significant(run.rate)} output tokens/s of all"] if run.rate else []
+    whole = run.request_s or (run.ttft_s or 0.0) + (run.token_s or 0.0) * max((run.osl or 1) - 1, 0)
+    if run.ttft_s and whole > run.ttft_s:
+        said.append(f"{percent(run.ttft_s / whole)} of a request over before its first token")
     figures = f", {', '.join(said)}" if said else ""
     return f"Which ceiling binds cannot be told {WITHOUT}: a run {_load(one)}{figures}."
 
@@ -232,74 +248,6 @@ def _drafts(one: RunFound) -> str:
     )
 
 
-def odd_words(odd: Odd) -> str:
-    """A figure that is another than its name says, or that does not go with the others."""
-    return _ODD[odd.kind](odd.first, odd.second)
-
-
-def _n(value: float | None) -> str:
-    return "?" if value is None else round_significant(value)
-
-
-def _s(value: float | None) -> str:
-    return "?" if value is None else scaled(value, "s")
-
-
-_ODD: dict[str, Callable[[float | None, float | None], str]] = {
-    "tpot counts the first token": lambda one, two: (
-        f"the TPOT of {_s(one)} has the first token in it (request time over all tokens); without it it is {_s(two)}"
-    ),
-    "itl is per chunk": lambda one, two: (
-        f"ITL ({_s(one)}) is longer than TPOT ({_s(two)}): it is per chunk, and a chunk holds several tokens"
-    ),
-    "tpot above itl": lambda one, two: (
-        f"the mean TPOT ({_s(one)}) is well above the mean ITL ({_s(two)}): few short answers with long waits weigh as "
-        "much as long ones in it, and prompts of others come between tokens"
-    ),
-    "output counts prompts": lambda one, two: (
-        f"the output rate ({_n(one)} tok/s) counts prompt tokens; requests a second x answer length make {_n(two)}"
-    ),
-    "perhaps total": lambda one, two: (
-        f"were prompt tokens counted in it, its output would be {_n(two)} tok/s of {_n(one)}, which is what is expected"
-    ),
-    "total is off": lambda one, two: (
-        f"the total of {_n(one)} tok/s is not input and output ({_n(two)}): unfinished requests, or another count"
-    ),
-    "output is off": lambda one, two: (
-        f"the output rate ({_n(one)} tok/s) is not requests a second times the answer length ({_n(two)})"
-    ),
-    "in flight": lambda one, two: (
-        f"{_n(one)} in flight were set, rates and times make {_n(two)} (Little's law): the setting is of another run, "
-        "or times hold what rates do not"
-    ),
-    "start-up": lambda one, two: (
-        f"rate and times do not close: {_n(two)} in flight where {_n(one)} were set, as where the time of start-up is "
-        "in the rate"
-    ),
-    "decoding": lambda one, two: (
-        f"{_n(one)} in flight were set, and the output rate times the time of a token makes {_n(two)} that decode: the "
-        "others wait or are in prefill, or the setting is of another run"
-    ),
-    "tail": lambda one, two: (
-        f"{_n(one)} requests with {_n(two)} in flight are one batch: the longest answers finish almost alone, so the "
-        "output rate is below that of a steady run; several times as many requests would show it"
-    ),
-    "user rate is of all": lambda one, two: (
-        f"the rate per user ({_n(one)} tok/s) is that of all together; each gets {_n(two)}"
-    ),
-    "drafts": lambda one, two: (
-        "drafts were used: a token's time is per accepted token"
-        + (f", {one * 100:.0f} % of the drafted ones" if one else "")
-        + (f", and a step yields about {_n(two)}" if two else "")
-    ),
-    "short": lambda one, two: (
-        f"all requests came within {_s(one)} and one takes {_s(two)}: the run never got steady, so it is nearer to a "
-        "batch than to its rate"
-    ),
-    "capped": lambda one, two: (
-        f"{_n(one)} requests a second were asked for and {_n(two)} sent: the limit on those in flight set the load"
-    ),
-}  # fmt: skip
 _THING = {
     "memory": "memory bandwidth", "compute": "arithmetic", "link": "the link between devices", "launch": "the host",
 }  # fmt: skip
@@ -329,9 +277,11 @@ def _evidence(one: RunFound) -> Iterator[Evidence]:
         yield Evidence(what=what, value=one.queue_s, unit="s", supports=queued or one.bound == "launch")
     if one.prefill_s is not None and one.run.ttft_s:
         yield Evidence(what="of the first token, the prompt's prefill", value=one.prefill_s, unit="s")
-    if one.prompt_share is not None and one.run.ttft_s:
+    if one.prompt_share is not None and one.run.ttft_s and one.said != "beyond":
         supports = one.bound == "compute"
-        yield Evidence(what="of the time, prompts", value=one.prompt_share, unit="share", supports=supports)
+        yield Evidence(
+            what="of the time, prompts at the expected speed", value=one.prompt_share, unit="share", supports=supports
+        )
     if one.room is not None and (queued or one.room < (one.in_flight or 0)):
         yield Evidence(what="sequences that memory holds", value=one.room)
     if one.beside is None:
@@ -373,9 +323,12 @@ def _next(one: RunFound) -> Iterator[Next]:
     elif one.bound == "capacity":
         yield Next(what="a narrower KV cache, shorter contexts, or no more in flight than memory holds")
     elif one.bound == "launch":
-        yield Next(what="CUDA graphs on, the host's work beside the device's; a profile shows the gaps")
+        kind = one.beside.scenario.accelerator.kind if one.beside else "gpu"
+        yield Next(
+            what=_HOST.get(kind, "launches as graphs, the host's work beside the device's; a profile shows the gaps")
+        )
     elif one.bound == "memory":
-        yield Next(what="a larger batch for output of all; narrower weights or KV cache for each")
+        yield FEWER
     elif one.bound == "compute":
         yield Next(what="a format with a higher peak, a prefix cache, or more devices")
     elif one.bound == "link":

@@ -124,7 +124,7 @@ def _cache(one: Fit) -> str:
     return (
         f"Memory binds, where the cache lies: each cached token adds {scaled(one.line.slope if one.line else 0, 's')}, "
         f"so its {scaled(one.bytes_each or 0, 'B')} are read at {scaled(one.bytes_per_s or 0, 'B/s')}{share}; a rate "
-        "far below an accelerator's memory means a cache in the host's memory, or attention on a slow path."
+        "so far below the memory's means a cache in another, slower memory (the host's), or attention on a slow path."
     )
 
 
@@ -257,7 +257,7 @@ def _layouts(one: Fit) -> str:
 def _moved(one: Fit) -> str:
     share = percent(one.share or 0)
     what = "the memory's rate" if one.axis == "device" else "the bytes"
-    said = f"{share} of the time goes with {what}: {ends(one)}, where {what} alone would give {_times(one.ideal_gain)}"
+    said = f"{share} of the time goes with {what} ({ends(one)}), where {what} alone would give {_times(one.ideal_gain)}"
     if one.bound is None:
         return f"{said}; what the rest is cannot be told {WITHOUT}."
     rest = f"; {scaled(one.left_s, 's')} stay as they are" if one.left_s else ""

@@ -17,6 +17,10 @@ EXPORTER = Next(
     "_DRAM_ACTIVE in its counters file.",
     command="dcgm-exporter -f counters.csv",
 )
+AMD_COUNTERS = Next(
+    what="Profile some steps with the counters of AMD's own profiler, which say what kernels move and multiply.",
+    command="rocprofv3 --kernel-trace --stats -d steps -- COMMAND",
+)
 ENGINE = Next(
     what="Record the engine's metrics of the same time, twice: how many requests run and wait.",
     command="curl -s http://localhost:8000/metrics > metrics.prom",
@@ -34,7 +38,8 @@ def steps(found: RegimesFound) -> Iterator[Next]:
     """What to do, the likeliest first."""
     if found.bound is not None:
         yield from _DO[found.bound](found)
-    missing = {"counters": (COUNTERS, EXPORTER), "engine": (ENGINE,), "profile": (PROFILE,), "model": (_MODEL,)}
+    counters = (AMD_COUNTERS,) if found.amd else (COUNTERS, EXPORTER)
+    missing = {"counters": counters, "engine": (ENGINE,), "profile": (PROFILE,), "model": (_MODEL,)}
     # a verdict that is sure needs nothing more recorded
     if found.bound is None or found.confidence != "high":
         for name in found.missing:
@@ -43,13 +48,7 @@ def steps(found: RegimesFound) -> Iterator[Next]:
 
 def _asked(found: RegimesFound) -> str:
     """rooflight's own command about the deployment, with what is known of it: what each move gains."""
-    card = found.accelerator or "ACCELERATOR"
-    words = [
-        "rooflight moves",
-        found.model or "MODEL",
-        "--on",
-        f"{found.devices}x{card}" if found.devices > 1 else card,
-    ]
+    words = ["rooflight moves", found.model or "MODEL", "--on", found.accelerator or "ACCELERATOR"]
     if found.running and found.running >= 1:
         words += ["--batch", f"{round(found.running)}"]
     return " ".join(words)

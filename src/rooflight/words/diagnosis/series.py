@@ -30,6 +30,11 @@ BOTH = "the model and the accelerator"
 WITHOUT = f"without {BOTH}"
 NAMED = "rooflight diagnose FILE --model MODEL --on ACCELERATOR"
 NAME = Next(what=f"name {BOTH}", command=NAMED)
+KEEP = Next(
+    what="keep the KV cache where weights are read fast (not in the host's memory), an attention kernel for it, or "
+    "a narrower KV cache"
+)
+FEWER = Next(what="fewer bytes a token: narrower weights or KV cache; a larger batch for output of all")
 SAY = Next(what="say what was run: weights, accelerators, drafts, and whether prompt tokens are counted")
 EACH = {"batch": "a sequence", "context": "a cached token", "prompt": "a prompt token", "offload": "a layer"}
 _PART = {
@@ -94,7 +99,7 @@ def next_steps(one: Fit) -> Iterator[Next]:
         if one.axis == "batch":
             yield Next(what="twice the batch: more output of all for the same reading of weights", gain=one.next_gain)
         elif one.said in ("cache", "slow-cache"):
-            yield Next(what="keep the KV cache and attention on the accelerator, or a narrower KV cache")
+            yield KEEP
         elif one.axis in ("offload",):
             yield Next(what="more layers on the accelerator", gain=one.limit_gain)
         elif one.axis == "tp":
@@ -102,7 +107,7 @@ def next_steps(one: Fit) -> Iterator[Next]:
         elif one.axis == "layout":
             yield Next(what="tensor parallelism in place of pipeline stages", gain=one.gain)
         else:
-            yield Next(what="fewer bytes a token: narrower weights or KV cache; a larger batch for output of all")
+            yield FEWER
     elif one.bound == "launch":
         yield Next(what="CUDA graphs on, the host's work beside the device's (async scheduling)", gain=freed)
         if one.axis == "batch":
@@ -125,7 +130,7 @@ def _to_tell(one: Fit) -> Iterator[Next]:
         yield SAY
     elif one.said in ("mixed", "alike", "near"):
         yield Next(what="measure two runs that differ in one thing alone, as batch 1 and batch 32")
-    elif one.said not in ("drafts", "worse"):
+    else:
         yield NAME
 
 
@@ -146,8 +151,8 @@ def evidence(one: Fit) -> Iterator[Evidence]:
     if line is not None and one.axis in EACH:
         yield Evidence(what="fixed part", value=line.fixed, unit="s")
         yield Evidence(what=f"slope, {EACH[one.axis]}", value=line.slope, unit="s")
-        if line.spread is not None:
-            mean = sum(one.values) / len(one.values)
+        mean = sum(one.values) / len(one.values)
+        if line.spread is not None and line.spread > _EXACT * mean:
             yield Evidence(
                 what="spread of the points around the line", value=line.spread, unit="s",
                 supports=line.spread < 0.05 * mean,

@@ -84,7 +84,7 @@ def _load(run: Seen) -> Iterator[Odd]:
     if asked and implied:
         if implied > _FAR * asked:
             yield Odd("in flight", asked, implied)
-        elif implied * _FAR < asked and not (requests and requests < 3 * asked):
+        elif implied * _FAR < asked and not (requests and requests < 3 * asked) and arrival_rate(run) is None:
             yield Odd("start-up" if asked <= 1 else "in flight", asked, implied)
     elif asked and run.basis in ("tpot", "itl", "user") and (several := decoding(run)):
         if several > _FAR * asked:
