@@ -29,8 +29,8 @@ _SPARE, _UNDER = 2.0, 4.0
 _FAST = 1.5
 # A roofline that is so many times faster does not bind, even where no engine comes nearer to it.
 _FAR = 1 / 3
-# As expected, more or less.
-_NEAR = 1.35
+# As expected, more or less: a run that is faster, and one that is slower, by so much.
+_NEAR, _SLOWER = 1.35, 1.2
 # An expected interval that is wider than that says little.
 _WIDE = 3.0
 # Prompts that take such a share of the time are what the machine does, and others wait for that.
@@ -242,7 +242,7 @@ def _step(known: RunFound) -> RunFound | None:
         return replace(known, said="far", bound="launch", confidence=sure)
     wide = below or beside.width is None or beside.width > _WIDE
     near = max(beside.slow, 1 / beside.slow)
-    sure = "low" if wide or near > _FAST else "high" if near <= _NEAR else "medium"
+    sure = "low" if wide or near > _FAST else "high" if near <= _NEAR and beside.slow <= _SLOWER else "medium"
     off = any(one.kind in _DOUBTFUL for one in known.odd)
     if off and sure == "high":
         sure = "medium"

@@ -27,6 +27,8 @@ _HOST = {
     "cpu": "one thread a core, pinned, on one memory node, and kernels for this format and these cores; a profile "
     "shows which take the time",
 }  # fmt: skip
+# So many times as fast as expected wants a reason.
+_FAST = 1.5
 # Of a run's own name.
 _LONGEST = 120
 # Other runs of the same files that get a sentence of their own.
@@ -68,7 +70,8 @@ def _load(one: RunFound) -> str:
     """How many were in flight, or came."""
     if one.in_flight is None:
         return "with an unknown number in flight"
-    said = f"with {round_significant(one.in_flight)} in flight"
+    whole = one.in_flight == int(one.in_flight)
+    said = f"with {f'{one.in_flight:,.0f}' if whole else round_significant(one.in_flight)} in flight"
     off = next((odd for odd in one.odd if odd.kind == "in flight"), None)
     return said if off is None else f"{said} (by rate and times, not the {number(off.first)} that were set)"
 
@@ -168,6 +171,7 @@ def _bound(one: RunFound) -> str:
         how = f"{slow:.2g} times as slow as a well-run engine is expected to be"
     elif slow < 1 / 1.1:
         how = f"{1 / slow:.2g} times as fast as is expected"
+        how += ", as with drafts or a narrower format that nobody stated" if slow < 1 / _FAST else ""
     else:
         how = "as fast as a well-run engine is expected to be"
     roof = f", at {percent(beside.of_roof)} of the roofline's speed" if beside.of_roof is not None else ""
@@ -237,6 +241,11 @@ def _unfollowed(one: RunFound) -> str:
 
 
 def _open(one: RunFound) -> str:
+    if one.room is not None and one.room < 1:
+        return (
+            f"Which ceiling binds cannot be told: not one such sequence fits into memory, {_load(one)}, so the "
+            "formats, the accelerators or their number are others than was said."
+        )
     return f"Which ceiling binds cannot be told: what was measured is nothing that is predicted for a run {_load(one)}."
 
 
@@ -312,7 +321,7 @@ def _next(one: RunFound) -> Iterator[Next]:
     if one.cannot_tell:
         if one.said in ("unplaced", ""):
             yield NAME
-        elif one.said in ("beyond", "fast"):
+        elif one.said in ("beyond", "fast") or (one.room is not None and one.room < 1):
             yield SAY
         else:
             yield Next(what="record time to first token, time per token, lengths and requests in flight of one run")

@@ -97,8 +97,8 @@ def _parts(one: Fit) -> str:
         return _mixed(one)
     if not one.share:
         return (
-            f"No {_NOUN[one.axis]} that was tried shows ({ends(one)}): whether what is fixed is reading weights or the "
-            f"host cannot be told {WITHOUT}."
+            f"The {_NOUN[one.axis]} does not show in what was tried ({ends(one)}): whether what is fixed is "
+            f"reading weights or the host cannot be told {WITHOUT}."
         )
     grows = f"{scaled(max(line.slope, 0), 's')} {EACH[one.axis]}"
     return (
@@ -242,7 +242,7 @@ def _stages(one: Fit) -> str:
     said = f"Pipeline stages are passed in turn, each reading its own weights: {ends(one)} ({_times(one.gain)})"
     if one.expected_gain:
         said += f"; {_times(one.expected_gain)} are expected"
-    return f"{said}. Memory binds each stage, and tensor parallelism alone shortens a token."
+    return f"{said}. Memory binds each stage, and no further stage shortens a token."
 
 
 def _layouts(one: Fit) -> str:
@@ -301,9 +301,10 @@ def _not_memory(one: Fit) -> str:
 
 
 def _worse(one: Fit) -> str:
+    slower = _times(1 / one.gain) if one.gain else "many times"
     return (
         f"No ceiling of {one.labels[-1]} binds: its memory is {_times(one.ideal_gain)} as fast as that of "
-        f"{one.labels[0]} and the run {_times(one.gain)}: kernels, settings or the software for it do."
+        f"{one.labels[0]} and the run {slower} as slow: kernels, settings or the software for it do."
     )
 
 
@@ -324,7 +325,7 @@ def _layers(one: Fit) -> str:
     if one.said == "layers":
         return f"The host's memory binds: each layer moved to the accelerator saves {each} a token ({ends(one)})."
     return (
-        f"No ceiling binds the accelerator's layers, their kernels or driver do: each layer moved there adds {each} a "
+        f"No ceiling binds the accelerator's layers; their kernels or driver do: each layer moved there adds {each} a "
         f"token ({ends(one)})."
     )
 

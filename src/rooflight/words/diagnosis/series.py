@@ -105,7 +105,7 @@ def next_steps(one: Fit) -> Iterator[Next]:
         elif one.axis == "tp":
             yield Next(what="twice the degree, by the line through these", gain=one.next_gain)
         elif one.axis == "layout":
-            yield Next(what="tensor parallelism in place of pipeline stages", gain=one.gain)
+            yield Next(what=f"the layout {one.labels[-1]} in place of {one.labels[0]}", gain=one.gain)
         else:
             yield FEWER
     elif one.bound == "launch":
@@ -115,7 +115,11 @@ def next_steps(one: Fit) -> Iterator[Next]:
     elif one.bound == "compute":
         yield Next(what="a format with a higher peak, fewer prompt tokens (prefix cache), or more devices")
     elif one.bound == "link":
-        yield Next(what="replicas in place of a higher degree, where one device holds the model", gain=one.ideal_gain)
+        if one.axis == "layout":
+            yield Next(what=f"the layout {one.labels[-1]} in place of {one.labels[0]}", gain=one.gain)
+        else:
+            what = "replicas in place of a higher degree, where one device holds the model"
+            yield Next(what=what, gain=one.ideal_gain)
         yield Next(what="look whether devices reach each other directly (P2P, NVLink)", command="nvidia-smi topo -m")
     elif one.bound == "queue":
         yield Next(what="more sequences at once (max_num_seqs, parallel slots), or another replica")
