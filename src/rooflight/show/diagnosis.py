@@ -159,7 +159,8 @@ def _next(one: Next) -> str:
     gain = f" ({round_significant(one.gain)} x)" if one.gain else ""
     if not one.command:
         return f"{one.what.rstrip('.')}{gain}." if gain else one.what
-    return f"{one.what.rstrip('.')}{gain}. Command: {one.command}"
+    kind = "Option" if one.command.startswith("-") else "Code" if one.command.startswith("torch.") else "Command"
+    return f"{one.what.rstrip('.')}{gain}. {kind}: {one.command}"
 
 
 def _sources(found: Diagnosis) -> Iterator[str]:

@@ -184,3 +184,9 @@ def test_steps_and_notes_are_sentences():
     one = diagnose(points=texts, model="qwen2.5-14b", on="l40s", weights="int4-g128")
     assert all(step.what[0].isupper() and step.what.endswith(".") for step in one.next)
     assert "Two points make any line exactly: a third would say whether it holds" in one.notes
+
+
+def test_a_prediction_without_a_length_says_that():
+    said = "No length is stated: the prediction is of an empty cache, and a longer one takes longer"
+    assert said in diagnose(points=[ALONE], model="qwen2.5-14b", on="l40s").notes
+    assert said not in diagnose(points=[f"{ALONE} depth=512"], model="qwen2.5-14b", on="l40s").notes

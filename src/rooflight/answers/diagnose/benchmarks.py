@@ -10,6 +10,7 @@ from rooflight.answers.diagnose.fitted.fit import BINDS
 from rooflight.answers.diagnose.setting import Setting
 from rooflight.answers.diagnose.timed.beside import Beside, beside
 from rooflight.answers.diagnose.timed.oddities import Odd, arrival_rate, oddities
+from rooflight.answers.diagnose.timed.placed import lengths_open
 from rooflight.answers.diagnose.timed.seen import Seen, decoding, seen
 from rooflight.values.diagnosis import Bound, Confidence, Found
 from rooflight.values.recorded import Record, Recorded
@@ -51,6 +52,7 @@ class RunFound(Found, frozen=True, kw_only=True):
     prompt_share    of the time, that prompts take one after the other at the expected speed
     room        sequences that the pool holds; limit: that the engine lets run
     beside      its figures next to the predicted run's; None without a model and a machine
+    lengths_open    no length of prompts and answers is said: the prediction is of the shortest
     """
 
     run: Seen
@@ -68,6 +70,7 @@ class RunFound(Found, frozen=True, kw_only=True):
     limit: float | None = None
     odd: tuple[Odd, ...] = ()
     beside: Beside | None = None
+    lengths_open: bool = False
 
 
 class BenchmarksFound(Found, frozen=True, kw_only=True):
@@ -120,7 +123,7 @@ def _found(run: Seen, setting: Setting, *, placed_too: bool) -> RunFound:
         run=run, said="skipped" if skipped else "unfollowed" if named else "unplaced",
         in_flight=at_once, implied=run.implied, odd=odd, limit=run.record.stated.max_num_seqs,
         asked_per_s=arrival_rate(run), kept_per_s=run.record.measured.requests_per_s,
-        beside=beside(counted, setting) if placed_too else None,
+        beside=beside(counted, setting) if placed_too else None, lengths_open=lengths_open(run, setting),
     )  # fmt: skip
     known = _split(known)
     steps = (_beyond, _overloaded, _queued, _starved, _step)

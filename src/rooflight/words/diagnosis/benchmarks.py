@@ -43,6 +43,8 @@ def told(found: BenchmarksFound) -> Told:
     telling = [one for one in others if one.said != "skipped" and (one.said != first.said or one.odd)]
     notes += [f"{_name(one)}: {sentence(one)}" for one in telling]
     notes += [f"{_name(one)}: {odd_words(odd)}" for one in others for odd in one.odd]
+    if first.lengths_open and first.beside is not None:
+        notes.append("no length is stated: the prediction is of an empty cache, and a longer one takes longer")
     if found.unplaced:
         notes.append(f"{found.unplaced:,} more runs are not set beside a prediction")
     answer = sentence(first)
