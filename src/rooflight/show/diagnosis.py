@@ -37,7 +37,7 @@ _SHARES = (
 
 def blocks(found: Diagnosis) -> list[Block]:
     """The sentence, what speaks for and against it, the tables behind it, what comes next."""
-    steps = tuple(step(one) + (f" {one.command}" if one.command else "") for one in found.next)
+    steps = tuple(_next(one) for one in found.next)
     return [
         Prose(found.answer, "answer"), *verdict(found), *tables(found),
         *([Bullets("Next:", steps)] if steps else []), *sources(found),
@@ -227,7 +227,16 @@ def _value(name: str, value: Any) -> str:
 
 def step(one: Next) -> str:
     """What to do next and what it gains, without its command."""
-    return one.what + (f" ({round_significant(one.gain)} x)" if one.gain else "")
+    if not one.gain:
+        return one.what
+    return f"{one.what.rstrip('.')} ({round_significant(one.gain)} x)."
+
+
+def _next(one: Next) -> str:
+    if not one.command:
+        return step(one)
+    kind = "Option" if one.command.startswith("-") else "Code" if one.command.startswith("torch.") else "Command"
+    return f"{step(one).rstrip('.')}. {kind}: {one.command}"
 
 
 def _sources(found: Diagnosis) -> Iterator[str]:

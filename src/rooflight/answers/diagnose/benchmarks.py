@@ -10,7 +10,8 @@ from rooflight.answers.diagnose.fitted.fit import BINDS
 from rooflight.answers.diagnose.setting import Setting
 from rooflight.answers.diagnose.timed.beside import Beside, beside
 from rooflight.answers.diagnose.timed.oddities import Odd, arrival_rate, oddities
-from rooflight.answers.diagnose.timed.seen import Seen, seen
+from rooflight.answers.diagnose.timed.placed import lengths_open
+from rooflight.answers.diagnose.timed.seen import Seen, decoding, seen
 from rooflight.values.diagnosis import Bound, Confidence, Found
 from rooflight.values.recorded import Record, Recorded
 
@@ -29,13 +30,15 @@ _SPARE, _UNDER = 2.0, 4.0
 _FAST = 1.5
 # A roofline that is so many times faster does not bind, even where no engine comes nearer to it.
 _FAR = 1 / 3
-# As expected, more or less.
-_NEAR = 1.35
+# As expected, more or less: a run that is faster, and one that is slower, by so much.
+_NEAR, _SLOWER = 1.35, 1.2
 # An expected interval that is wider than that says little.
 _WIDE = 3.0
 # Prompts that take such a share of the time are what the machine does, and others wait for that.
 _BUSY = 0.7
 _SURE = {"high": 0, "medium": 1, "low": 2}
+# Figures that do not go together: no verdict of such a run is sure.
+_DOUBTFUL = ("in flight", "start-up", "decoding", "output counts prompts", "output is off", "short", "tail")
 
 
 class RunFound(Found, frozen=True, kw_only=True):
@@ -49,6 +52,7 @@ class RunFound(Found, frozen=True, kw_only=True):
     prompt_share    of the time, that prompts take one after the other at the expected speed
     room        sequences that the pool holds; limit: that the engine lets run
     beside      its figures next to the predicted run's; None without a model and a machine
+    lengths_open    no length of prompts and answers is said: the prediction is of the shortest
     """
 
     run: Seen
@@ -66,6 +70,7 @@ class RunFound(Found, frozen=True, kw_only=True):
     limit: float | None = None
     odd: tuple[Odd, ...] = ()
     beside: Beside | None = None
+    lengths_open: bool = False
 
 
 class BenchmarksFound(Found, frozen=True, kw_only=True):
@@ -118,7 +123,7 @@ def _found(run: Seen, setting: Setting, *, placed_too: bool) -> RunFound:
         run=run, said="skipped" if skipped else "unfollowed" if named else "unplaced",
         in_flight=at_once, implied=run.implied, odd=odd, limit=run.record.stated.max_num_seqs,
         asked_per_s=arrival_rate(run), kept_per_s=run.record.measured.requests_per_s,
-        beside=beside(counted, setting) if placed_too else None,
+        beside=beside(counted, setting) if placed_too else None, lengths_open=lengths_open(run, setting),
     )  # fmt: skip
     known = _split(known)
     steps = (_beyond, _overloaded, _queued, _starved, _step)
@@ -130,7 +135,9 @@ def _at_once(run: Seen, odd: tuple[Odd, ...]) -> float | None:
     off = next((one for one in odd if one.kind in ("in flight", "start-up")), None)
     if off is not None:
         return max(off.second or 1.0, 1.0)
-    return run.in_flight or run.implied
+    if arrival_rate(run) is not None and run.implied and run.in_flight:  # the limit on those in flight is no load
+        return max(min(run.implied, run.in_flight), 1.0)
+    return run.in_flight or run.implied or decoding(run)
 
 
 def _split(known: RunFound) -> RunFound:
@@ -142,17 +149,15 @@ def _split(known: RunFound) -> RunFound:
         prefill = known.beside.prefill_s
     if queue is None and prefill is not None and run.ttft_s:
         queue = max(run.ttft_s - prefill, 0.0)
-    decoding = None
-    if run.rate and run.token_s and run.basis in ("tpot", "itl", "request", "user", "little"):
-        decoding = run.rate * run.token_s
-    waiting = max(known.in_flight - decoding, 0.0) if known.in_flight and decoding else None
+    several = decoding(run)
+    waiting = max(known.in_flight - several, 0.0) if known.in_flight and several else None
     pool = found.kv_tokens / (run.isl + (run.osl or 0)) if found.kv_tokens and run.isl else None
     room = pool if pool is not None else known.beside.room if known.beside is not None else None
     per_s = found.requests_per_s or (run.rate / run.osl if run.rate and run.osl else None)
     own = known.beside.prefill_s if known.beside is not None else None
     share = per_s * own if per_s and own else None
     return replace(
-        known, prefill_s=prefill, queue_s=queue, decoding=decoding, waiting=waiting, room=room, prompt_share=share
+        known, prefill_s=prefill, queue_s=queue, decoding=several, waiting=waiting, room=room, prompt_share=share
     )
 
 
@@ -240,8 +245,8 @@ def _step(known: RunFound) -> RunFound | None:
         return replace(known, said="far", bound="launch", confidence=sure)
     wide = below or beside.width is None or beside.width > _WIDE
     near = max(beside.slow, 1 / beside.slow)
-    sure = "low" if wide or near > _FAST else "high" if near <= _NEAR else "medium"
-    off = any(one.kind in ("in flight", "start-up", "output counts prompts", "short") for one in known.odd)
+    sure = "low" if wide or near > _FAST else "high" if near <= _NEAR and beside.slow <= _SLOWER else "medium"
+    off = any(one.kind in _DOUBTFUL for one in known.odd)
     if off and sure == "high":
         sure = "medium"
     return replace(known, said="bound", bound=beside.bound, confidence=sure)

@@ -29,6 +29,8 @@ _SHOWN_OF = {
 }
 # Regimes that more requests at once may lift.
 _OF_MORE = ("memory", "starved", "queue", "launch")
+# The format of files that AMD's tools write.
+_AMD = "amd-smi"
 # Values of a rule that may be of all the time since an engine's start, and the field that says so.
 _EVER = {"preemptions": "preemptions", "queued": "queue_s", "tpot_s": "tpot_s"}
 # Distinct batches and lengths of a monitoring for which the step is worked out; more are of their neighbours' kind.
@@ -57,7 +59,7 @@ class RegimesFound(Found, frozen=True, kw_only=True):
     bytes_per_s of one device by DRAM active and the card's bandwidth, which is rate_bytes_per_s
     throttled   the reasons that any row names; lifetime: the engine's values are since its start
     replicas, devices   engines that were watched, and accelerators one of them runs on
-    model, accelerator  by name, as a command takes them
+    model, accelerator  by name, as a command takes them; amd: the devices are AMD's, which have other tools
     """
 
     rows: tuple[Regime, ...] = ()
@@ -83,6 +85,7 @@ class RegimesFound(Found, frozen=True, kw_only=True):
     devices: int = 1
     model: str | None = None
     accelerator: str | None = None
+    amd: bool = False
 
 
 class _Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,7 +121,8 @@ def regimes(files: Sequence[Recorded], at: Setting) -> RegimesFound | None:
     gain = None
     if at.scenario is not None and told.bound in _OF_MORE:
         gain = doubled(at.scenario, first.facts.row, found.replicas)
-    found = msgspec.structs.replace(found, others=_others(found), doubled=gain)
+    amd = any(file.watched and file.format == _AMD for file in files)
+    found = msgspec.structs.replace(found, others=_others(found), doubled=gain, amd=amd)
     return _rated(found, lead, at)
 
 
@@ -205,6 +209,8 @@ def _confidence(lead: Sequence[_Row], share: float) -> Confidence:
         if passed >= half:
             break
     sure = one.verdict.confidence
+    if one.verdict.bound == "idle" and one.facts.seen.ever and one.facts.row.requests:
+        return "low"  # one look after requests that its totals count is no load that is missing
     return sure if share >= limit("mostly") else lower(sure)
 
 
@@ -259,11 +265,13 @@ def _mean(lead: Sequence[_Row], name: str) -> float | None:
 
 def _rated(found: RegimesFound, lead: Sequence[_Row], at: Setting) -> RegimesFound:
     """With the bytes a second that DRAM active comes to on the card; a MIG slice has an unknown part of it."""
-    names = {
-        "model": None if at.model is None else at.model.id,
-        "accelerator": None if at.card is None else f"{at.count}x{at.card.id}" if (at.count or 1) > 1 else at.card.id,
-    }
-    found = msgspec.structs.replace(found, **names)
+    count = at.count or found.devices
+    vendor = "" if at.card is None else at.card.vendor
+    found = msgspec.structs.replace(
+        found, model=None if at.model is None else at.model.id,
+        accelerator=None if at.card is None else f"{count}x{at.card.id}" if count > 1 else at.card.id,
+        amd=found.amd or vendor == "AMD",
+    )  # fmt: skip
     rate = None if at.card is None else at.card.memory_bytes_per_s
     if rate is None or any(one.facts.row.mig is not None for one in lead):
         return found

@@ -26,6 +26,8 @@ _FIELDS = {
     "max_num_seqs": "max_num_seqs", "max_num_batched_tokens": "max_num_batched_tokens",
     "engine_version": "engine_version",
 }  # fmt: skip
+# Fields that a file counts, so that another value that is stated is of another run.
+_CONTRADICTED = ("batch", "isl", "osl", "tp", "pp", "dp", "ep")
 # "-UD-Q4_K_XL", "-Q4_K_M", "_fp8-dynamic", "-AWQ": how a name ends that says its weights' format too.
 _FORMAT = re.compile(
     r"[-_.](?:ud-)?(?:i?q\d\w*|tq\d\w*|bf16|fp?16|fp?32|fp8|nvfp4|mxfp4|awq|gptq|int[48]|w\da\d+|w4a16|exl\d)"
@@ -62,13 +64,23 @@ def setting(
     """
     notes: list[Note] = []
     said = common([record.stated for file in files for record in file.records])
+    names = _one([said.model, *_watched_models(files)])
+    device = _one([said.device, *_devices(files)])
     if model is None:
-        model = _model(_one([said.model, *_watched_models(files)]), notes)
+        model = _model(names, notes)
+    elif names is not None and (other := _model(names, [])) is not None and _shape(other) != _shape(model):
+        notes.append(Note(key="model_other", value=(model.id, names)))
     if card is None:
-        card = _card(_one([said.device, *_devices(files)]), notes)
+        card = _card(device, notes)
+    elif device is not None and (its := _card(device, [])) is not None and its[0].id != card[0].id:
+        notes.append(Note(key="device_other", value=(card[0].id, device)))
     one, count = (None, None) if card is None else card
     if count is None and one is not None:
         count = said.gpus
+    its_own = _told(said, {})
+    for name in _CONTRADICTED:
+        if name in given and its_own.get(name) not in (None, given[name]):
+            notes.append(Note(key="given_other", value=(name, its_own[name], given[name])))
     found = None
     if model is not None and one is not None:
         load, layout = asked(None, None, given)
@@ -150,6 +162,11 @@ def _spellings(name: str) -> Iterator[str]:
     alone = whole.rpartition("/")[2]
     yield alone
     yield _FORMAT.sub("", alone)
+
+
+def _shape(model: Model) -> tuple[str, int, int, int]:
+    """What tells a model from another, whatever its tuning and its number format are."""
+    return model.type, model.hidden, model.vocab, len(model.layers)
 
 
 def _card(name: str | None, notes: list[Note]) -> tuple[Accelerator, int | None] | None:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 
 from rooflight.answers.check.outcome import Judged
 from rooflight.answers.diagnose.benchmarks import BenchmarksFound, RunFound
-from rooflight.answers.diagnose.timed.oddities import Odd
+from rooflight.answers.diagnose.timed.beside import Beside
 from rooflight.errors import printable
 from rooflight.units import round_significant, scaled, to_base
 from rooflight.values.diagnosis import Evidence, Next, Told
-from rooflight.words.diagnosis.series import bound_words, percent
+from rooflight.words.diagnosis.oddities import number, odd_words
+from rooflight.words.diagnosis.series import FEWER, NAME, SAY, WITHOUT, bound_words, percent
 from rooflight.words.verdicts import verdict
 
 _MS = to_base(1, "ms")
@@ -20,11 +21,18 @@ _FIGURES = {
     "output_tok_s": "output of all, tokens/s", "total_tok_s": "input and output, tokens/s",
     "prefill_tok_s": "prefill, tokens/s",
 }  # fmt: skip
+# What frees the time that no ceiling takes.
+_GRAPHS = "CUDA graphs on (or the like), the host's work beside the device's; a profile shows the gaps"
+_HOST = {
+    "cpu": "one thread a core, pinned, on one memory node, and kernels for this format and these cores; a profile "
+    "shows which take the time",
+}  # fmt: skip
+# So many times as fast as expected wants a reason.
+_FAST = 1.5
 # Of a run's own name.
 _LONGEST = 120
 # Other runs of the same files that get a sentence of their own.
 _MOST = 6
-_NAMED = "rooflight diagnose FILE --model MODEL --on ACCELERATOR"
 
 
 def told(found: BenchmarksFound) -> Told:
@@ -35,6 +43,8 @@ def told(found: BenchmarksFound) -> Told:
     telling = [one for one in others if one.said != "skipped" and (one.said != first.said or one.odd)]
     notes += [f"{_name(one)}: {sentence(one)}" for one in telling]
     notes += [f"{_name(one)}: {odd_words(odd)}" for one in others for odd in one.odd]
+    if first.lengths_open and first.beside is not None:
+        notes.append("no length is stated: the prediction is of an empty cache, and a longer one takes longer")
     if found.unplaced:
         notes.append(f"{found.unplaced:,} more runs are not set beside a prediction")
     answer = sentence(first)
@@ -62,7 +72,10 @@ def _load(one: RunFound) -> str:
     """How many were in flight, or came."""
     if one.in_flight is None:
         return "with an unknown number in flight"
-    return f"with {round_significant(one.in_flight)} in flight"
+    whole = one.in_flight == int(one.in_flight)
+    said = f"with {f'{one.in_flight:,.0f}' if whole else round_significant(one.in_flight)} in flight"
+    off = next((odd for odd in one.odd if odd.kind == "in flight"), None)
+    return said if off is None else f"{said} (by rate and times, not the {number(off.first)} that were set)"
 
 
 def _beyond(one: RunFound) -> str:
@@ -111,7 +124,13 @@ def _prompts(one: RunFound) -> str:
 
 def _uncounted(one: RunFound) -> str:
     token = f" ({scaled(one.run.token_s, 's')} a token)" if one.run.token_s else ""
-    return f"Which ceiling binds cannot be told: nothing says how many requests were in flight{token}."
+    said = f"Which ceiling binds cannot be told: nothing says how many requests were in flight{token}"
+    times = [each for metric, each in one.beside.judged if metric == "tpot_ms"] if one.beside else []
+    if not times or not isinstance(times[0], Judged):
+        return f"{said}."
+    span = times[0].span
+    expected, least = scaled(span.expected * _MS, "s"), scaled(span.ceiling * _MS, "s")
+    return f"{said}; one alone is expected to take {expected}, and {least} at least."
 
 
 def _room(one: RunFound) -> str:
@@ -154,6 +173,7 @@ def _bound(one: RunFound) -> str:
         how = f"{slow:.2g} times as slow as a well-run engine is expected to be"
     elif slow < 1 / 1.1:
         how = f"{1 / slow:.2g} times as fast as is expected"
+        how += ", as with drafts or a narrower format that nobody stated" if slow < 1 / _FAST else ""
     else:
         how = "as fast as a well-run engine is expected to be"
     roof = f", at {percent(beside.of_roof)} of the roofline's speed" if beside.of_roof is not None else ""
@@ -176,8 +196,14 @@ def _far(one: RunFound) -> str:
     share = percent(beside.of_roof) if beside is not None and beside.of_roof is not None else "a small part"
     return (
         f"No ceiling of the machine is near, {_load(one)}: the run is at {share} of the roofline's speed, about as "
-        "engines are there; host, launches and kernels below the roof take the rest."
+        f"engines are there; {_rest(beside)} take the rest."
     )
+
+
+def _rest(beside: Beside | None) -> str:
+    """What takes time that no ceiling explains: exchanges too, where several devices share a step."""
+    split = beside is not None and beside.step is not None and beside.step.exchange_s > 0
+    return f"host, launches{', exchanges between devices' if split else ''} and kernels below the roof"
 
 
 def _fast(one: RunFound) -> str:
@@ -185,6 +211,9 @@ def _fast(one: RunFound) -> str:
     slow = beside.slow if beside and beside.slow else 1
     said = f"the run is {round_significant(1 / slow, 2)} times as fast as expected {_load(one)}, above its roofline"
     total = next((odd for odd in one.odd if odd.kind == "perhaps total"), None)
+    open_ = [each for _, each in one.beside.judged if each.verdict == "cannot-judge"] if one.beside else []
+    if open_ and isinstance(open_[0], Judged) and one.cannot_tell and total is None:
+        return f"Which ceiling binds cannot be told: {said}; {verdict(open_[0]).reason}."
     if total is not None:
         said += f"; {odd_words(total)}"
     if one.cannot_tell or one.bound is None:
@@ -193,11 +222,16 @@ def _fast(one: RunFound) -> str:
 
 
 def _unplaced(one: RunFound) -> str:
-    said = f"a run {_load(one)}"
-    token = one.run.token_s
-    if token:
-        said += f" takes {scaled(token, 's')} a token"
-    return f"Which ceiling binds cannot be told without the model and the accelerator: {said}."
+    run = one.run
+    said = [f"{scaled(run.ttft_s, 's')} to the first token"] if run.ttft_s else []
+    said += [f"{scaled(run.token_s, 's')} a token"] if run.token_s else []
+    said += [f"{scaled(run.request_s, 's')} a request"] if run.request_s and not run.token_s else []
+    said += [f"{round_significant(run.rate)} output tokens/s of all"] if run.rate else []
+    whole = run.request_s or (run.ttft_s or 0.0) + (run.token_s or 0.0) * max((run.osl or 1) - 1, 0)
+    if run.ttft_s and whole > run.ttft_s:
+        said.append(f"{percent(run.ttft_s / whole)} of a request over before its first token")
+    figures = f", {', '.join(said)}" if said else ""
+    return f"Which ceiling binds cannot be told {WITHOUT}: a run {_load(one)}{figures}."
 
 
 def _unfollowed(one: RunFound) -> str:
@@ -209,6 +243,11 @@ def _unfollowed(one: RunFound) -> str:
 
 
 def _open(one: RunFound) -> str:
+    if one.room is not None and one.room < 1:
+        return (
+            f"Which ceiling binds cannot be told: not one such sequence fits into memory, {_load(one)}, so the "
+            "formats, the accelerators or their number are others than was said."
+        )
     return f"Which ceiling binds cannot be told: what was measured is nothing that is predicted for a run {_load(one)}."
 
 
@@ -220,66 +259,6 @@ def _drafts(one: RunFound) -> str:
     )
 
 
-def odd_words(odd: Odd) -> str:
-    """A figure that is another than its name says, or that does not go with the others."""
-    return _ODD[odd.kind](odd.first, odd.second)
-
-
-def _n(value: float | None) -> str:
-    return "?" if value is None else round_significant(value)
-
-
-def _s(value: float | None) -> str:
-    return "?" if value is None else scaled(value, "s")
-
-
-_ODD: dict[str, Callable[[float | None, float | None], str]] = {
-    "tpot counts the first token": lambda one, two: (
-        f"the TPOT of {_s(one)} has the first token in it (request time over all tokens); without it it is {_s(two)}"
-    ),
-    "itl is per chunk": lambda one, two: (
-        f"ITL ({_s(one)}) is longer than TPOT ({_s(two)}): it is per chunk, and a chunk holds several tokens"
-    ),
-    "tpot above itl": lambda one, two: (
-        f"the mean TPOT ({_s(one)}) is well above the mean ITL ({_s(two)}): few short answers with long waits weigh as "
-        "much as long ones in it, and prompts of others come between tokens"
-    ),
-    "output counts prompts": lambda one, two: (
-        f"the output rate ({_n(one)} tok/s) counts prompt tokens; requests a second x answer length make {_n(two)}"
-    ),
-    "perhaps total": lambda one, two: (
-        f"were prompt tokens counted in it, its output would be {_n(two)} tok/s of {_n(one)}, which is what is expected"
-    ),
-    "total is off": lambda one, two: (
-        f"the total of {_n(one)} tok/s is not input and output ({_n(two)}): unfinished requests, or another count"
-    ),
-    "output is off": lambda one, two: (
-        f"the output rate ({_n(one)} tok/s) is not requests a second times the answer length ({_n(two)})"
-    ),
-    "in flight": lambda one, two: (
-        f"{_n(one)} in flight were set, rates and times make {_n(two)} (Little's law): the setting is of another run, "
-        "or times hold what rates do not"
-    ),
-    "start-up": lambda one, two: (
-        f"rate and times do not close: {_n(two)} in flight where {_n(one)} were set, as where the time of start-up is "
-        "in the rate"
-    ),
-    "user rate is of all": lambda one, two: (
-        f"the rate per user ({_n(one)} tok/s) is that of all together; each gets {_n(two)}"
-    ),
-    "drafts": lambda one, two: (
-        "drafts were used: a token's time is per accepted token"
-        + (f", {one * 100:.0f} % of the drafted ones" if one else "")
-        + (f", and a step yields about {_n(two)}" if two else "")
-    ),
-    "short": lambda one, two: (
-        f"all requests came within {_s(one)} and one takes {_s(two)}: the run never got steady, so it is nearer to a "
-        "batch than to its rate"
-    ),
-    "capped": lambda one, two: (
-        f"{_n(one)} requests a second were asked for and {_n(two)} sent: the limit on those in flight set the load"
-    ),
-}  # fmt: skip
 _THING = {
     "memory": "memory bandwidth", "compute": "arithmetic", "link": "the link between devices", "launch": "the host",
 }  # fmt: skip
@@ -304,12 +283,16 @@ def _evidence(one: RunFound) -> Iterator[Evidence]:
         yield Evidence(what="sequences that decode", value=one.decoding)
     queued = one.bound in ("queue", "capacity")
     if one.queue_s is not None:
-        yield Evidence(what="of the first token, waiting", value=one.queue_s, unit="s", supports=queued)
+        alone = (one.in_flight or 1) <= 1 and one.run.record.measured.queue_s is None
+        what = "of the first token, beyond its prefill" if alone else "of the first token, waiting"
+        yield Evidence(what=what, value=one.queue_s, unit="s", supports=queued or one.bound == "launch")
     if one.prefill_s is not None and one.run.ttft_s:
         yield Evidence(what="of the first token, the prompt's prefill", value=one.prefill_s, unit="s")
-    if one.prompt_share is not None and one.run.ttft_s:
+    if one.prompt_share is not None and one.run.ttft_s and one.said != "beyond":
         supports = one.bound == "compute"
-        yield Evidence(what="of the time, prompts", value=one.prompt_share, unit="share", supports=supports)
+        yield Evidence(
+            what="of the time, prompts at the expected speed", value=one.prompt_share, unit="share", supports=supports
+        )
     if one.room is not None and (queued or one.room < (one.in_flight or 0)):
         yield Evidence(what="sequences that memory holds", value=one.room)
     if one.beside is None:
@@ -319,31 +302,44 @@ def _evidence(one: RunFound) -> Iterator[Evidence]:
             continue
         time = metric.endswith("_ms")
         value, unit = judged.row.value * (_MS if time else 1), "s" if time else ""
-        name = _FIGURES[metric]
-        yield Evidence(what=f"{name}, measured", value=value, unit=unit, supports=judged.verdict in ("ok", "fast"))
+        name, supports = _FIGURES[metric], _speaks_for(one, judged)
+        yield Evidence(what=f"{name}, measured", value=value, unit=unit, supports=supports)
         if judged.span.low is not None:
             expected = judged.span.expected * (_MS if time else 1)
-            yield Evidence(what=f"{name}, expected", value=expected, unit=unit)
+            yield Evidence(what=f"{name}, expected", value=expected, unit=unit, supports=supports)
         ceiling = judged.span.ceiling * (_MS if time else 1)
-        yield Evidence(what=f"{name}, at its ceiling", value=ceiling, unit=unit)
+        yield Evidence(what=f"{name}, at its ceiling", value=ceiling, unit=unit, supports=supports)
+
+
+def _speaks_for(one: RunFound, judged: Judged) -> bool:
+    """Whether a figure beside its prediction speaks for what binds: time that no ceiling explains is the host's or a
+    queue's, and what is as fast as expected is bound by what the prediction is."""
+    if one.said in ("slow", "far", "queue", "room", "overload", "starved"):
+        return judged.verdict != "impossible"
+    return judged.verdict in ("ok", "fast")
 
 
 def _next(one: RunFound) -> Iterator[Next]:
     if one.cannot_tell:
         if one.said in ("unplaced", ""):
-            yield Next(what="name the model and the accelerator", command=_NAMED)
+            yield NAME
+        elif one.said in ("beyond", "fast") or (one.room is not None and one.room < 1):
+            yield SAY
         else:
             yield Next(what="record time to first token, time per token, lengths and requests in flight of one run")
     elif one.said == "starved":
         yield Next(what="send more requests, or give the machine other work")
     elif one.bound == "queue":
-        yield Next(what="more sequences at once (max_num_seqs, slots), fewer requests, or another replica")
+        yield Next(what="more sequences at once (max_num_seqs, parallel slots), or another replica")
     elif one.bound == "capacity":
         yield Next(what="a narrower KV cache, shorter contexts, or no more in flight than memory holds")
     elif one.bound == "launch":
-        yield Next(what="CUDA graphs on, the host's work beside the device's; a profile shows the gaps")
+        kind = one.beside.scenario.accelerator.kind if one.beside else "gpu"
+        yield Next(
+            what=_HOST.get(kind, "launches as graphs, the host's work beside the device's; a profile shows the gaps")
+        )
     elif one.bound == "memory":
-        yield Next(what="a larger batch for output of all; narrower weights or KV cache for each")
+        yield FEWER
     elif one.bound == "compute":
         yield Next(what="a format with a higher peak, a prefix cache, or more devices")
     elif one.bound == "link":

@@ -11,6 +11,7 @@ from rooflight.values.diagnosis import Told
 from rooflight.words.diagnosis.series import (
     EACH,
     OF,
+    WITHOUT,
     along,
     bound_words,
     ends,
@@ -96,21 +97,21 @@ def _parts(one: Fit) -> str:
         return _mixed(one)
     if not one.share:
         return (
-            f"No {_NOUN[one.axis]} that was tried shows ({ends(one)}): whether what is fixed is reading weights or the "
-            "host cannot be told without the model and the accelerator."
+            f"The {_NOUN[one.axis]} does not show in what was tried ({ends(one)}): whether what is fixed is "
+            f"reading weights or the host cannot be told {WITHOUT}."
         )
     grows = f"{scaled(max(line.slope, 0), 's')} {EACH[one.axis]}"
     return (
         f"{OF[one.quantity].capitalize()} takes {scaled(line.fixed, 's')} at any {_NOUN[one.axis]}, and {grows} more: "
         f"{percent(one.share or 0)} of it grow at {along(one.axis)} {one.labels[-1]}; whether the fixed part is "
-        "reading weights or the host cannot be told without the model and the accelerator."
+        f"reading weights or the host cannot be told {WITHOUT}."
     )
 
 
 def _flat(one: Fit) -> str:
     said = f"ached tokens do not show: {ends(one)}, so reading the cache is not what binds"
     if one.split is None or one.bound is None:
-        return f"C{said}; weights or host do, which cannot be told without the model and the accelerator."
+        return f"C{said}; weights or host do, which cannot be told {WITHOUT}."
     left = f"{scaled(max(one.left_s or 0, 0), 's')} are left for host, launches and kernels below the roof"
     last, weights = scaled(one.values[-1], "s"), scaled(one.weights_s or 0, "s")
     return f"{bound_words(one.bound)}: c{said}; of the {last} {weights} are reading the weights, {left}."
@@ -123,7 +124,7 @@ def _cache(one: Fit) -> str:
     return (
         f"Memory binds, where the cache lies: each cached token adds {scaled(one.line.slope if one.line else 0, 's')}, "
         f"so its {scaled(one.bytes_each or 0, 'B')} are read at {scaled(one.bytes_per_s or 0, 'B/s')}{share}; a rate "
-        "far below an accelerator's memory means a cache in the host's memory, or attention on a slow path."
+        "so far below the memory's means a cache in another, slower memory (the host's), or attention on a slow path."
     )
 
 
@@ -163,7 +164,7 @@ def _no_gain(one: Fit) -> str:
         return f"{along(one.axis).capitalize()} gains nothing: {ends(one)}; stages and exchanges take all of it."
     return (
         f"More devices change nothing: {ends(one)}; whether exchanges eat what splitting saves, or the host, which no "
-        "device shortens, takes the time, cannot be told without the model and the accelerator."
+        f"device shortens, takes the time, cannot be told {WITHOUT}."
     )
 
 
@@ -205,7 +206,7 @@ def _behind(one: Fit) -> str:
 def _scales(one: Fit) -> str:
     return (
         f"It scales: {ends(one)}, of {_times(one.ideal_gain)} at most; which ceiling the split work hits cannot be "
-        "told without the model and the accelerator."
+        f"told {WITHOUT}."
     )
 
 
@@ -216,7 +217,7 @@ def _partly(one: Fit) -> str:
     serial = percent(one.share or 0)
     return (
         f"{gain}: {ends(one)}; by Amdahl's law {serial} of the time does not shrink with devices: exchanges or the "
-        "host, which cannot be told without the model and the accelerator."
+        f"host, which cannot be told {WITHOUT}."
     )
 
 
@@ -241,7 +242,7 @@ def _stages(one: Fit) -> str:
     said = f"Pipeline stages are passed in turn, each reading its own weights: {ends(one)} ({_times(one.gain)})"
     if one.expected_gain:
         said += f"; {_times(one.expected_gain)} are expected"
-    return f"{said}. Memory binds each stage, and tensor parallelism alone shortens a token."
+    return f"{said}. Memory binds each stage, and no further stage shortens a token."
 
 
 def _layouts(one: Fit) -> str:
@@ -256,9 +257,9 @@ def _layouts(one: Fit) -> str:
 def _moved(one: Fit) -> str:
     share = percent(one.share or 0)
     what = "the memory's rate" if one.axis == "device" else "the bytes"
-    said = f"{share} of the time goes with {what}: {ends(one)}, where {what} alone would give {_times(one.ideal_gain)}"
+    said = f"{share} of the time goes with {what} ({ends(one)}), where {what} alone would give {_times(one.ideal_gain)}"
     if one.bound is None:
-        return f"{said}; what the rest is cannot be told without the model and the accelerator."
+        return f"{said}; what the rest is cannot be told {WITHOUT}."
     rest = f"; {scaled(one.left_s, 's')} stay as they are" if one.left_s else ""
     return f"{bound_words(one.bound)}: {said[0].lower()}{said[1:]}{rest}."
 
@@ -279,8 +280,8 @@ def _alike(one: Fit) -> str:
 def _mixed(one: Fit) -> str:
     count = len(one.values) + len(one.left_out)
     return (
-        f"Which ceiling binds cannot be told from {count:,} runs that differ in several things at once, without the "
-        "model and the accelerator: measure two that differ in one thing alone."
+        f"Which ceiling binds cannot be told from {count:,} runs that differ in several things at once, "
+        f"{WITHOUT}: measure two that differ in one thing alone."
     )
 
 
@@ -300,9 +301,10 @@ def _not_memory(one: Fit) -> str:
 
 
 def _worse(one: Fit) -> str:
+    slower = _times(1 / one.gain) if one.gain else "many times"
     return (
         f"No ceiling of {one.labels[-1]} binds: its memory is {_times(one.ideal_gain)} as fast as that of "
-        f"{one.labels[0]} and the run {_times(one.gain)}: kernels, settings or the software for it do."
+        f"{one.labels[0]} and the run {slower} as slow: kernels, settings or the software for it do."
     )
 
 
@@ -323,7 +325,7 @@ def _layers(one: Fit) -> str:
     if one.said == "layers":
         return f"The host's memory binds: each layer moved to the accelerator saves {each} a token ({ends(one)})."
     return (
-        f"No ceiling binds the accelerator's layers, their kernels or driver do: each layer moved there adds {each} a "
+        f"No ceiling binds the accelerator's layers; their kernels or driver do: each layer moved there adds {each} a "
         f"token ({ends(one)})."
     )
 

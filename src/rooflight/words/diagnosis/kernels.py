@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from rooflight.answers.diagnose.kernels import BUSY, KernelsFound, Time, Top
 from rooflight.answers.diagnose.profiled.steps import StepsFound
 from rooflight.units import round_significant, scaled
 from rooflight.values.diagnosis import Evidence, KernelRow, Next, Told
+from rooflight.words.diagnosis.series import BOTH, NAMED
 from rooflight.words.moves import said
 
 _OPERATORS = {
@@ -294,10 +294,7 @@ def _next(found: KernelsFound) -> Iterator[Next]:
         yield Next(what=f"{move.title[0].upper()}{move.title[1:]}: it {move.acts}.", gain=gain.times)
     yield from _general(found)
     if found.bound is None and found.missing and found.model is None:
-        yield Next(
-            what="Name the model and the accelerator: what its steps move and multiply is then counted.",
-            command=f"rooflight diagnose {shlex.quote(found.file)} --model MODEL --on ACCELERATOR",
-        )
+        yield Next(what=f"Name {BOTH}: what its steps move and multiply is then counted.", command=NAMED)
     if found.bound is None or (found.missing and found.steps is None):
         yield _AMD_COUNTERS if found.amd else _COUNTERS
 

@@ -77,7 +77,8 @@ def _answer(kept: Kept) -> str:
     trouble = kept.trouble
     if trouble == "cannot_be":
         placed, total = _gib(kept.placed_bytes or 0.0), _gib(kept.total_bytes or 0.0)
-        return f"This cannot be: {placed} of weights, cache and buffers on a device of {total}."
+        other = "" if _engine(kept) == "llama.cpp" else "; the log is of another accelerator, or of several"
+        return f"This cannot be: {placed} of weights, cache and buffers on a device of {total}{other}."
     if trouble == "one_request":
         return _one_request(kept)
     if trouble == "nothing_left":
@@ -259,7 +260,9 @@ def _next(kept: Kept) -> Iterator[Next]:
             yield Next(what=f"Take requests of {fits:,.0f} tokens at most, which fit", command=f"{option} {fits:.0f}")
     if kept.trouble == "host":
         yield Next(what="A narrower file, or a device or two more, so that all weights lie on accelerators")
-    if kept.trouble == "cannot_be":
+    if kept.trouble == "cannot_be" and engine != "llama.cpp":
+        yield Next(what="Name the accelerator that the log is of (--on)")
+    elif kept.trouble == "cannot_be":
         yield Next(what="Place fewer layers on the device, or experts on the host (-ngl, --n-cpu-moe)")
     if kept.trouble == "failed" and kept.record.measured.wanted_for == "compute":
         yield Next(what="A smaller micro-batch, whose buffer it is", command="-ub 128")

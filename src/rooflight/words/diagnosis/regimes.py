@@ -83,7 +83,7 @@ def _evidence(found: RegimesFound) -> Iterator[Evidence]:
         what, unit = NAMES[one.name]
         yield Evidence(what=what, value=one.value, unit=unit, supports=one.supports)
     if found.bytes_per_s is not None:
-        supports = found.bound == "memory" or found.bound is None
+        supports = found.bound in (None, "memory", "idle", "starved")
         yield Evidence(what="memory traffic by DRAM active", value=found.bytes_per_s, unit="B/s", supports=supports)
     step = found.step
     if step is not None and step.bytes_per_s is not None and step.possible:
@@ -197,6 +197,8 @@ def _starved(found: RegimesFound, values: Values) -> str:
     waits = " and none waits" if values.get("waiting") is not None else ""
     kernel = values.share("active", "the GPU has a kernel {} of the time")
     counted = ", ".join(filter(None, (kernel, _active(values, "dram_active", "tensor_active"))))
+    if found.why == "elsewhere":
+        counted += ", so what runs is on another GPU than that, or was at another time"
     return f"Too few requests fill the machine: {running}{takes}{waits}{f'; {counted}' if counted else ''}"
 
 
@@ -224,7 +226,8 @@ def _capacity(found: RegimesFound, values: Values) -> str:
 def _throttled(found: RegimesFound, values: Values) -> str:
     clock = ("memory_clock_lost", "memory") if found.why == "memory-clock" else ("clock_lost", "SM")
     lost = values.share(clock[0], f"the {clock[1]} clock is {{}} below its highest") or "the driver says so"
-    named = f" ({', '.join(found.throttled)})" if found.throttled else ""
+    others = [one for one in found.throttled if one != found.why]
+    named = f" ({', '.join(others)})" if others else ""
     because = {
         "heat": "by heat or the board's protection", "power": "by the power limit",
         "memory-clock": "by a lower memory clock", "clock": "by a clock that something holds down",

@@ -6,15 +6,20 @@ from collections.abc import Callable, Iterator
 
 from rooflight.answers.diagnose.regimes import RegimesFound
 from rooflight.values.diagnosis import Next
+from rooflight.words.diagnosis.series import BOTH, NAMED
 
 COUNTERS = Next(
     what="Record the GPU's own counters under load: time with a kernel, SM, tensor cores and DRAM, PCIe and NVLink.",
-    command="dcgmi dmon -e 1001,1002,1004,1005,1009,1010,1011,1012 -d 1000 > dcgm.txt",
+    command="dcgmi dmon -e 1001,1002,1004,1005,1009,1010,1011,1012 -d 1000 -c 60 > dcgm.txt",
 )
 EXPORTER = Next(
     what="Or let dcgm-exporter publish them: DCGM_FI_PROF_GR_ENGINE_ACTIVE, _SM_ACTIVE, _PIPE_TENSOR_ACTIVE and "
     "_DRAM_ACTIVE in its counters file.",
     command="dcgm-exporter -f counters.csv",
+)
+AMD_COUNTERS = Next(
+    what="Profile some steps with the counters of AMD's own profiler, which say what kernels move and multiply.",
+    command="rocprofv3 --kernel-trace --stats -d steps -- COMMAND",
 )
 ENGINE = Next(
     what="Record the engine's metrics of the same time, twice: how many requests run and wait.",
@@ -24,6 +29,7 @@ PROFILE = Next(
     what="Profile some steps: a trace shows the gaps, the kernels and the collectives.",
     command="nsys profile --trace cuda,nvtx --delay 30 --duration 10 -o steps COMMAND",
 )
+_MODEL = Next(what=f"Or name {BOTH}: arithmetic of the step at the running batch is then set beside it.", command=NAMED)
 # Of the cache, from which more requests find no room.
 _FULL = 0.9
 
@@ -32,26 +38,20 @@ def steps(found: RegimesFound) -> Iterator[Next]:
     """What to do, the likeliest first."""
     if found.bound is not None:
         yield from _DO[found.bound](found)
-    missing = {"counters": (COUNTERS, EXPORTER), "engine": (ENGINE,), "profile": (PROFILE,), "model": (_model(found),)}
+    counters = (AMD_COUNTERS,) if found.amd else (COUNTERS, EXPORTER)
+    missing = {"counters": counters, "engine": (ENGINE,), "profile": (PROFILE,), "model": (_MODEL,)}
     # a verdict that is sure needs nothing more recorded
     if found.bound is None or found.confidence != "high":
         for name in found.missing:
             yield from missing[name]
 
 
-def _asked(found: RegimesFound, *options: str) -> str:
-    """rooflight's own command about the deployment, with what is known of it."""
-    words = ["rooflight moves", found.model or "MODEL", "--on", found.accelerator or "CARD"]
+def _asked(found: RegimesFound) -> str:
+    """rooflight's own command about the deployment, with what is known of it: what each move gains."""
+    words = ["rooflight moves", found.model or "MODEL", "--on", found.accelerator or "ACCELERATOR"]
     if found.running and found.running >= 1:
         words += ["--batch", f"{round(found.running)}"]
-    return " ".join([*words, *options])
-
-
-def _model(found: RegimesFound) -> Next:
-    return Next(
-        what="Or name the model and the card: arithmetic of the step at the running batch is then set beside it.",
-        command=f"rooflight diagnose FILE --model {found.model or 'MODEL'} --on {found.accelerator or 'CARD'}",
-    )
+    return " ".join(words)
 
 
 def _memory(found: RegimesFound) -> Iterator[Next]:
@@ -60,9 +60,7 @@ def _memory(found: RegimesFound) -> Iterator[Next]:
             what=f"Raise the batch: {_more(found)} share each reading of the weights.", command=_asked(found),
             gain=found.doubled,
         )  # fmt: skip
-    yield Next(
-        what="Or read fewer bytes: weights and KV cache in a narrower format.", command=_asked(found, "--weights fp8")
-    )
+    yield Next(what="Or read fewer bytes: weights and KV cache in a narrower format.", command=_asked(found))
 
 
 def _more(found: RegimesFound) -> str:
@@ -121,7 +119,7 @@ def _queue(found: RegimesFound) -> Iterator[Next]:
 def _capacity(found: RegimesFound) -> Iterator[Next]:
     yield Next(
         what="Make room in the cache: KV cache in FP8, a larger share of memory, weights in fewer bits, more devices.",
-        command=_asked(found, "--kv-cache fp8"),
+        command=_asked(found),
     )
     yield Next(what="Until then admit fewer: clients beyond what the cache holds only wait, or throw others out.")
 

@@ -25,7 +25,17 @@ _BOUND: dict[Bound, str] = {
 }  # fmt: skip
 # Points that are listed one by one.
 _LISTED = 8
-_WITHOUT = "rooflight diagnose FILE --model MODEL --on ACCELERATOR"
+# What is missing, and how it is named: the report puts in their place which of the two is, and the files.
+BOTH = "the model and the accelerator"
+WITHOUT = f"without {BOTH}"
+NAMED = "rooflight diagnose FILE --model MODEL --on ACCELERATOR"
+NAME = Next(what=f"name {BOTH}", command=NAMED)
+KEEP = Next(
+    what="keep the KV cache where weights are read fast (not in the host's memory), an attention kernel for it, or "
+    "a narrower KV cache"
+)
+FEWER = Next(what="fewer bytes a token: narrower weights or KV cache; a larger batch for output of all")
+SAY = Next(what="say what was run: weights, accelerators, drafts, and whether prompt tokens are counted")
 EACH = {"batch": "a sequence", "context": "a cached token", "prompt": "a prompt token", "offload": "a layer"}
 _PART = {
     "memory": "reading weights and cache", "compute": "arithmetic", "link": "exchanges between devices",
@@ -89,15 +99,15 @@ def next_steps(one: Fit) -> Iterator[Next]:
         if one.axis == "batch":
             yield Next(what="twice the batch: more output of all for the same reading of weights", gain=one.next_gain)
         elif one.said in ("cache", "slow-cache"):
-            yield Next(what="keep the KV cache and attention on the accelerator, or a narrower KV cache")
+            yield KEEP
         elif one.axis in ("offload",):
             yield Next(what="more layers on the accelerator", gain=one.limit_gain)
         elif one.axis == "tp":
             yield Next(what="twice the degree, by the line through these", gain=one.next_gain)
         elif one.axis == "layout":
-            yield Next(what="tensor parallelism in place of pipeline stages", gain=one.gain)
+            yield Next(what=f"the layout {one.labels[-1]} in place of {one.labels[0]}", gain=one.gain)
         else:
-            yield Next(what="fewer bytes a token: narrower weights or KV cache; a larger batch for output of all")
+            yield FEWER
     elif one.bound == "launch":
         yield Next(what="CUDA graphs on, the host's work beside the device's (async scheduling)", gain=freed)
         if one.axis == "batch":
@@ -105,7 +115,11 @@ def next_steps(one: Fit) -> Iterator[Next]:
     elif one.bound == "compute":
         yield Next(what="a format with a higher peak, fewer prompt tokens (prefix cache), or more devices")
     elif one.bound == "link":
-        yield Next(what="replicas in place of a higher degree, where one device holds the model", gain=one.ideal_gain)
+        if one.axis == "layout":
+            yield Next(what=f"the layout {one.labels[-1]} in place of {one.labels[0]}", gain=one.gain)
+        else:
+            what = "replicas in place of a higher degree, where one device holds the model"
+            yield Next(what=what, gain=one.ideal_gain)
         yield Next(what="look whether devices reach each other directly (P2P, NVLink)", command="nvidia-smi topo -m")
     elif one.bound == "queue":
         yield Next(what="more sequences at once (max_num_seqs, parallel slots), or another replica")
@@ -117,11 +131,11 @@ def next_steps(one: Fit) -> Iterator[Next]:
 
 def _to_tell(one: Fit) -> Iterator[Next]:
     if one.said == "beyond":
-        yield Next(what="say what was run: weights, accelerators, drafts, and whether prompt tokens are counted")
+        yield SAY
     elif one.said in ("mixed", "alike", "near"):
         yield Next(what="measure two runs that differ in one thing alone, as batch 1 and batch 32")
     else:
-        yield Next(what="name the model and the accelerator", command=_WITHOUT)
+        yield NAME
 
 
 def hidden(one: Fit) -> bool:
@@ -133,12 +147,16 @@ def evidence(one: Fit) -> Iterator[Evidence]:
     """Numbers for and against."""
     line, split = one.line, one.split
     for label, value in points_of(one):
-        yield Evidence(what=f"measured at {along(one.axis)} {label}", value=value, unit="s")
+        what = f"measured at {along(one.axis)} {label}"
+        if one.quantity == "each_s" and value:
+            yield Evidence(what=what, value=1 / value, unit="output tokens/s of all")
+        else:
+            yield Evidence(what=what, value=value, unit="s")
     if line is not None and one.axis in EACH:
         yield Evidence(what="fixed part", value=line.fixed, unit="s")
         yield Evidence(what=f"slope, {EACH[one.axis]}", value=line.slope, unit="s")
-        if line.spread is not None:
-            mean = sum(one.values) / len(one.values)
+        mean = sum(one.values) / len(one.values)
+        if line.spread is not None and line.spread > _EXACT * mean:
             yield Evidence(
                 what="spread of the points around the line", value=line.spread, unit="s",
                 supports=line.spread < 0.05 * mean,

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from rooflight.answers.diagnose.timed.seen import Seen, middle
+from rooflight.answers.diagnose.timed.seen import Seen, decoding, middle
 
 # Figures that are further from each other than that do not agree.
 _APART, _FAR, _NEAR = 0.1, 1.5, 0.02
@@ -15,11 +15,16 @@ _APART, _FAR, _NEAR = 0.1, 1.5, 0.02
 _CHUNKS, _SKEWED = 1.15, 1.2
 # Prompts of fewer tokens than this share of the answer cannot be told from none in a total.
 _PROMPTS = 0.1
+# Prompts that are so many times as long as answers may take the time in which their sequences do not decode.
+_LONG = 4.0
+# A run of fewer requests than so many times those in flight is never steady: it ends in a tail.
+_TAIL = 1.5
 
 # words.diagnosis.benchmarks lists what `first` and `second` hold of each.
 Kind = Literal[
     "tpot counts the first token", "itl is per chunk", "tpot above itl", "output counts prompts", "total is off",
-    "output is off", "in flight", "start-up", "user rate is of all", "drafts", "short", "capped", "perhaps total",
+    "output is off", "in flight", "start-up", "decoding", "tail", "user rate is of all", "drafts", "short", "capped",
+    "perhaps total",
 ]  # fmt: skip
 
 
@@ -79,14 +84,18 @@ def _load(run: Seen) -> Iterator[Odd]:
     if asked and implied:
         if implied > _FAR * asked:
             yield Odd("in flight", asked, implied)
-        elif implied * _FAR < asked and not (requests and requests < 3 * asked):
+        elif implied * _FAR < asked and not (requests and requests < 3 * asked) and arrival_rate(run) is None:
             yield Odd("start-up" if asked <= 1 else "in flight", asked, implied)
-    elif asked and run.rate and run.token_s and run.basis in ("tpot", "itl", "user"):
-        decoding = run.rate * run.token_s
-        if decoding > _FAR * asked:
-            yield Odd("in flight", asked, decoding)
-        elif decoding * 2 < asked and asked <= 1:
-            yield Odd("start-up", asked, decoding)
+    elif asked and run.basis in ("tpot", "itl", "user") and (several := decoding(run)):
+        if several > _FAR * asked:
+            yield Odd("in flight", asked, several)
+        elif several * 2 < asked and asked <= 1:
+            yield Odd("start-up", asked, several)
+        elif several * _FAR < asked:
+            prompts = run.isl and run.osl and run.isl > _LONG * run.osl
+            yield Odd("decoding" if prompts or not run.isl else "in flight", asked, several)
+    if requests and asked and asked > 1 and requests < _TAIL * asked and run.rate:
+        yield Odd("tail", requests, asked)
     rate = arrival_rate(run)
     if rate and requests and run.request_s and requests / rate < run.request_s:
         yield Odd("short", requests / rate, run.request_s)

@@ -76,6 +76,12 @@ def seen(record: Record) -> Seen:
     )  # fmt: skip
 
 
+def decoding(run: Seen) -> float | None:
+    """Sequences that decode in the mean: output tokens a second x time between two of one sequence."""
+    own = run.basis in ("tpot", "itl", "request", "user", "little")
+    return run.rate * run.token_s if run.rate and run.token_s and own else None
+
+
 def middle(spread: Spread | None) -> float | None:
     """The mean, else the median, of what took any time."""
     return None if spread is None or not spread.middle else spread.middle

@@ -257,6 +257,9 @@ def _few(facts: Facts, signs: _Signs) -> Verdict:
     # with one request or more at any time a slow host leaves the same gaps, which more requests a step would share
     sure = sure if (row.running or 0.0) < 1 else _at_most(sure, _INDIRECT)
     missing = () if facts.by_step else ("model",)
+    if facts.active is not None and facts.active <= limit("idle") and (row.running or 0.0) >= 1:
+        # requests that run all the time on a GPU without a kernel: another GPU's, or another time's
+        return Verdict(bound="starved", why="elsewhere", confidence="low", signs=signs.all, missing=missing)
     return Verdict(bound="starved", why="few", confidence=sure, signs=signs.all, missing=missing)
 
 

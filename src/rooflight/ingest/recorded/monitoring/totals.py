@@ -12,7 +12,7 @@ from rooflight.values.recorded import Span, Spread, Watched
 
 # What is said of a single scrape, and holds no longer where another is beside it.
 SINGLE = "counters of a single scrape are of all time since the engine's start, quiet hours included"
-SECOND = "a second scrape, half a minute later, for rates"
+SECOND = "rates, for which it takes a second scrape half a minute later"
 _MOMENT = (
     "running", "waiting", "swapped", "kv_usage", "prefix_hit", "acceptance", "output_tokens_per_s",
 )  # fmt: skip
