@@ -112,6 +112,11 @@ def _said(note: Note) -> str:
 
 def _nothing(files: Sequence[Recorded]) -> str:
     names = ", ".join(file.file for file in files)
+    if files and all(file.samples for file in files):
+        return (
+            f"Which ceiling binds cannot be told from {names}: single measurements say what a device reaches, "
+            "and nothing of a run."
+        )
     return (
         f"Which ceiling binds cannot be told from {names}: nothing in it times the device, its requests or its steps."
     )
