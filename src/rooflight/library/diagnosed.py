@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
+from msgspec.structs import replace
+
 from rooflight.errors import BadInput, Named
 from rooflight.library.live import Watcher
 from rooflight.library.questions import devices_of
@@ -44,7 +46,7 @@ def diagnose(
 
     _typed(files, watching)
     asked(None, None, fields)  # what is wrong with them is said even where nothing comes of them
-    given = list(paired([one if isinstance(one, Recorded) else recorded(one) for one in files]))
+    given = list(paired(_once([one if isinstance(one, Recorded) else recorded(one) for one in files])))
     if watching is not None:
         given += (Watcher(watching) if isinstance(watching, Watching) else watching).read()
     own = _texts(points)
@@ -81,6 +83,26 @@ def _texts(points: Iterable[str]) -> list[str]:
                 "a point is text", where="points", got=type(one).__name__, want='such as "batch=33 tpot_ms=15.2"'
             )
     return found
+
+
+def _once(given: list[Recorded]) -> list[Recorded]:
+    """Each file once: what says the same as one before it (the file again, a copy of it) is no second measurement."""
+    found: dict[int, Recorded] = {}
+    bare = [_bare(one) for one in given]
+    for at, one in enumerate(given):
+        first = bare.index(bare[at])
+        if first == at:
+            found[at] = one
+        else:
+            note = f"{one.file} says the same, and is counted once"
+            found[first] = replace(found[first], notes=(*found[first].notes, note))
+    return list(found.values())
+
+
+def _bare(one: Recorded) -> Recorded:
+    """What a file says, whatever it is called."""
+    origin = [replace(sample, source=replace(sample.source, file=None)) for sample in one.samples]
+    return replace(one, file="", notes=(), samples=tuple(origin))
 
 
 def told_of(

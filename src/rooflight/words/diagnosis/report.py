@@ -148,6 +148,11 @@ def _nothing(files: Sequence[Recorded]) -> str:
             f"Which ceiling binds cannot be told from {names}: of times it has percentiles alone (p90, p99), which are "
             "of the slowest requests; the mean or the median is what arithmetic explains."
         )
+    if files and all(file.samples for file in files):
+        return (
+            f"Which ceiling binds cannot be told from {names}: single measurements say what a device reaches, "
+            "and nothing of a run."
+        )
     return (
         f"Which ceiling binds cannot be told from {names}: nothing in it times the device, its requests or its steps."
     )

@@ -161,3 +161,15 @@ def test_a_checkpoint_that_is_found_to_be_fp8(tmp_path):
     line = "[2026-01-08 12:00:01 TP0] Detected fp8 checkpoint. Please note that the format is experimental.\n"
 
     assert one(tmp_path, line + SGLANG)[0].weights == "fp8"
+
+
+def test_weights_of_a_version_that_prints_no_use_are_what_memory_lost(tmp_path):
+    _, seen = one(
+        tmp_path,
+        "[2024-11-01 10:00:00 TP0] Load weight begin. avail mem=78.75 GB\n"
+        "[2024-11-01 10:00:10 TP0] Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem=63.70 GB\n",
+    )
+
+    # what later versions print as "mem usage": free before, less free after
+    assert seen.weights_bytes_per_accelerator == pytest.approx((78.75 - 63.70) * GIB)
+    assert seen.free_before_bytes_per_accelerator == 78.75 * GIB

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from engine_logs import V1, read
@@ -241,3 +243,22 @@ def test_a_line_of_the_newest_versions_states_the_share(tmp_path):
 
     assert stated.memory_share == 0.92
     assert seen.kv_bytes_per_accelerator == 15.75 * GIB
+
+
+@pytest.mark.parametrize("space", ["", " "])
+def test_a_container_runtimes_json_lines_say_what_the_plain_log_says(tmp_path, space):
+    # a value at the end of a line is followed by its escaped line break, and quotes within it are escaped
+    lines = [json.dumps({"log": f"{line}\n", "stream": "stderr"}, separators=(",", f":{space}"))
+             for line in V1.splitlines()]  # fmt: skip
+
+    wrapped, plain = read(tmp_path, "\n".join(lines)), read(tmp_path, V1)
+
+    assert wrapped.records == plain.records
+    assert wrapped.watched == plain.watched
+
+
+def test_a_value_at_the_end_of_a_container_runtimes_line_is_read(tmp_path):
+    line = "(EngineCore pid=1) INFO 11-02 10:00:02 [core.py:93] Initializing a V1 LLM engine (v0.12.0) with config: "
+    text = json.dumps({"log": f"{line}model='acme/Small-7B', dtype=torch.bfloat16, kv_cache_dtype=fp8_e4m3\n"})
+
+    assert one(tmp_path, text)[0].kv_cache == "fp8"

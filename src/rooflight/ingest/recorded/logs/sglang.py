@@ -67,6 +67,7 @@ class _Run:
         self.tokens, self.network = Ranks(), Ranks()
         self.has_windows = self.by_dtype = False
         self.pools: dict[str, int] = {}
+        self.free_before: dict[str, float] = {}
         self.graphs_of: dict[str, float] = {}
 
     @property
@@ -132,12 +133,15 @@ def _loaded(run: _Run, line: str, rank: str) -> None:
     start = run.start
     first = rank not in run.pools
     used = _USED.search(line)
-    if found := _FREE.search(line):
-        free = size(found[1])
-        weights = size(used[1]) if used else None
-        if free is not None and weights is not None:
-            start.measure(free_before_bytes_per_accelerator=free + weights)
-    run.weights.add(rank, size(used[1]) if used else None)
+    weights = size(used[1]) if used else None
+    free = size(found[1]) if (found := _FREE.search(line)) else None
+    before = run.free_before.get(rank)
+    if free is not None and weights is not None:
+        start.measure(free_before_bytes_per_accelerator=free + weights)
+    elif weights is None and free is not None and before is not None and before > free:
+        # "mem usage" of later versions is this difference
+        weights = before - free
+    run.weights.add(rank, weights)
     if not first:
         return
     kind = argument(line, "type")
@@ -176,7 +180,10 @@ def _limits(run: _Run, line: str, rank: str) -> None:
 def _memory(run: _Run, line: str, rank: str) -> None:
     start = run.start
     if found := _FREE_BEFORE.search(line):
-        start.measure(free_before_bytes_per_accelerator=size(found[1]))
+        before = size(found[1])
+        start.measure(free_before_bytes_per_accelerator=before)
+        if before is not None:
+            run.free_before.setdefault(rank, before)
     if _LOADED.search(line):
         _loaded(run, line, rank)
     if found := _NETWORK.search(line):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +12,8 @@ from rooflight.values.recorded import Measurements, Record, Stated
 
 # A line is looked at so far; an engine's longest is its arguments.
 _LONGEST_LINE = 1 << 14
+# Docker's json-file driver (daemon/logger/jsonfilelog): "log" comes first.
+_CONTAINER = re.compile(r'\{"log": ?"((?:[^"\\]|\\.)*)"')
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,12}[A-Za-z]")
 _MOST = 2**53
 _REPLICA = re.compile(r"DP(\d{1,5})")
@@ -131,10 +134,13 @@ def _first(known: dict[str, Any], values: dict[str, Any]) -> None:
 
 
 def lines_of(text: str) -> Iterator[tuple[int, str]]:
-    """Lines, counted from 1, without colours, each as far as it is looked at; a command's lines are one."""
+    """Lines, counted from 1, without colours, each as far as it is looked at; a command's lines are one.
+
+    A container's log of JSON lines, as Docker and Kubernetes keep it, is read as what was printed.
+    """
     held, first = "", 0
     for number, line in enumerate(text.splitlines(), start=1):
-        short = line[:_LONGEST_LINE]
+        short = _unwrapped(line[:_LONGEST_LINE])
         short = _COLOUR.sub("", short) if "\x1b" in short else short
         if short.rstrip().endswith("\\") and len(held) < _LONGEST_LINE:
             held, first = held + short.rstrip()[:-1] + " ", first or number
@@ -143,6 +149,17 @@ def lines_of(text: str) -> Iterator[tuple[int, str]]:
         held, first = "", 0
     if held:
         yield first, held
+
+
+def _unwrapped(line: str) -> str:
+    r"""What a container printed, of Docker's {"log":"...\n","stream":"stderr",...}; any other line as it is."""
+    found = _CONTAINER.match(line) if line.startswith("{") else None
+    if found is None:
+        return line
+    try:
+        return str(json.loads(f'"{found[1]}"')).rstrip("\n")
+    except ValueError:
+        return line
 
 
 def number(text: str | None) -> float | None:

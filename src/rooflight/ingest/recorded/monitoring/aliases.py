@@ -48,6 +48,9 @@ _VLLM = (
     Metric("hit_tokens", ("prefix_cache_hits", "gpu_prefix_cache_hits"), "counter"),
     Metric("asked_tokens", ("prefix_cache_queries", "gpu_prefix_cache_queries"), "counter"),
     Metric("prefix_hit", ("gpu_prefix_cache_hit_rate",), over="mean"),  # V0
+    # V0, vllm/engine/metrics.py: means over its logging interval
+    Metric("prompt_tokens_per_s", ("avg_prompt_throughput_toks_per_s",)),
+    Metric("output_tokens_per_s", ("avg_generation_throughput_toks_per_s",)),
     Metric("kv_tokens", ("cache_config_info",), "info", where=("num_gpu_blocks", "block_size")),
     Metric("preemptions", ("num_preemptions",), "counter"),
     Metric("prompt_tokens", ("prompt_tokens",), "counter"),

@@ -11,6 +11,7 @@ from rooflight.errors import BadConfig
 from rooflight.ingest.recorded.monitoring.columns import Column, amount
 from rooflight.ingest.recorded.monitoring.condensed import condensed
 from rooflight.ingest.recorded.monitoring.smi_rows import made
+from rooflight.ingest.recorded.monitoring.totals import clock
 from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.values.recorded import Recorded, Watched
 
@@ -54,8 +55,26 @@ _AMD = {
     "hotspot_temperature": Column("temperature_c", "C"),
     "temperature.hotspot": Column("temperature_c", "C"),
 }
+# amd-smi metric --csv leaves the paths out (AMDSMILogger.flatten_dict of amdsmi_cli/amdsmi_logger.py): edge, hotspot
+# and mem are temperatures there, as they are not in amd-smi monitor.
+_METRIC = {
+    "gfx_activity": Column("gpu_util", "%"),
+    "umc_activity": Column("memory_util", "%"),
+    "socket_power": Column("power_w", "W"),
+    "average_socket_power": Column("power_w", "W"),
+    "gfx_0_clk": Column("sm_clock_hz", "MHz"),
+    "gfx_0_max_clk": Column("max_sm_clock_hz", "MHz"),
+    "mem_0_clk": Column("memory_clock_hz", "MHz"),
+    "mem_0_max_clk": Column("max_memory_clock_hz", "MHz"),
+    "hotspot": Column("temperature_c", "C"),
+    "used_vram": Column("memory_used_bytes", "MiB"),
+    "total_vram": Column("memory_total_bytes", "MiB"),
+}
+_MONITOR = {name: column for name, column in _AMD.items() if name not in ("gfx", "mem")}
+_EPOCH = re.compile(r"\d{9,11}(?:\.\d{1,9})?")
 _CSV = re.compile(
-    r"^device,.*(?:GPU use|VRAM Total|Package Power|Temperature \(Sensor)|^(?:timestamp,)?gpu,.*(?:power_usage|gfx)",
+    r"^device,.*(?:GPU use|VRAM Total|Package Power|Temperature \(Sensor)|"
+    r"^(?:timestamp,)?gpu,.*(?:power_usage|socket_power|gfx|used_vram)",
     re.MULTILINE,
 )
 _KEYS = (
@@ -131,7 +150,8 @@ def _flat(values: Mapping[str, Any], path: str, depth: int) -> Iterator[tuple[st
 
 def _watched(row: Mapping[str, str]) -> Watched | None:
     values: dict[str, float] = {}
-    for name, column in (*_ROCM.items(), *_AMD.items()):
+    ours = {**_METRIC, **_MONITOR} if _METRIC.keys() & row.keys() else _AMD
+    for name, column in (*_ROCM.items(), *ours.items()):
         cell = _CLOCK.sub(r"\1 MHz", row.get(name, ""))
         found = amount(cell, column.unit)
         if found is not None:
@@ -139,7 +159,11 @@ def _watched(row: Mapping[str, str]) -> Watched | None:
     if not values:
         return None
     which = row.get("device", row.get("gpu", "")).removeprefix("card")
-    return made(which, values, device=next((row[name] for name in _ROCM_NAMES if row.get(name)), None))
+    device = next((row[name] for name in _ROCM_NAMES if row.get(name)), None)
+    stamp = row.get("timestamp", "")
+    # seconds since 1970; a time of day says no day
+    start = clock(float(stamp)) if _EPOCH.fullmatch(stamp) else None
+    return made(which, values, device=device, start=start)
 
 
 FORMAT = Format(name="amd-smi", words="rocm-smi or amd-smi as CSV or JSON", looks=looks, read=read)

@@ -11,7 +11,7 @@ from rooflight.ingest.recorded.source import Format, Head, Source
 from rooflight.values.recorded import Recorded
 
 _OURS = re.compile(
-    r"^(?:# (?:TYPE|HELP) )?"
+    r"^[ \t]{0,16}(?:# (?:TYPE|HELP) )?"
     r"(?:DCGM_FI_\w+|dcgm_\w+|nvidia_smi_\w+|nv_gpu_\w+|(?:amd_)?gpu_(?:gfx_activity|total_vram))[ {]",
     re.MULTILINE,
 )

@@ -10,9 +10,9 @@ from rooflight.ingest.recorded.monitoring.exposition import read
 from rooflight.ingest.recorded.source import Format, Head
 
 _PREFIXES = "|".join(re.escape(prefix) for one in ENGINES for prefix in one.prefixes if prefix)
-_OURS = re.compile(rf"^(?:# (?:TYPE|HELP) )?(?:{_PREFIXES})\w+(?:[ {{]|$)", re.MULTILINE)
+_OURS = re.compile(rf"^[ \t]{{0,16}}(?:# (?:TYPE|HELP) )?(?:{_PREFIXES})\w+(?:[ {{]|$)", re.MULTILINE)
 # A line "name 3" alone, as llama.cpp's server has them, where no type is said.
-_VALUE = re.compile(r"^[a-z_]\w*:\w+(?:\{[^}\n]*\})? [-+0-9.eEINan]+$", re.MULTILINE)
+_VALUE = re.compile(r"^[ \t]{0,16}[a-z_]\w*:\w+(?:\{[^}\n]*\})? [-+0-9.eEINan]+$", re.MULTILINE)
 
 
 def looks(head: Head) -> bool:

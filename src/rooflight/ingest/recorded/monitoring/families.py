@@ -27,8 +27,9 @@ _LINE = re.compile(
 _LABEL = re.compile(r'[ \t]*([a-zA-Z_][a-zA-Z0-9_]*)[ \t]*=[ \t]*"((?:[^"\\]|\\.)*)"[ \t]*(?:,|$)', re.ASCII)
 _ESCAPED = re.compile(r"\\(.)")
 _EXPOSED = re.compile(
-    r"^# (?:TYPE [a-zA-Z_:][\w:]* (?:gauge|counter|histogram|summary|untyped|unknown|info)|HELP [a-zA-Z_:][\w:]* )|"
-    r'^[a-zA-Z_:][\w:]*\{[a-zA-Z_]\w*="[^"\n]*"[^}\n]*\} [-+0-9.eEINan]+',
+    r"^[ \t]{0,16}(?:"
+    r"# (?:TYPE [a-zA-Z_:][\w:]* (?:gauge|counter|histogram|summary|untyped|unknown|info)|HELP [a-zA-Z_:][\w:]* )|"
+    r'[a-zA-Z_:][\w:]*\{[a-zA-Z_]\w*="[^"\n]*"[^}\n]*\} [-+0-9.eEINan]+)',
     re.MULTILINE,
 )
 
@@ -51,7 +52,8 @@ def scrapes(text: str, known: Callable[[str], bool], notes: list[str]) -> tuple[
     names: dict[str, bool] = {}
     labels: dict[str, dict[str, str]] = {}
     # other separators than these may stand within a label
-    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
+    for number, raw in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
+        line = raw.lstrip(" \t")
         if not line or line[0] == "#" or line.isspace():
             continue
         name, series, key, time_s = "", None, "", None

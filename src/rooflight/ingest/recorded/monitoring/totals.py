@@ -14,7 +14,8 @@ from rooflight.values.recorded import Span, Spread, Watched
 SINGLE = "counters of a single scrape are of all time since the engine's start, quiet hours included"
 SECOND = "rates, for which it takes a second scrape half a minute later"
 _MOMENT = (
-    "running", "waiting", "swapped", "kv_usage", "prefix_hit", "acceptance", "output_tokens_per_s",
+    "running", "waiting", "swapped", "kv_usage", "prefix_hit", "acceptance", "prompt_tokens_per_s",
+    "output_tokens_per_s",
 )  # fmt: skip
 _SHARES = ("kv_usage", "prefix_hit", "acceptance")
 _PERCENT = 100
@@ -52,7 +53,7 @@ def totalled(replica: Replica, seconds: float | None, span: Span) -> Watched | N
     isl = histograms.get("isl")
     prompts = counters.get("prompt_tokens", None if isl is None else isl.total)
     outputs = counters.get("output_tokens", None if osl is None else osl.total)
-    if not any((requests, prompts, outputs, ended)):
+    if not any((requests, prompts, outputs, ended, *(one.count for one in histograms.values()))):
         return None
     values: dict[str, Any] = {
         name: found for name in _SPREADS if (one := histograms.get(name)) is not None and (found := one.spread())

@@ -268,10 +268,12 @@ class Walk:
 
 def _event(value: bytes) -> Event | None:
     """One event, by whichever way it can be read; None where there is none."""
-    try:
-        return _ONE.decode(value)
-    except _WRONG:
-        pass
+    # as in a batch: where an event stands does not change what is read of it
+    for text in dict.fromkeys((value, _BARE.sub(rb"\1null", value))):
+        try:
+            return _ONE.decode(text)
+        except _WRONG:
+            pass
     try:
         return msgspec.convert(json.loads(value.decode("utf-8", "replace"), strict=False), Event, strict=False)
     except _WRONG:

@@ -86,3 +86,34 @@ def test_amd_smi_metric(read, wrap):
 def test_columns_without_values_are_refused(read):
     with pytest.raises(BadConfig, match="no values of an accelerator"):
         read(json.dumps({"card0": {"GPU use (%)": "N/A"}}))
+
+
+def test_amd_smi_metric_as_csv_has_temperatures_where_monitor_has_shares(read):
+    """The header of `amd-smi metric -p -c -t -u -w 1 --csv`: "mem" is the memory's temperature, not how busy it is."""
+    names = (
+        "timestamp,gpu,gfx_activity,umc_activity,mm_activity,socket_power,gfx_0_clk,gfx_0_max_clk,mem_0_clk,edge,"
+        "hotspot,mem"
+    )
+    found = read(
+        f"{names}\n1700000000,3,95,80,N/A,1180,2100,2400,2000,N/A,78,60\n1700000001,3,N/A,N/A,N/A,N/A,N/A,N/A,N/A,N/A,78,60\n"
+    )
+    one, other = found.watched
+
+    assert (one.subject, one.gpu_util, one.memory_util, one.power_w, one.temperature_c) == (
+        "gpu 3",
+        0.95,
+        0.8,
+        1180,
+        78,
+    )
+    assert (one.sm_clock_hz, one.max_sm_clock_hz) == (to_base(2100, "MHz"), to_base(2400, "MHz"))
+    assert one.memory_clock_hz == to_base(2000, "MHz")
+    # 1.7e9 s after 1970
+    assert one.start == "2023-11-14T22:13:20.000Z"
+    assert (other.gpu_util, other.memory_util, other.temperature_c) == (None, None, 78)
+
+
+def test_memory_alone_of_amd_smi_metric_as_csv(read):
+    (one,) = read("gpu,total_vram,used_vram,free_vram\n0,196592,150000,46592\n").watched
+
+    assert (one.memory_total_bytes, one.memory_used_bytes) == (to_base(196592, "MiB"), to_base(150000, "MiB"))

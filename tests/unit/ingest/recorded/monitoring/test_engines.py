@@ -473,3 +473,30 @@ def test_damaged_text_is_read_or_refused(data):
         for name in one.__struct_fields__:
             value = getattr(one, name)
             assert not isinstance(value, float) or (math.isfinite(value) and value >= 0)
+
+
+def test_times_are_read_where_nothing_else_was_kept_of_a_scrape(tmp_path):
+    path = tmp_path / "some.prom"
+    path.write_text(
+        "# TYPE vllm:time_to_first_token_seconds histogram\n"
+        'vllm:time_to_first_token_seconds_sum{model_name="m"} 20\n'
+        'vllm:time_to_first_token_seconds_count{model_name="m"} 80\n'
+    )
+
+    (one,) = recorded(path).watched
+
+    # 20 s over 80 requests
+    assert (one.span, one.ttft_s.mean) == ("lifetime", 20 / 80)
+
+
+def test_the_old_engines_own_rates_are_of_the_moment(tmp_path):
+    path = tmp_path / "v0.prom"
+    path.write_text(
+        'vllm:num_requests_running{model_name="m"} 4.0\n'
+        'vllm:avg_prompt_throughput_toks_per_s{model_name="m"} 512.5\n'
+        'vllm:avg_generation_throughput_toks_per_s{model_name="m"} 120.5\n'
+    )
+
+    (one,) = recorded(path).watched
+
+    assert (one.span, one.prompt_tokens_per_s, one.output_tokens_per_s) == ("moment", 512.5, 120.5)

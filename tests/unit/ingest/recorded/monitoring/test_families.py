@@ -32,6 +32,9 @@ def written(name, labels, value):
     [
         ("up 1", {}, 1),
         ("up 1e3", {}, 1000),
+        # as a person pastes it, or a document quotes it
+        ("   up 1", {}, 1),
+        ('\tup{a="1"} 2', {"a": "1"}, 2),
         ("up +Inf", {}, math.inf),
         ("up{} 2", {}, 2),
         ('up{a="1",} 2', {"a": "1"}, 2),
@@ -122,3 +125,11 @@ def test_whatever_is_written_comes_back(rows):
 @given(st.text(alphabet='ab{}="\\,# \n\t1e.+', max_size=60))
 def test_no_text_stops_it(text):
     read(text)
+
+
+def test_an_indented_text_is_known_and_its_comments_are_no_bad_lines():
+    text = '   # HELP up Whether.\n   # TYPE up gauge\n   up{a="1"} 2\n'
+
+    assert exposed(text)
+    (scrape,), notes = read(text)
+    assert (len(scrape.series), notes) == (1, [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 
 import msgspec
@@ -117,6 +118,22 @@ def test_where_batches_are_cut_changes_nothing(events, size):
 
     assert (whole and whole.traced) == (parts and parts.traced)
     assert (whole and whole.notes) == (parts and parts.notes)
+
+
+@pytest.mark.parametrize("size", [60, 200, 4_000])
+@pytest.mark.parametrize("field", ["name", "pid", "args"])
+def test_a_bare_infinity_in_an_event_is_nothing_said_wherever_its_batch_is_cut(monkeypatch, field, size):
+    value = {"External id": math.inf} if field == "args" else math.inf
+    odd = {"ph": "X", "cat": "kernel", "name": "b", "ts": 2, "dur": 1, field: value}
+    sound = [{"ph": "X", "cat": "kernel", "name": "a", "ts": at, "dur": 1} for at in (0, 1, 3, 4)]
+    raw = json.dumps({"traceEvents": [*sound[:2], odd, *sound[2:]]}).encode()
+    monkeypatch.setattr(chrome, "_BATCH", size)
+    monkeypatch.setattr(chrome, "_PART", size)
+
+    found = tried(torch_trace.FORMAT, raw)
+
+    assert sum(one.calls for one in found.traced.kernels) == len(sound) + 1
+    assert found.notes == ()
 
 
 @pytest.mark.parametrize(
