@@ -190,3 +190,11 @@ def test_a_prediction_without_a_length_says_that():
     said = "No length is stated: the prediction is of an empty cache, and a longer one takes longer"
     assert said in diagnose(points=[ALONE], model="qwen2.5-14b", on="l40s").notes
     assert said not in diagnose(points=[f"{ALONE} depth=512"], model="qwen2.5-14b", on="l40s").notes
+
+
+def test_those_that_run_of_those_that_were_sent_show_the_pool():
+    """u34: 72 of 256 run where memory holds about 89 of 1,070 tokens (80,992 x 57,344 B are left of 24 GB)."""
+    text = "concurrency=256 running=72 ttft_p50_s=60 isl=1000 osl=70"
+    one = diagnose(points=[text], model="qwen2.5-7b", on="a10g")
+    assert one.bound == "capacity"
+    assert "72 of 256 in flight run" in one.answer
