@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
 from rooflight.answers.diagnose.profiled.gains import Gain, gains
 from rooflight.answers.diagnose.profiled.roof import STREAMING, Placed, compute_format, machine, placed, rows, too_fast
+from rooflight.answers.diagnose.profiled.shares import Part, parts, shares
 from rooflight.answers.diagnose.profiled.steps import StepsFound, found_steps, operators, steady
 from rooflight.answers.diagnose.setting import Setting
 from rooflight.values.diagnosis import Bound, Confidence, Found, KernelRow
@@ -90,6 +92,7 @@ class KernelsFound(Found, frozen=True, kw_only=True):
     time        None where no device was recorded
     rows        operators under the roof, most time first
     shares      of the device's busy time by what binds: memory, compute, link, launch; the rest is not known
+    parts       of the busy time by roof and operator, most first
     short_share of the busy time in kernels no longer than short_s, of which there are short_calls
     calls, each_s       collectives, and what one takes
     launches, launch_s, graph_launches, synchronize_s   of the host, over all files
@@ -97,6 +100,7 @@ class KernelsFound(Found, frozen=True, kw_only=True):
     top         kernels that take most of the time, where they are known one by one
     streaming   share of the time in kernels that only move what others make: element-wise, norms, copies ...
     steps       marked ones; gains: what the best moves promise
+    uncounted   why a model counts no step: none is marked, the marks state no sizes, or the device's time is not known
     faster      kernels faster than the card can be; missing: no operator's FLOP or bytes are known
     host_only   no kernel of a device was recorded; amd: the device is one of AMD's
     counted_active  share of the time in which memory was active by its counter, and by bytes over the card's bandwidth,
@@ -110,6 +114,7 @@ class KernelsFound(Found, frozen=True, kw_only=True):
     time: Time | None = None
     rows: tuple[KernelRow, ...] = ()
     shares: tuple[tuple[str, float], ...] = ()
+    parts: tuple[Part, ...] = ()
     short_s: float | None = None
     short_share: float | None = None
     short_calls: int = 0
@@ -124,6 +129,7 @@ class KernelsFound(Found, frozen=True, kw_only=True):
     streaming: float = 0.0
     steps: StepsFound | None = None
     gains: tuple[Gain, ...] = ()
+    uncounted: Literal["marks", "sizes", "time"] | None = None
     faster: tuple[Fast, ...] = ()
     missing: bool = False
     host_only: bool = False
@@ -188,13 +194,14 @@ def _under_roof(known: KernelsFound, traces: Sequence[Traced], lead: Traced, at:
     short = [one.kernel for one in ones if short_s is not None and _each(one.kernel) <= short_s]
     fast = [Fast(name=one.kernel.name, time_s=_each(one.kernel), least_s=(one.least_s or 0.0) / one.kernel.calls)
             for one in too_fast(ones)]  # fmt: skip
+    some, marked = parts(ones, found, short), found_steps(lead, at.scenario)
     return msgspec.structs.replace(
         known, rows=found, time=_time(lead), cut=_is_cut(lead), top=_top(ones, total),
         streaming=sum(row.share for row in found if row.operator in STREAMING),
-        shares=_shares(ones, found, lead, short), calls=calls,
+        parts=some, shares=shares(some, lead), calls=calls,
         each_s=sum(one.total_s for one in talks) / calls if calls else None, short_s=short_s,
         short_share=sum(one.total_s for one in short) / total if total and short_s is not None else None,
-        short_calls=sum(one.calls for one in short), steps=found_steps(lead, at.scenario), faster=tuple(fast),
+        short_calls=sum(one.calls for one in short), steps=marked, uncounted=_uncounted(marked), faster=tuple(fast),
         missing=all(row.counted is None for row in found), counted_active=_counted_active(ones),
         bandwidth_bytes_per_s=None if card is None else card.memory_bytes_per_s,
     )  # fmt: skip
@@ -235,11 +242,26 @@ def _rate(kernel: Launched, amount: float | None) -> float | None:
 
 
 def _is_cut(lead: Traced) -> bool:
-    """Whether a device mostly does nothing, and its host waited for it for most of that time."""
+    """Whether a device mostly does nothing, and its host waits for it in most of that time.
+
+    Of what the host waits, all the time in which the device works may be a part; each device may have a thread that
+    waits for it.
+    """
     device = max(lead.devices, key=lambda one: one.busy_s, default=None)
     if device is None or lead.synchronize_s is None or device.busy_s > IDLE * device.span_s:
         return False
-    return lead.synchronize_s > _CUT * (device.span_s - device.busy_s)
+    waits = lead.synchronize_s / len(lead.devices) - device.busy_s
+    return waits > _CUT * (device.span_s - device.busy_s)
+
+
+def _uncounted(marked: StepsFound | None) -> Literal["marks", "sizes", "time"] | None:
+    """What a profile lacks for a model to count its steps; None: nothing but a model and a machine."""
+    if marked is None:
+        return "marks"
+    wanted = {"decode": (marked.batch,), "prefill": (marked.tokens,), "mixed": (marked.batch, marked.tokens)}
+    if not all(wanted.get(marked.phase or "", (None,))):
+        return "sizes"
+    return "time" if marked.busy_s is None else None
 
 
 def _time(lead: Traced) -> Time | None:
@@ -269,32 +291,6 @@ def _steady_span(lead: Traced, one: DeviceTrace) -> tuple[float, float]:
     return max(last.start_s + last.wall_s - left[0].start_s, worked), worked
 
 
-def _shares(
-    ones: Sequence[Placed], found: Sequence[KernelRow], lead: Traced, short: Sequence[Launched]
-) -> tuple[tuple[str, float], ...]:
-    """Shares of the busy time by what binds. Communication that other kernels hide binds nothing."""
-    total = sum(one.kernel.total_s for one in ones)
-    if not total:
-        return ()
-    by_row = {row.operator: row.bound for row in found if row.counted == "model"}
-    launched = {id(kernel) for kernel in short}
-    sums: dict[str, float] = {}
-    for one in ones:
-        bound = by_row.get(one.kernel.operator) or one.bound
-        bound = "launch" if id(one.kernel) in launched and one.kernel.operator != "communication" else bound
-        if bound is not None and bound != "link":
-            sums[bound] = sums.get(bound, 0.0) + one.kernel.total_s
-    shares = {name: seconds / total for name, seconds in sums.items()}
-    exposed = sum(device.exposed_s for device in lead.devices)
-    busy = sum(device.busy_s for device in lead.devices)
-    if not lead.timeline:  # kernels one by one hide nothing
-        exposed = sum(one.kernel.total_s for one in ones if one.bound == "link")
-        busy = total
-    if exposed and busy:
-        shares["link"] = exposed / busy
-    return tuple(sorted(shares.items(), key=lambda pair: -pair[1]))
-
-
 def _judged(found: KernelsFound, at: Setting) -> KernelsFound:
     """With the verdict: the host where the device mostly waits, else what binds most of the device's time."""
     bound, confidence = _verdict(found)
@@ -306,9 +302,29 @@ def _judged(found: KernelsFound, at: Setting) -> KernelsFound:
 
 def _verdict(found: KernelsFound) -> tuple[Bound | None, Confidence]:
     time = found.time
+    if found.cut:
+        return _of_a_part(found)
     if found.timeline and time is not None and time.busy < IDLE:
-        few = time.kernels < _FEW or found.cut
-        return "launch", "low" if few else "high" if time.alike else "medium"
+        return "launch", "low" if time.kernels < _FEW else "high" if time.alike else "medium"
+    return _of_kernels(found)
+
+
+def _of_a_part(found: KernelsFound) -> tuple[Bound | None, Confidence]:
+    """The verdict of a profile that lacks a part of what ran: that of its kernels, a marked step's where it has one.
+
+    Short kernels among those that are there say nothing of those that are not.
+    """
+    bound, _ = _of_kernels(found)
+    if bound is None or bound == "launch":
+        return None, "low"
+    step = found.steps is not None and found.steps.bound is not None and not found.steps.assumed
+    enough = found.time is not None and found.time.kernels >= _FEW
+    return bound, "medium" if step and enough else "low"
+
+
+def _of_kernels(found: KernelsFound) -> tuple[Bound | None, Confidence]:
+    """By the step that is marked, else by what most kernels are bound by."""
+    time = found.time
     unsure = found.timeline and (time is None or time.busy < BUSY)
     step = found.steps
     if step is not None and step.bound is not None and found.share("link") < _SOME and found.share("launch") < _SOME:
