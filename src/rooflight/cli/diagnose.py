@@ -9,7 +9,7 @@ import click
 from rooflight.cli import app, complete, options
 from rooflight.cli.app import HELP_NAMES
 from rooflight.cli.output import Answer, Output, chart_option, emit, output_options
-from rooflight.cli.watched import watching_options
+from rooflight.cli.watched import watching_or_files_options
 from rooflight.values.question import FIELDS, NOT_CLAIMED
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _FIELDS = tuple(field for name, field in FIELDS.items() if name not in NOT_CLAIM
 @options.on_option(several=False)
 @click.option("--point", "points", multiple=True, metavar="VALUES",
               help='A measurement of your own, such as "batch=1 tpot_ms=12.0". May be repeated.')  # fmt: skip
-@watching_options
+@watching_or_files_options
 @click.option("--watch", is_flag=True, help="Read again and again, until interrupted, in the terminal.")
 @click.option("--formats", is_flag=True, help="List what is read, and stop.")
 @options.field_options(*_FIELDS)
@@ -38,6 +38,7 @@ def command(
     on: str | None,
     points: tuple[str, ...],
     watching: Watching | None,
+    interval_s: float | None,
     watch: bool,
     formats: bool,
     kind: str | None,
@@ -66,7 +67,7 @@ def command(
     asked: dict[str, Any] = {"model": model, "on": on, "points": points, **options.fields(given)}
     if watch:
         return _again(files, watching, asked, output)
-    found = diagnose(*files, watching=watching, **asked)
+    found = diagnose(*files, watching=watching, interval_s=interval_s, **asked)
     show(found, output, kind)
     return 1 if found.cannot_tell else 0
 

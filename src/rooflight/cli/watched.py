@@ -34,8 +34,12 @@ class Duration(Value):
         return float(found[1]) * _UNITS[found[2] or "s"]
 
 
-def watching_options(command: Command) -> Callable[..., Any]:
-    """Give a command the options; it is called with one argument `watching` for them, None where none is given."""
+def watching_options(command: Command, *, files: bool = False) -> Callable[..., Any]:
+    """Give a command the options; it is called with one argument `watching` for them, None where none is given.
+
+    files   the command reads files too: it is called with `interval_s` as well, what --interval says where nothing is
+            watched
+    """
 
     @functools.wraps(command)
     def with_watching(
@@ -44,6 +48,9 @@ def watching_options(command: Command) -> Callable[..., Any]:
     ) -> Any:  # fmt: skip
         given = {name: rest.pop(name) for name in ("selector", "range_s", "step_s", "interval_s", "timeout_s")}
         stated = {name: value for name, value in given.items() if value is not None}
+        if files:
+            watched = prometheus is not None or bool(scrape)
+            rest["interval_s"] = None if watched else stated.pop("interval_s", None)
         return command(watching=_watching(prometheus, scrape, header, api_key_env, stated), **rest)
 
     options = (
@@ -54,7 +61,7 @@ def watching_options(command: Command) -> Callable[..., Any]:
         click.option("--scrape", multiple=True, metavar="URL",
                      help="A /metrics address, read twice; may be repeated."),
         click.option("--interval", "interval_s", type=Duration(), metavar="TIME",
-                     help="Between two readings of an address. [10s]"),
+                     help="Between two readings of an address [10s]" + ("; two scrapes as files." if files else ".")),
         click.option("--timeout", "timeout_s", type=Duration(), metavar="TIME", help="Of an answer. [30s]"),
         click.option("--header", multiple=True, metavar="'NAME: VALUE'", help="Header of every request; repeatable."),
         click.option("--api-key-env", metavar="NAME",
@@ -63,6 +70,11 @@ def watching_options(command: Command) -> Callable[..., Any]:
     for option in reversed(options):
         with_watching = option(with_watching)
     return with_watching
+
+
+def watching_or_files_options(command: Command) -> Callable[..., Any]:
+    """The same of a command that reads files too."""
+    return watching_options(command, files=True)
 
 
 def _watching(

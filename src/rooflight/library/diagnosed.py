@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -28,6 +29,7 @@ def diagnose(
     on: str | Accelerator | None = None,
     points: Iterable[str] = (),
     watching: Watching | Watcher | None = None,
+    interval_s: float | None = None,
     **fields: Unpack[Fields],
 ) -> Diagnosis:
     """Which ceiling binds, by what profilers, engines, monitoring and load generators recorded.
@@ -36,17 +38,17 @@ def diagnose(
     model, on   whose roof they are put under; left out: what the files name, where the catalog knows it
     points      measurements of one's own: "batch=1 tpot_ms=12.0"
     watching    a Prometheus server or /metrics addresses, read now
+    interval_s  from one file to the next of those that are scrapes of one address, where no times stand in them
     fields      of Workload and Deployment: how it ran, where the files do not say it
 
     Raises BadInput for what cannot be read, BadConfig for what nobody knows, MissingFact for a number nobody published.
     """
     from rooflight.answers.diagnose.points import points as records_of
-    from rooflight.ingest.recorded.monitoring.between import paired
     from rooflight.ingest.recorded.read import recorded
 
     _typed(files, watching)
     asked(None, None, fields)  # what is wrong with them is said even where nothing comes of them
-    given = list(paired(_once([one if isinstance(one, Recorded) else recorded(one) for one in files])))
+    given = _paired(_once([one if isinstance(one, Recorded) else recorded(one) for one in files]), interval_s)
     if watching is not None:
         given += (Watcher(watching) if isinstance(watching, Watching) else watching).read()
     own = _texts(points)
@@ -103,6 +105,21 @@ def _bare(one: Recorded) -> Recorded:
     """What a file says, whatever it is called."""
     origin = [replace(sample, source=replace(sample.source, file=None)) for sample in one.samples]
     return replace(one, file="", notes=(), samples=tuple(origin))
+
+
+def _paired(files: list[Recorded], interval_s: float | None) -> list[Recorded]:
+    """Files, two scrapes of one address as what lies between them. Raises BadInput for seconds between nothing."""
+    from rooflight.ingest.recorded.monitoring.between import paired
+
+    if interval_s is not None and not (math.isfinite(interval_s) and interval_s > 0):
+        raise BadInput("that is no time", where=Named.of("interval"), got=interval_s, want="seconds, more than 0")
+    found = list(paired(files, interval_s))
+    if interval_s is not None and len(found) == len(files):
+        raise BadInput(
+            "there is nothing between the files", where=Named.of("interval"),
+            got=", ".join(one.file for one in files) or "no file", want="two scrapes of one engine's /metrics",
+        )  # fmt: skip
+    return found
 
 
 def told_of(

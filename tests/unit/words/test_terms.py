@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from rooflight.answers.explain.formula import worked
 from rooflight.errors import UnknownName
+from rooflight.values.diagnosis import Bound
 from rooflight.words.explain import example
 from rooflight.words.terms import listed, term, terms
 
@@ -55,6 +58,24 @@ def test_what_the_issue_names_is_there():
     ],
 )  # fmt: skip
 def test_a_term_is_found_by_what_tools_call_it(asked, name):
+    assert term(asked).name == name
+
+
+@pytest.mark.parametrize("bound", get_args(Bound))
+def test_what_diagnose_says_that_binds_is_a_term(bound):
+    assert term(bound).name in (bound, f"{bound}-bound")
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ("DCGM_FI_PROF_NVLINK_TX_BYTES", "nvlink"), ("NVLink", "nvlink"), ("DCGM_FI_PROF_PCIE_RX_BYTES", "pcie"),
+        ("POWER_USAGE", "power"), ("power.draw", "power"), ("clocks.sm", "clocks"), ("DCGM_FI_DEV_SM_CLOCK", "clocks"),
+        ("throttling", "throttled"), ("clocks_event_reasons.active", "throttled"), ("Launch-bound", "launch-bound"),
+        ("queue", "queue"), ("memory bound", "memory-bound"),
+    ],
+)  # fmt: skip
+def test_what_diagnose_asks_to_record_is_a_term(asked, name):
     assert term(asked).name == name
 
 

@@ -46,7 +46,7 @@ class Names:
     def model(self, row: Measurement) -> tuple[Model, str | None]:
         """The row's model; or the one of its shape, and that one's name. Raises BadRow."""
         try:
-            return self._model(row.model), None
+            return self._stated(row), None
         except RooflightError as error:
             if not row.config_like:
                 raise BadRow(f"{_first(error)}, and no config_like is given") from None
@@ -55,20 +55,38 @@ class Names:
         except RooflightError as error:
             raise BadRow(f"config_like: {_first(error)}") from None
 
+    def _stated(self, row: Measurement) -> Model:
+        """The model by its own name; one of which the catalog knows the shape alone needs its weights' format stated.
+
+        Check: "Qwen2.5-7B-Instruct-AWQ" without weights is no run in 16 bits.
+        """
+        from rooflight.catalog import models, spelled
+
+        found = self._model(row.model)
+        named = row.weights is None and row.model not in self._files and spelled.names_format(row.model)
+        if named and models.entry_file(row.model) is None:
+            raise UnknownName(f"{row.model[:60]!r} names a format of its weights, and weights are not stated")
+        return found
+
     def _model(self, name: str) -> Model:
         return _remembered(self._models, name, lambda: self._read(name))
 
     def _read(self, name: str) -> Model:
-        from rooflight.catalog import models
+        from rooflight.catalog import models, spelled
         from rooflight.catalog.config import read_model
         from rooflight.catalog.config.heads import as_named
 
         if name in self._files:
             return as_named(read_model(self._files[name]))
         # only the catalog: a table's names are no paths, and are never fetched from the hub
-        if len(name) > _LONGEST_NAME or models.entry_file(name) is None:
+        if len(name) > _LONGEST_NAME:
             raise UnknownName(f"there is no model {name[:60]!r} in the catalog or in --configs")
-        return models.load(name)
+        if models.entry_file(name) is not None:
+            return models.load(name)
+        try:
+            return spelled.model(name)
+        except UnknownName:
+            raise UnknownName(f"there is no model {name[:60]!r} in the catalog or in --configs") from None
 
     def accelerator(self, row: Measurement) -> tuple[Accelerator, int]:
         """The row's accelerator, and the count in front of its name (1: none). Raises BadRow."""
@@ -111,13 +129,19 @@ def _remembered(
 
 
 def _card(name: str) -> tuple[Accelerator, int]:
+    from rooflight.catalog import spelled
     from rooflight.catalog.accelerators import load
 
     # a measured machine goes by its file; whatever else looks like a path is none
     path = "/" in name or "\\" in name
     if len(name) > _LONGEST_NAME or (path and not name.lower().endswith(".toml")):
         raise BadInput(f"{name[:60]!r} is no accelerator's id")
-    return load(name)
+    try:
+        return load(name)
+    except UnknownName:
+        if not name.rstrip().endswith(")"):
+            raise
+    return spelled.accelerator(name)
 
 
 def _first(error: RooflightError) -> str:

@@ -235,7 +235,7 @@ def _step(known: RunFound) -> RunFound | None:
         bound: Bound = "launch" if beside.of_roof is None or beside.of_roof < BINDS else beside.bound
         sure: Confidence = "medium" if beside.bound == "launch" else "low"
         return replace(known, said="slow", bound=bound, confidence=sure)
-    if beside.slow < 1 / _FAST and (beside.of_roof or 0) > 1:
+    if beside.slow < 1 / _FAST and (beside.of_roof or 0) > 1 and not beside.inside:
         total = _if_total(known)
         found = replace(known, said="fast", bound=None if beside.open else beside.bound, cannot_tell=beside.open)
         return found if total is None else replace(found, odd=(*found.odd, total))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
-from rooflight.catalog import accelerators, models
+from rooflight.catalog import spelled
 from rooflight.catalog.calibration import calibrated
 from rooflight.errors import RooflightError
 from rooflight.scenario.definite import Scenario, scenario
@@ -28,14 +27,6 @@ _FIELDS = {
 }  # fmt: skip
 # Fields that a file counts, so that another value that is stated is of another run.
 _CONTRADICTED = ("batch", "isl", "osl", "tp", "pp", "dp", "ep")
-# "-UD-Q4_K_XL", "-Q4_K_M", "_fp8-dynamic", "-AWQ": how a name ends that says its weights' format too.
-_FORMAT = re.compile(
-    r"[-_.](?:ud-)?(?:i?q\d\w*|tq\d\w*|bf16|fp?16|fp?32|fp8|nvfp4|mxfp4|awq|gptq|int[48]|w\da\d+|w4a16|exl\d)"
-    r"(?:[-_.](?:dynamic|static|int[48]|\d?bit|g\d+))*$",
-    re.IGNORECASE,
-)
-# "Radeon 8060S Graphics (RADV STRIX_HALO)": the driver behind a device's name.
-_BRACKETS = re.compile(r"\s*\([^)]*\)\s*$")
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,24 +135,13 @@ def _one(said: Sequence[str | None]) -> str | None:
 def _model(name: str | None, notes: list[Note]) -> Model | None:
     if name is None:
         return None
-    for spelled in _spellings(name):
-        try:
-            found = models.catalogued(spelled)
-        except RooflightError:
-            continue
-        notes.append(Note(key="model_read", value=(found.id, name)))
-        return found
-    notes.append(Note(key="model_unknown", value=name))
-    return None
-
-
-def _spellings(name: str) -> Iterator[str]:
-    """A model's name, without the folders of a path, without the number format that a weight file's name ends in."""
-    whole = name.rstrip("/")
-    yield whole
-    alone = whole.rpartition("/")[2]
-    yield alone
-    yield _FORMAT.sub("", alone)
+    try:
+        found = spelled.model(name)
+    except RooflightError:
+        notes.append(Note(key="model_unknown", value=name))
+        return None
+    notes.append(Note(key="model_read", value=(found.id, name)))
+    return found
 
 
 def _shape(model: Model) -> tuple[str, int, int, int]:
@@ -172,15 +152,13 @@ def _shape(model: Model) -> tuple[str, int, int, int]:
 def _card(name: str | None, notes: list[Note]) -> tuple[Accelerator, int | None] | None:
     if name is None:
         return None
-    for spelled in (name, _BRACKETS.sub("", name).strip()):
-        try:
-            found = accelerators.catalogued(spelled)
-        except RooflightError:
-            continue
-        notes.append(Note(key="device_read", value=(found.id, name)))
-        return found, None
-    notes.append(Note(key="device_unknown", value=name))
-    return None
+    try:
+        found, count = spelled.accelerator(name)
+    except RooflightError:
+        notes.append(Note(key="device_unknown", value=name))
+        return None
+    notes.append(Note(key="device_read", value=(found.id, name)))
+    return found, count if count > 1 else None
 
 
 def _told(said: Stated, given: Mapping[str, Any]) -> dict[str, Any]:

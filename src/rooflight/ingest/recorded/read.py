@@ -9,14 +9,18 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from rooflight.errors import BadConfig
+from rooflight.errors import BadConfig, RooflightError
 from rooflight.files import name_of, opened
 from rooflight.ingest.packed import DAMAGED, unpacked
 from rooflight.ingest.recorded.source import HEAD_BYTES, Format, Head, Source, plain_path
-from rooflight.values.recorded import Recorded
+from rooflight.values.recorded import Measurements, Recorded
 
 _GROUPS = ("traces", "bench", "monitoring", "logs")
 _RESULTS = "bench"
+# Formats that one reader reads together, or that share lines.
+_ALIKE = (("engine-metrics", "device-metrics", "metrics"),)
+# So many parts of a text are looked at from either end.
+_PARTS = 32
 _WANT = "a profile, an engine's log or metrics, monitoring, or a benchmark's results"
 
 
@@ -98,8 +102,43 @@ def _understood(form: Format, whole: io.BufferedReader, path: str | Path | None,
     """A file read by the reader of its format; path: None of what is packed."""
     source = Source(whole, name, None if path is None else plain_path(path), head)
     found = form.read(source)
-    notes = (*found.notes, *([source.cut] if source.cut else []))
+    others = () if source.held is None or head.json else beside(form, source.held)
+    unread = [f"it also holds {one.words}: that is not read, unless it is a file of its own" for one in others]
+    notes = (*found.notes, *([source.cut] if source.cut else []), *unread)
     return replace(found, file=name, format=form.name, notes=notes)
+
+
+def beside(form: Format, text: str) -> tuple[Format, ...]:
+    """Other formats of which a text holds something that their readers understand, one of those that are alike.
+
+    It is looked for in the first and the last parts of the text, each as long as what formats are told by.
+    """
+    starts = range(0, len(text), HEAD_BYTES)
+    parts = [text[at : at + HEAD_BYTES] for at in (*starts[:_PARTS], *starts[_PARTS:][-_PARTS:])]
+    heads = [Head.of(part.encode("utf-8", "replace")) for part in parts]
+    told = {_kin(form)}
+    found: list[Format] = []
+    for one in formats():
+        head = None if _kin(one) in told else next((head for head in heads if one.looks(head)), None)
+        if head is not None and _understands(one, head):
+            told.add(_kin(one))
+            found.append(one)
+    return tuple(found)
+
+
+def _kin(form: Format) -> str:
+    """What formats that one reader reads together, or that share lines, have in common."""
+    return next((names[0] for names in _ALIKE if form.name in names), form.name)
+
+
+def _understands(form: Format, head: Head) -> bool:
+    """Whether a part of a text has values for a format's reader; a load generator's console has an engine's lines."""
+    try:
+        one = form.read(Source(io.BufferedReader(io.BytesIO(head.raw)), "", None, head))
+    except RooflightError:
+        return False
+    measured = any(record.measured != Measurements() for record in one.records)
+    return bool(measured or one.watched or one.traced or one.samples or one.scrape)
 
 
 class _Bounded(io.RawIOBase):

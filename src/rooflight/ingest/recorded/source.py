@@ -82,6 +82,12 @@ class Source:
         """All of it as text: UTF-8 or UTF-16 by its mark, else Windows-1252."""
         return decoded(self.raw)
 
+    @property
+    def held(self) -> str | None:
+        """All of it as text where a reader asked for that."""
+        found: str | None = self.__dict__.get("text")
+        return found
+
     @functools.cached_property
     def document(self) -> Any:
         """All of it as one JSON document; bare Infinity and NaN, which Python writes, are taken. Raises BadConfig."""

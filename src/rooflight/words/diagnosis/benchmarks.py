@@ -177,6 +177,8 @@ def _bound(one: RunFound) -> str:
     else:
         how = "as fast as a well-run engine is expected to be"
     roof = f", at {percent(beside.of_roof)} of the roofline's speed" if beside.of_roof is not None else ""
+    if beside.inside and beside.of_ceiling is not None and (beside.of_roof or 0) > 1:  # narrower arithmetic than that's
+        how, roof = "in the interval that is expected", f", at {percent(beside.of_ceiling)} of the ceiling's speed"
     return f"{bound_words(one.bound)}, by the prediction {what}; the run is {how}{roof}."
 
 

@@ -42,6 +42,8 @@ class Beside(msgspec.Struct, frozen=True, kw_only=True):
     prefill_s   expected of one prompt alone; room: sequences that memory holds
     most_per_s  requests that it finishes a second at most; knee: the batch where doubling it gains half of that
     slow        measured time over expected time of what decides; of_roof: the ceiling's time over the measured one
+    inside      it lies in the expected interval, as `check` says too; of_ceiling: its speed over that of the fastest
+                arithmetic, which may be above the roof of the format that the weights are multiplied in
     width       of the expected interval of it, high over low
     """
 
@@ -58,6 +60,8 @@ class Beside(msgspec.Struct, frozen=True, kw_only=True):
     slow: float | None = None
     of_roof: float | None = None
     width: float | None = None
+    inside: bool = False
+    of_ceiling: float | None = None
 
     @property
     def above(self) -> bool:
@@ -195,5 +199,6 @@ def _decisive(known: Beside) -> Beside:
         slow = one.row.measures.speed_over(span.expected, value)
         width = span.high / span.low if span.low and span.high else None
         of_roof = one.row.measures.speed_over(value, span.roofline)
+        known = msgspec.structs.replace(known, inside=one.verdict == "ok", of_ceiling=float(one.over))
         return msgspec.structs.replace(known, slow=float(slow), of_roof=float(of_roof), width=width)
     return known

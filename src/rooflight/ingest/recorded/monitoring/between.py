@@ -61,10 +61,11 @@ def difference(before: Recorded, after: Recorded, seconds: float | None = None) 
     )  # fmt: skip
 
 
-def paired(files: Sequence[Recorded]) -> tuple[Recorded, ...]:
+def paired(files: Sequence[Recorded], seconds: float | None = None) -> tuple[Recorded, ...]:
     """Recorded files, where two or more are scrapes of one process: in their place the differences, in time's order.
 
-    The first scrape goes, as the differences say all that it does.
+    The first scrape goes, as the differences say all that it does. seconds: from each to the next; None: by their own
+    times, and no rates where they have none.
     """
     groups: list[list[Recorded]] = []
     found: list[Recorded] = []
@@ -76,7 +77,7 @@ def paired(files: Sequence[Recorded]) -> tuple[Recorded, ...]:
             group.append(one)
     for group in groups:
         ordered = _sorted(group)
-        made = [difference(a, b) for a, b in pairwise(ordered)]
+        made = [difference(a, b, seconds) for a, b in pairwise(ordered)]
         found += [each or b for each, b in zip(made, ordered[1:], strict=True)] if made else ordered
     return tuple(found)
 
@@ -143,7 +144,9 @@ def interval(before: Scrape, after: Scrape, seconds: float | None = None) -> See
         watched.append(_watched(earlier, replica, less, seconds))
     notes += [f"{name} is in the earlier scrape alone" for name in first.keys() - {one.subject for one in watched}]
     if watched and seconds is None:
-        notes.append("how long lies between the scrapes is not known: means of that time, no rates")
+        notes.append(
+            "how long lies between the scrapes is not known (--interval says it): means of that time, no rates"
+        )
     return Seen(tuple(watched), tuple(notes))
 
 

@@ -192,6 +192,16 @@ def test_two_files_of_one_engine_are_one_time_whichever_comes_first(tmp_path):
     assert not any("single scrape" in one for one in found.notes)
 
 
+def test_seconds_that_are_said_make_rates_of_each_pair():
+    """11 and 44 tokens, each in 10 s; without them there are means and no rates."""
+    files = [read_text(vllm(requests=n, outputs=11 * n)) for n in (1, 2, 6)]
+
+    assert [one.watched[0].output_tokens_per_s for one in paired(files, 10.0)] == [11 / 10, 44 / 10]
+    assert [one.watched[0].output_tokens_per_s for one in paired(files)] == [None, None]
+    assert all(any("--interval" in note for note in one.notes) for one in paired(files))
+    assert not any("--interval" in note for one in paired(files, 10.0) for note in one.notes)
+
+
 def test_files_of_two_engines_stay_two():
     """Another process, another replica, another thing altogether, and the same scrape twice."""
     first = read_text(BEFORE)
