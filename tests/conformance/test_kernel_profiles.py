@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 import rooflight
@@ -94,7 +95,32 @@ def test_a_decode_step_of_sglang(data):
     assert step.checkpoint_bytes_per_s / 5.3e12 == pytest.approx(0.41, abs=0.002)
     # without the input table of 1.24 GB, which no step reads
     assert step.bytes_per_s == pytest.approx(2.08e12, rel=0.005)
-    assert (found.bound, step.bound) == ("launch", "memory")
+    # the host waits 463 ms for the device while no recorded kernel runs: a part of a run, which launches do not bind
+    assert (found.cut, found.bound, step.bound, found.confidence) == (True, "memory", "memory", "medium")
+    answer = told(found).answer
+    assert answer.startswith("Memory-bound")
+    assert all(said in answer for said in ("39 % of the bandwidth", "9.77 ms of 474 ms", "463 ms"))
+
+
+def test_the_same_step_without_its_mark(data):
+    """36 calls of attention over 36 layers are one step; the question states what the mark said."""
+    file = recorded(data / "profiles/pytorch-trace/sglang_qwen3-8b_decode.json.gz")
+    marked = diagnosed(file, "qwen3-8b", "mi300x")
+    bare = msgspec.structs.replace(file, traced=msgspec.structs.replace(file.traced, steps=()))
+    fields = {"batch": 32, "context": 1024}  # (32,785 - 32) / 32 = 1,023.5
+    found = kernels([bare], setting([bare], rooflight.model("qwen3-8b"), load("mi300x"), fields))
+
+    assert found.steps.count == 1
+    assert found.steps.bytes == pytest.approx(marked.steps.bytes, rel=1e-3)
+    assert (found.bound, found.confidence) == ("memory", "low")
+
+
+def test_a_network_of_convolutions_has_no_steps_of_a_language_model(data):
+    file = recorded(data / "profiles/pytorch-trace/mi210_gpu_only.json.gz")
+    fields = {"batch": 32, "isl": 1024}
+    found = kernels([file], setting([file], rooflight.model("llama-3.1-8b"), load("mi210"), fields))
+
+    assert (found.bound, found.steps, found.supposed.refused) == (None, None, "calls")
 
 
 def test_a_mixed_step_of_vllm(data):
@@ -131,3 +157,9 @@ def test_an_eager_model(data):
     assert found.streaming > 0.5
     assert found.bound == "memory"
     assert any("Fuse" in step.what for step in told(found).next)
+    # products are under compute's roof: 68 % are the others' 35 + 22 + 6 + 5
+    under, beside = told(found).answer.split("; ", 1)
+    assert "matrix products" not in under
+    assert "68 %" in under
+    assert "(element-wise kernels 35 %, copies 22 %, attention 6 % at 19 % of that roof, others 5 %)" in under
+    assert "19 % is compute-bound (matrix products 19 % at 63 % of that roof)" in beside

@@ -11,6 +11,7 @@ from rooflight.answers.diagnose.profiled.gains import Gain, gains
 from rooflight.answers.diagnose.profiled.roof import STREAMING, Placed, compute_format, machine, placed, rows, too_fast
 from rooflight.answers.diagnose.profiled.shares import Part, parts, shares
 from rooflight.answers.diagnose.profiled.steps import StepsFound, found_steps, operators, steady
+from rooflight.answers.diagnose.profiled.unmarked import Supposed, supposed
 from rooflight.answers.diagnose.setting import Setting
 from rooflight.values.diagnosis import Bound, Confidence, Found, KernelRow
 from rooflight.values.recorded import DeviceTrace, Launched, Recorded, Traced
@@ -101,6 +102,7 @@ class KernelsFound(Found, frozen=True, kw_only=True):
     streaming   share of the time in kernels that only move what others make: element-wise, norms, copies ...
     steps       marked ones; gains: what the best moves promise
     uncounted   why a model counts no step: none is marked, the marks state no sizes, or the device's time is not known
+    supposed    the question's step in place of such, or why it is not: steps is then the question's
     faster      kernels faster than the card can be; missing: no operator's FLOP or bytes are known
     host_only   no kernel of a device was recorded; amd: the device is one of AMD's
     counted_active  share of the time in which memory was active by its counter, and by bytes over the card's bandwidth,
@@ -130,6 +132,7 @@ class KernelsFound(Found, frozen=True, kw_only=True):
     steps: StepsFound | None = None
     gains: tuple[Gain, ...] = ()
     uncounted: Literal["marks", "sizes", "time"] | None = None
+    supposed: Supposed | None = None
     faster: tuple[Fast, ...] = ()
     missing: bool = False
     host_only: bool = False
@@ -138,6 +141,11 @@ class KernelsFound(Found, frozen=True, kw_only=True):
     model: str | None = None
     card: str | None = None
     bandwidth_bytes_per_s: float | None = None
+
+    @property
+    def own(self) -> bool:
+        """Whether steps are the question's, for none that says its sizes is marked."""
+        return self.supposed is not None and self.supposed.traced is not None
 
     def share(self, what: str) -> float:
         """Of the busy time that is bound so."""
@@ -186,7 +194,12 @@ def _under_roof(known: KernelsFound, traces: Sequence[Traced], lead: Traced, at:
     default = "bf16" if card is None else compute_format(stored, card, "bf16")
     ones = [placed(kernel, card, default) for trace in traces for kernel in trace.kernels]
     total = sum(one.kernel.total_s for one in ones)
-    model = operators(lead, at.scenario) if len(traces) == 1 else {}
+    marked = found_steps(lead, at.scenario)
+    lacks = _uncounted(marked)
+    sized = marked is not None and marked.phase is not None
+    own = None if sized or any(_measured(one.kernel) for one in ones) else supposed(lead, at)
+    stepped = lead if own is None or own.traced is None or own.found is None else own.traced
+    model = operators(stepped, at.scenario) if len(traces) == 1 else {}
     found = rows(ones, total, "shapes" if lead.timeline else "counters", model)
     talks = [one.kernel for one in ones if one.kernel.operator == "communication"]
     calls = sum(one.calls for one in talks)
@@ -194,17 +207,23 @@ def _under_roof(known: KernelsFound, traces: Sequence[Traced], lead: Traced, at:
     short = [one.kernel for one in ones if short_s is not None and _each(one.kernel) <= short_s]
     fast = [Fast(name=one.kernel.name, time_s=_each(one.kernel), least_s=(one.least_s or 0.0) / one.kernel.calls)
             for one in too_fast(ones)]  # fmt: skip
-    some, marked = parts(ones, found, short), found_steps(lead, at.scenario)
+    some = parts(ones, found, short)
     return msgspec.structs.replace(
         known, rows=found, time=_time(lead), cut=_is_cut(lead), top=_top(ones, total),
         streaming=sum(row.share for row in found if row.operator in STREAMING),
         parts=some, shares=shares(some, lead), calls=calls,
         each_s=sum(one.total_s for one in talks) / calls if calls else None, short_s=short_s,
         short_share=sum(one.total_s for one in short) / total if total and short_s is not None else None,
-        short_calls=sum(one.calls for one in short), steps=marked, uncounted=_uncounted(marked), faster=tuple(fast),
+        short_calls=sum(one.calls for one in short), uncounted=lacks, supposed=own,
+        steps=own.found if own is not None and own.traced is not None else marked, faster=tuple(fast),
         missing=all(row.counted is None for row in found), counted_active=_counted_active(ones),
         bandwidth_bytes_per_s=None if card is None else card.memory_bytes_per_s,
     )  # fmt: skip
+
+
+def _measured(kernel: Launched) -> bool:
+    """Whether the profile itself says what a kernel did."""
+    return kernel.flop is not None or kernel.bytes is not None or bool(kernel.counters)
 
 
 def _each(kernel: Launched) -> float:
@@ -317,7 +336,7 @@ def _of_a_part(found: KernelsFound) -> tuple[Bound | None, Confidence]:
     bound, _ = _of_kernels(found)
     if bound is None or bound == "launch":
         return None, "low"
-    step = found.steps is not None and found.steps.bound is not None and not found.steps.assumed
+    step = found.steps is not None and found.steps.bound is not None and not found.steps.assumed and not found.own
     enough = found.time is not None and found.time.kernels >= _FEW
     return bound, "medium" if step and enough else "low"
 
@@ -329,6 +348,8 @@ def _of_kernels(found: KernelsFound) -> tuple[Bound | None, Confidence]:
     step = found.steps
     if step is not None and step.bound is not None and found.share("link") < _SOME and found.share("launch") < _SOME:
         bound: Bound = "compute" if step.bound == "compute" else "memory"
+        if found.own:
+            return bound, "low"
         return bound, "medium" if unsure or step.assumed else "high"
     if not found.shares:
         return None, "low"

@@ -30,12 +30,15 @@ def _answer(found: KernelsFound) -> str:
     if found.bound == "launch" and found.timeline and time is not None and time.busy < BUSY:
         waits = f"Launch-bound: the device works {scaled(time.busy_s, 's')} of {scaled(time.span_s, 's')}"
         step = "" if found.steps is None else _step(found.steps, found)
-        while_it_works = f"; while it works, {step}" if step else ""
+        works = "; while it works, if it runs the question's steps, " if found.own else "; while it works, "
+        while_it_works = f"{works}{step}" if step else ""
         return f"{waits} ({percent(time.busy)}); otherwise it waits for its host{_gaps(time)}{while_it_works}."
     if found.bound is None:
         return f"What binds cannot be told: {_unknown(found)}{_spent(found)}{_part_of(found)}."
     name = _BOUNDS[found.bound]
     if found.bound in ("memory", "compute") and found.steps is not None and found.steps.bound is not None:
+        if found.own:
+            name = f"{name}, if its {found.steps.count:,} unmarked steps are those of the question"
         return f"{name}: {_step(found.steps, found)}{_idle(time, found)}."
     if found.bound == "link":
         each = "" if found.each_s is None else f", {found.calls:,} calls of {scaled(found.each_s, 's')} each"
@@ -128,7 +131,7 @@ def _spent(found: KernelsFound) -> str:
 def _unknown(found: KernelsFound) -> str:
     if found.missing:
         some = "no kernel's bytes or FLOP are recorded"
-        if found.uncounted is not None:
+        if found.uncounted is not None and not found.own:
             return f"{some}, and {UNCOUNTED[found.uncounted]} that a model could count"
         return some if found.model and found.card else f"{some}, and no model and accelerator that could count them"
     if found.card is None:

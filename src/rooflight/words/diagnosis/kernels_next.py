@@ -38,6 +38,10 @@ _MARKS = Next(
     "each step are read too, from PyTorch's profiler and from NVTX (nsys export --type sqlite).",
     command='with torch.profiler.record_function("step[DECODE bs=32]"): STEP',
 )
+_STATE = Next(
+    what="Or state the decode step that was profiled (--batch with --isl or --context): where the calls fit the "
+    "model's layers, it is counted for the profile's steps."
+)
 _WHOLE = Next(
     what="Record several whole steps in a row, after warm-up, and stop once the device is done; where kernels of "
     "graphs are missing, record a run without graphs too (vLLM --enforce-eager, SGLang --disable-cuda-graph).",
@@ -58,10 +62,12 @@ def steps(found: KernelsFound) -> Iterator[Next]:
         yield Next(what=f"{move.title[0].upper()}{move.title[1:]}: it {move.acts}.", gain=gain.times)
     yield from _general(found)
     if found.missing and found.uncounted in ("marks", "sizes"):
+        if found.supposed is not None and found.supposed.refused == "question":
+            yield _STATE
         yield _MARKS
     if found.missing and found.uncounted != "time" and (found.model is None or found.card is None):
         yield _named(found)
-    if found.bound is None or (found.missing and found.steps is None):
+    if found.bound is None or (found.missing and (found.steps is None or found.own)):
         yield _AMD_COUNTERS if found.amd else _COUNTERS
 
 
@@ -125,10 +131,7 @@ def notes(found: KernelsFound) -> Iterator[str]:
             "steps"
         )
     if found.model is not None and found.uncounted is not None and (found.missing or found.timeline):
-        yield (
-            f"{UNCOUNTED[found.uncounted]}: steps are not counted by {found.model}, and the batch and the lengths of "
-            "the question are not taken for theirs"
-        )
+        yield f"{UNCOUNTED[found.uncounted]}: {_supposed(found)}"
     if not found.timeline and not found.host_only:
         yield "kernels are known one by one: how the time between them goes is not"
     if time is not None and time.devices > 1 and time.idlest is not None and time.idlest < BUSY:
@@ -137,7 +140,7 @@ def notes(found: KernelsFound) -> Iterator[str]:
             f"time of {time.device}"
         )
     if step is not None:
-        yield from _of_step_notes(step)
+        yield from _of_step_notes(step, own=found.own)
     if found.counted_active is not None and found.card is not None:
         counter, by_bytes = map(percent, found.counted_active)
         yield (
@@ -151,10 +154,31 @@ def notes(found: KernelsFound) -> Iterator[str]:
         )
 
 
-def _of_step_notes(step: StepsFound) -> Iterator[str]:
+def _supposed(found: KernelsFound) -> str:
+    """Whether the question's step is taken for the steps of a profile that no mark sizes, and why not."""
+    own = found.supposed
+    none = f"steps are not counted by {found.model}"
+    if own is None or own.refused == "question":
+        return f"{none}, and the batch and the lengths of the question are not taken for theirs"
+    if own.refused == "devices":
+        return f"{none}, and the question's is not taken for steps of several devices, replicas or stages in one file"
+    counts = f"calls of attention ({own.calls:,}) over the model's {own.layers:,} layers"
+    if own.refused == "calls" or own.found is None:
+        return f"{none}, and the question's is not taken for theirs: {counts} and matrix products fit no whole steps"
+    taken, least = (scaled(seconds or 0.0, "s") for seconds in (own.found.busy_s, own.found.ceiling_s))
+    if own.refused is None:
+        return f"{counts} are {own.found.count:,} steps, taken for the decode step that the question states"
+    than = "less than" if own.refused == "faster" else "far more than"
+    return (
+        f"{none}, and the question's decode step is not taken for theirs: by {counts} one takes {taken}, {than} the "
+        f"{least} that physics allows it in"
+    )
+
+
+def _of_step_notes(step: StepsFound, *, own: bool) -> Iterator[str]:
     if step.left_out:
         yield f"the first {step.left_out:,} marked steps compile or warm up and are left out"
-    if step.count > 1:
+    if step.count > 1 and not own:
         yield f"a step's figures are means of {step.count:,} marked ones"
     if step.assumed:
         yield "the marks leave out lengths: contexts, or how many prompts there are, are taken from the question"
