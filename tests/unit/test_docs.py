@@ -206,3 +206,14 @@ def test_every_fact_a_card_may_state_is_explained():
     explained = ticked(page("accelerators.md"))
     assert not set(card._WHATS) - explained
     assert not card._TOP_KEYS - {"fact"} - explained
+
+
+def test_every_key_of_a_point_is_explained():
+    from rooflight.answers.diagnose import points
+
+    table = (DOCS / "diagnose.md").read_text().partition("### Keys of --point")[2].partition("\n## ")[0]
+    times = [name.removesuffix("_s") for name in points._spreads()]
+    wanted = {*points._stated_fields(), *points._COUNTS, *points._short_rates(), *times, *points._ALIASES}
+    assert wanted - {"output_tokens_per_s_per_user", "output_tok_s_per_user", "median"} <= set(
+        re.findall(r"`(\w+)`", table)
+    )

@@ -12,7 +12,7 @@ from rooflight.answers.diagnose.fitted.series import PROMPTS, QUANTITIES, Quanti
 from rooflight.answers.diagnose.setting import Setting
 from rooflight.answers.diagnose.timed.placed import placed
 from rooflight.answers.diagnose.timed.seen import Seen
-from rooflight.catalog.accelerators import counted
+from rooflight.catalog import spelled
 from rooflight.errors import RooflightError
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.diagnosis import Bound, Confidence
@@ -112,7 +112,7 @@ def card_of(run: Seen, setting: Setting) -> Accelerator | None:
         return sc.accelerator
     name = run.record.stated.device
     try:
-        return None if name is None else counted(name)[0]
+        return None if name is None else spelled.accelerator(name)[0]
     except RooflightError:
         return None
 

@@ -8,7 +8,7 @@ import msgspec
 
 from rooflight.answers.diagnose.setting import Setting
 from rooflight.answers.diagnose.timed.seen import Seen
-from rooflight.catalog.accelerators import counted
+from rooflight.catalog import spelled
 from rooflight.errors import RooflightError
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario, scenario
@@ -97,7 +97,7 @@ def placed(setting: Setting, run: Seen, *, own_device: bool = False) -> Scenario
 def _named(device: str) -> tuple[Accelerator, int] | None:
     """A card of the catalog by a name in a file: it may be a stranger's, and opens nothing."""
     try:
-        return counted(device)
+        return spelled.accelerator(device)
     except RooflightError:
         return None
 
