@@ -178,13 +178,13 @@ def _bytes(file: File) -> bytes:
 def _recording(data: bytes, name: str) -> Recorded | Literal["config", "samples"]:
     """What a file recorded, or which field of a question it is for. Raises BadConfig for what is neither."""
     try:
-        return recorded_bytes(data, name, most=MOST_UNPACKED)
+        found = recorded_bytes(data, name, most=MOST_UNPACKED)
     except BadConfig:
-        if len(data) <= MOST_SAMPLES and f'"{SAMPLE}"'.encode() in data:
-            return "samples"
         if len(data) <= MOST_CONFIG and _is_config(data):
             return "config"
         raise
+    plain = len(data) <= MOST_SAMPLES and f'"{SAMPLE}"'.encode() in data
+    return "samples" if plain and found.samples and not (found.records or found.watched or found.traced) else found
 
 
 def _is_config(data: bytes) -> bool:
