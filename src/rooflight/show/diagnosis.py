@@ -137,6 +137,8 @@ def _regimes(rows: Sequence[Regime]) -> Iterator[Table]:
         heads = [name for name in heads if name not in _CLOCKS or _lowered(name, [row for row, _ in shown])]
         if len(heads) > _MOST_HEADS and "of_ceiling" in heads:
             heads = [name for name in heads if name != "mbu"]
+        if len(heads) > _MOST_HEADS and "engine_active" in heads:
+            heads = [name for name in heads if name != "gpu_util"]
         timed = any(when for _, when in shown)
         yield Table(
             title=f"{title[:-1]}{_of_all(shown)}:",

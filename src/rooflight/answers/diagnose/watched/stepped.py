@@ -23,6 +23,8 @@ from rooflight.values.run import WholeRun
 Timed = Literal["tpot_s", "itl_s"]
 # A share above one by so much is a measurement's own error, beyond it another deployment than the one named.
 _TOO_FAST = 1.05
+# Times between what comes out that are so much longer than a token by the rate are of several tokens each.
+_CHUNKS = 1.5
 
 
 class Stepped(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,10 +166,12 @@ def _timed(row: Watched) -> tuple[Timed, float | None]:
     """
     if row.tpot_s is not None and row.tpot_s.middle:
         return "tpot_s", row.tpot_s.middle
-    if row.itl_s is not None and row.itl_s.middle:
-        return "itl_s", row.itl_s.middle
     rate = None if row.span == "lifetime" else row.output_tokens_per_s
-    return "tpot_s", row.running / rate if row.running and rate else None
+    by_rate = row.running / rate if row.running and rate else None
+    between = None if row.itl_s is None else row.itl_s.middle
+    if between and (by_rate is None or between <= _CHUNKS * by_rate):
+        return "itl_s", between
+    return "tpot_s", by_rate
 
 
 def holds(sc: Scenario, replicas: int) -> float | None:
