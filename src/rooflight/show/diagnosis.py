@@ -17,7 +17,21 @@ from rooflight.values.diagnosis import Bound, Diagnosis, Evidence, KernelRow, Ne
 from rooflight.values.recorded import Measurements, Record, Stated
 
 # Values of a regime that the text leaves to JSON and CSV: the sentence and the evidence say what matters of them.
-_LEFT_OUT = ("bytes_per_s", "expected_tpot_s", "expected_output_tokens_per_s", "of_expected", "mfu")
+_LEFT_OUT = (
+    "bytes_per_s",
+    "expected_tpot_s",
+    "expected_output_tokens_per_s",
+    "of_expected",
+    "mfu",
+    "clock_lost",
+    "memory_clock_lost",
+    "throttled",
+)
+# And of these what stands there where a clock is lowered, as the other name says.
+_CLOCKS = {
+    "power_w": "clock_lost", "sm_clock_hz": "clock_lost", "temperature_c": "clock_lost",
+    "memory_clock_hz": "memory_clock_lost",
+}  # fmt: skip
 # Rows of a table that are shown; the JSON and CSV have all.
 _MOST_ROWS = 24
 # An instant as the recorded ones are spelled, without the rest of its second.
@@ -120,8 +134,11 @@ def _regimes(rows: Sequence[Regime]) -> Iterator[Table]:
     for group in _alike(rows):
         shown = _folded(group) if folded else list(zip(group, _times(group), strict=True))
         heads = list(dict.fromkeys(name for row, _ in shown for name in row.values if name not in _LEFT_OUT))
+        heads = [name for name in heads if name not in _CLOCKS or _lowered(name, [row for row, _ in shown])]
         if len(heads) > _MOST_HEADS and "of_ceiling" in heads:
             heads = [name for name in heads if name != "mbu"]
+        if len(heads) > _MOST_HEADS and "engine_active" in heads:
+            heads = [name for name in heads if name != "gpu_util"]
         timed = any(when for _, when in shown)
         yield Table(
             title=f"{title[:-1]}{_of_all(shown)}:",
@@ -136,6 +153,13 @@ def _regimes(rows: Sequence[Regime]) -> Iterator[Table]:
                 for row, when in shown[:_MOST_ROWS]
             ),
         )  # fmt: skip
+
+
+def _lowered(name: str, rows: Sequence[Regime]) -> bool:
+    """Whether rows say that the clock is lowered which this value is of, or lack what else would tell."""
+    names = (_CLOCKS[name], *(("throttled",) if _CLOCKS[name] == "clock_lost" else ()))
+    blank = name == "power_w" and any(row.bound is None for row in rows)
+    return blank or any(one in row.values for row in rows for one in names)
 
 
 def _times(rows: Sequence[Regime]) -> list[str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import fsum
 from statistics import fmean
+from typing import Literal
 
 import msgspec
 
 from rooflight.answers.diagnose.setting import Setting
 from rooflight.answers.diagnose.watched.facts import Facts
 from rooflight.answers.diagnose.watched.judged import Sign, Verdict, judge, lower
-from rooflight.answers.diagnose.watched.stepped import Stepped, doubled, holds, stepped
+from rooflight.answers.diagnose.watched.stepped import Stepped, doubled, holds, stepped, token_s
 from rooflight.answers.diagnose.watched.thresholds import limit
 from rooflight.answers.diagnose.watched.together import Seen, together
 from rooflight.values.diagnosis import Bound, Confidence, Found, Regime
@@ -23,18 +24,21 @@ _SHOWN = (
     "preemptions",
 )  # fmt: skip
 _SHOWN_OF = {
-    "throttled": ("power_w", "sm_clock_hz", "memory_clock_hz", "temperature_c"),
     "link": ("nvlink_bytes_per_s", "pcie_bytes_per_s"),
-    None: ("memory_util", "power_w"),
+    None: ("memory_util",),
 }
+_OF_DEVICE = ("power_w", "sm_clock_hz", "memory_clock_hz", "temperature_c")
 # Regimes that more requests at once may lift.
 _OF_MORE = ("memory", "starved", "queue", "launch")
 # The format of files that AMD's tools write.
 _AMD = "amd-smi"
 # Values of a rule that may be of all the time since an engine's start, and the field that says so.
-_EVER = {"preemptions": "preemptions", "queued": "queue_s", "tpot_s": "tpot_s"}
+_EVER = {"preemptions": "preemptions", "queued": "queue_s", "tpot_s": "tpot_s", "itl_s": "itl_s"}
 # Distinct batches and lengths of a monitoring for which the step is worked out; more are of their neighbours' kind.
 _MOST_STEPS = 64
+
+
+Kind = Literal["device", "slice", "engine"]
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,8 +55,9 @@ class RegimesFound(Found, frozen=True, kw_only=True):
     rows        the table of regimes, by subject and time; parts: of each subject's time, the longest first
     why         the leading rule's reason; signs: its values, each the mean of the rows that it leads
     missing     what to record to tell more
-    share       of the time with a load (of all, where nothing has one) in the leading regime; idle: of all the time
     lead        subjects that are in it; others: subjects that mostly are in another one
+    on, of      how many subjects mostly are in it, of how many; kind: what they are
+    share       of those subjects' time with a load (of all, where nothing has one) in it; idle: of all their time
     step        arithmetic of the engine's step there; takes: requests that could run
     running, kv_usage, clock_lost   in the mean
     doubled     times the output tokens a second with twice as many requests, as predicted; None: not known
@@ -69,6 +74,9 @@ class RegimesFound(Found, frozen=True, kw_only=True):
     missing: tuple[str, ...] = ()
     share: float = 1.0
     idle: float = 0.0
+    on: int = 1
+    of: int = 1
+    kind: Kind = "device"
     lead: tuple[str, ...] = ()
     others: tuple[Part, ...] = ()
     step: Stepped | None = None
@@ -88,6 +96,20 @@ class RegimesFound(Found, frozen=True, kw_only=True):
     amd: bool = False
 
 
+class _Led(msgspec.Struct, frozen=True, kw_only=True):
+    """The leading rows, and of all with a load the share that they are.
+
+    subjects    that mostly are in the leading regime, of so many; share, idle: of their time
+    """
+
+    rows: list[_Row]
+    votes: float
+    subjects: frozenset[str]
+    of: int
+    share: float
+    idle: float
+
+
 class _Row(msgspec.Struct, frozen=True, kw_only=True):
     """A row that was judged, and how much of the time it stands for."""
 
@@ -105,12 +127,14 @@ def regimes(files: Sequence[Recorded], at: Setting) -> RegimesFound | None:
     rate = None if at.card is None else at.card.memory_bytes_per_s
     rows = tuple(_regime(one, rate) for one in judged)
     voters = _voters(judged)
-    lead, share, idle = _leading(voters)
-    first, sure = _first(lead), _confidence(lead, share)
+    led = _leading(voters)
+    lead = led.rows
+    first, sure = _first(lead), _confidence(lead, led.votes)
     told = first.verdict
     found = RegimesFound(
         bound=told.bound, confidence=sure, cannot_tell=told.bound is None, rows=rows, parts=_parts(judged),
-        why=told.why, signs=_signs(lead), missing=told.missing, share=share, idle=idle,
+        why=told.why, signs=_signs(lead), missing=told.missing, share=led.share, idle=led.idle,
+        on=len(led.subjects), of=led.of, kind=_kind(voters),
         lead=tuple(sorted({one.facts.row.subject for one in lead})), step=first.facts.step,
         takes=first.facts.takes, running=_mean(lead, "running"), kv_usage=_mean(lead, "kv_usage"),
         clock_lost=_mean(lead, "clock_lost"),
@@ -122,7 +146,7 @@ def regimes(files: Sequence[Recorded], at: Setting) -> RegimesFound | None:
     if at.scenario is not None and told.bound in _OF_MORE:
         gain = doubled(at.scenario, first.facts.row, found.replicas)
     amd = any(file.watched and file.format == _AMD for file in files)
-    found = msgspec.structs.replace(found, others=_others(found), doubled=gain, amd=amd)
+    found = msgspec.structs.replace(found, others=_others(found, led.subjects), doubled=gain, amd=amd)
     return _rated(found, lead, at)
 
 
@@ -136,8 +160,10 @@ def _judged(seen: Sequence[Seen], at: Setting) -> list[_Row]:
         row = one.row
         step = None
         if at.scenario is not None and one.queue_span is not None:
-            tpot = None if row.tpot_s is None else row.tpot_s.middle
-            key = (row.running and round(row.running), row.isl and round(row.isl), row.osl and round(row.osl), tpot)
+            key = (
+                row.running and round(row.running), row.isl and round(row.isl), row.osl and round(row.osl),
+                token_s(row),
+            )  # fmt: skip
             if key not in steps and len(steps) < _MOST_STEPS:
                 steps[key] = stepped(at.scenario, row, replicas)
             step = steps.get(key)
@@ -152,16 +178,34 @@ def _regime(one: _Row, rate: float | None) -> Regime:
     shown = (
         *_SHOWN,
         *_SHOWN_OF.get(one.verdict.bound, ()),
-        *(("output_tokens_per_s",) if row.kind == "engine" else ()),
+        *(("output_tokens_per_s",) if row.kind == "engine" else _OF_DEVICE),
     )
     values = {name: float(value) for name in shown if (value := getattr(row, name)) is not None}
     if row.kind == "engine" and one.facts.step is not None:
         values |= one.facts.step.figures
     if row.kind == "device" and row.dram_active is not None and rate is not None and row.mig is None:
         values["bytes_per_s"] = row.dram_active * rate
+    if row.kind == "device" and one.verdict.bound != "idle":
+        values |= _slowed(one.facts)
     return Regime(
         subject=row.subject, start=row.start, seconds=row.seconds, bound=one.verdict.bound, values=values
     )  # fmt: skip
+
+
+def _slowed(facts: Facts) -> dict[str, float]:
+    """By how much clocks are lowered under a load, where they are; and how many reasons the driver names."""
+    found = {}
+    if facts.slowed:
+        found = {"clock_lost": facts.clock_lost, "throttled": float(len(facts.row.throttled or ())) or None}
+    if (facts.memory_clock_lost or 0.0) >= limit("memory_lost"):
+        found["memory_clock_lost"] = facts.memory_clock_lost
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _kind(voters: Sequence[_Row]) -> Kind:
+    if all(one.facts.row.kind == "engine" for one in voters):
+        return "engine"
+    return "slice" if all(one.facts.row.mig is not None for one in voters) else "device"
 
 
 def _voters(judged: Sequence[_Row]) -> list[_Row]:
@@ -173,21 +217,40 @@ def _voters(judged: Sequence[_Row]) -> list[_Row]:
     return devices
 
 
-def _leading(voters: Sequence[_Row]) -> tuple[list[_Row], float, float]:
-    """The rows of the regime that takes most of the time with a load, its share of that, and that of no load."""
-    whole = sum(one.weight for one in voters)
-    loaded = [one for one in voters if one.verdict.bound != "idle"]
-    idle = 1 - sum(one.weight for one in loaded) / whole
-    some = loaded if loaded and idle < limit("idle_all") else list(voters)
+def _leading(voters: Sequence[_Row]) -> _Led:
+    """The rows of the regime that takes most of what has a load; subjects without one have no vote, as others do.
+
+    A share of time is along the rows of the subjects that are mostly in it: one of two devices is no half of the time.
+    """
+    whole, idle = _weights(voters), _weights(one for one in voters if one.verdict.bound == "idle")
+    off = {name: sum(idle.get(name, {}).values()) / sum(own.values()) for name, own in whole.items()}
+    loaded = [
+        one for one in voters if one.verdict.bound != "idle" and off[one.facts.row.subject] < limit("idle_all")
+    ]  # fmt: skip
+    some = loaded or list(voters)
+    own = _weights(some)
     weights: dict[str, float] = {}
-    for one in some:
+    for name, weight in (pair for each in own.values() for pair in each.items()):
+        weights[name] = weights.get(name, 0.0) + weight
+    best = max(sorted(weights), key=lambda name: (weights[name], name != "")) if loaded else "idle"
+    mostly = {name for name, each in own.items() if each.get(best, 0.0) >= max(each.values())}
+    mostly = mostly or {name for name, each in own.items() if best in each}
+    spent = fsum(sum(own[name].values()) for name in mostly)
+    return _Led(
+        rows=[one for one in some if (one.verdict.bound or "") == best], votes=weights[best] / sum(weights.values()),
+        subjects=frozenset(mostly), of=len(whole), share=fsum(own[name].get(best, 0.0) for name in mostly) / spent,
+        idle=fmean(off[name] for name in mostly),
+    )  # fmt: skip
+
+
+def _weights(rows: Iterable[_Row]) -> dict[str, dict[str, float]]:
+    """How long each subject is in each regime ("": nobody can tell)."""
+    found: dict[str, dict[str, float]] = {}
+    for one in rows:
+        own = found.setdefault(one.facts.row.subject, {})
         name = one.verdict.bound or ""
-        weights[name] = weights.get(name, 0.0) + one.weight
-    if idle >= limit("idle_all"):
-        weights = {"idle": weights.get("idle", 0.0)}
-    best = max(sorted(weights), key=lambda name: (weights[name], name != ""))
-    lead = [one for one in some if (one.verdict.bound or "") == best]
-    return lead, weights[best] / sum(one.weight for one in some), max(idle, 0.0)
+        own[name] = own.get(name, 0.0) + one.weight
+    return found
 
 
 def _first(lead: Sequence[_Row]) -> _Row:
@@ -247,12 +310,14 @@ def _parts(judged: Iterable[_Row]) -> tuple[Part, ...]:
     )
 
 
-def _others(found: RegimesFound) -> tuple[Part, ...]:
-    """Subjects whose longest regime is another one than the leading."""
+def _others(found: RegimesFound, mostly: frozenset[str]) -> tuple[Part, ...]:
+    """Subjects whose longest regime is another one than the leading, and that are not mostly in that under a load."""
     longest: dict[str, Part] = {}
     for part in found.parts:
         longest.setdefault(part.subject, part)
-    return tuple(part for part in longest.values() if part.bound not in (found.bound, None))
+    return tuple(
+        part for name, part in longest.items() if part.bound not in (found.bound, None) and name not in mostly
+    )  # fmt: skip
 
 
 def _mean(lead: Sequence[_Row], name: str) -> float | None:

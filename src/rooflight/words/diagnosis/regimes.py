@@ -29,6 +29,7 @@ NAMES = {
     "power": ("power, of its limit", "share"),
     "temperature_c": ("temperature (C)", ""),
     "tpot_s": ("time per output token", "s"),
+    "itl_s": ("time between tokens, for that per output token", "s"),
     "memory_by_step": ("memory time of a step by arithmetic, of the time measured", "share"),
     "compute_by_step": ("arithmetic time of a step at peak, of the time measured", "share"),
     "link_by_step": ("link time of a step by arithmetic, of the time measured", "share"),
@@ -36,6 +37,8 @@ NAMES = {
 _UTIL_SAYS = "says only that some kernel ran"
 # Below it the tensor cores wait for weights that few sequences share.
 _SMALL_BATCH = 0.2
+# Of the highest clock: what less is missing is said of no verdict.
+_LOWERED = 0.03
 # Requests up to which a batch is small: an eighth of the ridge of most cards, which is at some hundred FLOP/byte.
 _FEW = 32
 
@@ -85,6 +88,10 @@ def _evidence(found: RegimesFound) -> Iterator[Evidence]:
     if found.bytes_per_s is not None:
         supports = found.bound in (None, "memory", "idle", "starved")
         yield Evidence(what="memory traffic by DRAM active", value=found.bytes_per_s, unit="B/s", supports=supports)
+    lost = found.clock_lost or 0.0
+    if lost >= _LOWERED and found.bound != "idle" and all(one.name != "clock_lost" for one in found.signs):
+        what, unit = NAMES["clock_lost"]
+        yield Evidence(what=what, value=lost, unit=unit, supports=found.bound in ("compute", None))
     step = found.step
     if step is not None and step.bytes_per_s is not None and step.possible:
         yield Evidence(
@@ -94,10 +101,15 @@ def _evidence(found: RegimesFound) -> Iterator[Evidence]:
 
 
 def _of_the_time(found: RegimesFound) -> str:
-    """How long, where it is not all of the time."""
-    if found.share > 0.99:
-        return ""
-    return f" ({percent(found.share)} of the time with a load)"
+    """Where and how long, unless it is everywhere all of the time."""
+    where = f"on {found.on} of {found.of} {_KINDS[found.kind]}" if found.on < found.of else ""
+    load = "" if found.bound == "idle" else " with a load"
+    when = f"{percent(found.share)} of the time{load}" if found.share <= 0.99 else ""
+    return f" ({', '.join(filter(None, (where, when)))})" if where or when else ""
+
+
+# What a deployment has several of.
+_KINDS = {"device": "GPUs", "slice": "MIG slices", "engine": "engines"}
 
 
 def _joined(*parts: str) -> str:
@@ -143,8 +155,17 @@ def _compute(found: RegimesFound, values: Values) -> str:
     if not counted:
         return _stepped(found, "Compute binds")
     lost = found.clock_lost or 0.0
-    clock = f"; the SM clock is {percent(lost)} below its highest, as at the power limit" if lost >= 0.03 else ""
+    clock = ""
+    if lost >= _LOWERED:
+        clock = f"; the SM clock is {percent(lost)} below its highest, {_because(found) or 'as at the power limit'}"
+    elif found.clock_lost is None and found.throttled:
+        clock = f"; the driver lowers the clock ({', '.join(found.throttled)}), nobody recorded by how much"
     return f"Compute binds: {counted}, as in prefill or at a large batch{clock}"
+
+
+def _because(found: RegimesFound) -> str:
+    """What the driver names as what lowers the clock."""
+    return f"for what the driver names {', '.join(found.throttled)}" if found.throttled else ""
 
 
 def _link(found: RegimesFound, values: Values) -> str:
@@ -311,8 +332,7 @@ def _notes(found: RegimesFound, values: Values) -> Iterator[str]:
         yield "Tensor active times the peak is at most what was computed: an active cycle may do less."
     if found.idle >= 0.01 and found.bound != "idle":
         yield f"Nothing ran {percent(found.idle)} of the time; the verdict is of the rest."
-    if found.bound not in ("compute", "throttled") and (found.clock_lost or 0.0) >= 0.1:
-        yield f"The SM clock is {percent(found.clock_lost or 0.0)} below its highest, which is not what binds here."
+    yield from _clock(found)
     if found.lifetime:
         yield "Some of the engine's counters are since its start: the difference of two scrapes says what happens now."
     if found.replicas > 1:
@@ -321,11 +341,24 @@ def _notes(found: RegimesFound, values: Values) -> Iterator[str]:
         yield "With several GPUs an engine, small collectives that wait for one another look the same: a profile tells."
     if found.others:
         said = ", ".join(
-            f"{one.subject} is mostly {_ADJECTIVES[one.bound or '']}" for one in found.others[:_MOST_OTHERS]
+            f"{one.subject} is {'mostly ' if one.share < 1 else ''}{_ADJECTIVES[one.bound or '']}"
+            for one in found.others[:_MOST_OTHERS]
         )
         more = len(found.others) - _MOST_OTHERS
         slowest = " (the slowest GPU of an engine sets its pace)" if found.devices > 1 else ""
         yield f"Others differ: {said}{f' and {more} more' if more > 0 else ''}{slowest}."
+
+
+def _clock(found: RegimesFound) -> Iterator[str]:
+    """What lowers the clock of devices that something else binds."""
+    if found.bound in ("compute", "throttled", "idle"):
+        return
+    why = f" ({', '.join(found.throttled)})" if found.throttled else ""
+    but = "" if found.bound is None else ", which is not what binds here"
+    if (found.clock_lost or 0.0) >= _LOWERED:
+        yield f"The SM clock is {percent(found.clock_lost or 0.0)} below its highest{why}{but}."
+    elif found.clock_lost is None and found.throttled:
+        yield f"The driver lowers the clock{why}; by how much is not recorded{but}."
 
 
 def _moved(found: RegimesFound) -> Iterator[str]:

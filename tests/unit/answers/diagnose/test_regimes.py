@@ -339,6 +339,125 @@ def test_times_of_one_subject_are_summed_up():
     assert any("Nothing ran 25 % of the time" in note for note in told(one).notes)
 
 
+MEMORY = {"gpu_util": 0.95, "tensor_active": 0.06, "dram_active": 0.78}
+COMPUTE = {"gpu_util": 0.95, "tensor_active": 0.7, "dram_active": 0.2}
+
+
+def test_devices_of_one_moment_are_no_time():
+    """One of two GPUs works: that is not half of the time, and nothing was idle for a while."""
+    one = found(gpu("gpu 0", **MEMORY), gpu("gpu 1", gpu_util=0.0))
+    words = told(one)
+
+    assert (one.bound, one.share, one.idle, one.on, one.of) == ("memory", 1, 0, 1, 2)
+    assert words.answer.endswith("(on 1 of 2 GPUs).")
+    assert not any("of the time" in note for note in words.notes)
+    assert any("gpu 1 is idle" in note for note in words.notes)
+
+
+def test_of_many_devices_the_one_with_a_load_is_judged():
+    """31 of 32 idle devices are not a machine that is idle for 97 % of the time."""
+    one = found(gpu("gpu 0", **MEMORY), *(gpu(f"gpu {number}", gpu_util=0.0) for number in range(1, 32)))
+
+    assert (one.bound, one.on, one.of) == ("memory", 1, 32)
+
+
+def test_devices_that_differ_are_counted_and_their_time_is_their_own():
+    """gpu 0: memory for two minutes of three with a load, idle for one of four; gpu 1: arithmetic all the time."""
+    times = [f"2026-11-20T10:0{minute}:00+00:00" for minute in range(4)]
+    values = (MEMORY, MEMORY, COMPUTE, {"gpu_util": 0.0})
+    rows = [gpu("gpu 0", start=start, seconds=60, **some) for start, some in zip(times, values, strict=True)]
+    one = found(*rows, *(gpu("gpu 1", start=start, seconds=20, **COMPUTE) for start in times))
+
+    # 60 + 4 x 20 s of arithmetic are more than 120 s of memory; gpu 1 alone is mostly in it
+    assert (one.bound, one.on, one.of, one.share, one.idle) == ("compute", 1, 2, 1, 0)
+    assert one.confidence == "medium"  # 140 of 260 s are less than 0.6
+    assert "(on 1 of 2 GPUs)" in told(one).answer
+
+
+def test_engines_and_slices_are_counted_as_such():
+    few = {"running": 2, "waiting": 0, "kv_usage": 0.01, "max_num_seqs": 256}
+    engines = found(engine("vllm at a:1", **few), engine("vllm at b:1", running=0, waiting=0, kv_usage=0.0))
+    slices = found(gpu("gpu 0 / mig 3", mig="1g.10gb", **MEMORY), gpu("gpu 0 / mig 4", mig="1g.10gb", gpu_util=0.0))
+
+    assert "(on 1 of 2 engines)" in told(engines).answer
+    assert "(on 1 of 2 MIG slices)" in told(slices).answer
+
+
+def test_a_clock_that_no_file_says_the_highest_of_is_set_against_the_cards():
+    """1,155 of an H100's 1,980 MHz: 42 % are lost, more than the quarter of a rated limit."""
+    row = gpu(
+        gpu_util=0.99, tensor_active=0.66, dram_active=0.3, sm_clock_hz=1.155e9, throttled=("power",), power_w=512
+    )
+    one, blank = found(row, at=card("h100-sxm")), found(row)
+
+    assert (one.bound, one.why) == ("throttled", "power")
+    assert one.clock_lost == pytest.approx(1 - 1155 / 1980)
+    assert "42 % below its highest" in told(one).answer
+    assert blank.bound == "compute"  # which card it is, nobody says
+    assert "the driver lowers the clock (power), nobody recorded by how much" in told(blank).answer
+
+
+def test_a_lowered_clock_is_said_beside_whatever_binds():
+    row = gpu(**MEMORY, sm_clock_hz=1.2e9, max_sm_clock_hz=1.98e9, throttled=("power",), power_w=690, temperature_c=60)
+    one = found(row)
+    words = told(one)
+
+    assert one.bound == "memory"
+    assert {each.what: each.value for each in words.evidence}["SM clock below its highest"] == 1 - 1.2 / 1.98
+    assert any("39 % below its highest (power), which is not what binds here" in note for note in words.notes)
+    assert one.rows[0].values["clock_lost"] == 1 - 1.2 / 1.98
+    assert {"power_w", "sm_clock_hz", "temperature_c"} <= one.rows[0].values.keys()
+
+
+def test_a_full_clock_is_no_lowered_one():
+    one = found(gpu(**MEMORY, sm_clock_hz=1.98e9, max_sm_clock_hz=1.98e9, throttled=("power",), power_w=690))
+
+    assert "clock_lost" not in one.rows[0].values
+    assert one.rows[0].values["power_w"] == 690
+    assert not any("clock" in note for note in told(one).notes)
+
+
+SERVED = {"running": 32, "waiting": 0, "kv_usage": 0.2, "isl": 1024, "osl": 256}
+
+
+def test_the_time_between_tokens_stands_in_for_that_per_token():
+    at = question("llama-3.1-8b", "h100-sxm", engine="vllm")
+    one = found(engine(**SERVED, tpot_s=Spread(mean=0.01274)), at=at)
+    other = found(engine(**SERVED, itl_s=Spread(mean=0.01274)), at=at)
+
+    assert (other.bound, other.confidence, other.step.tpot_s) == (one.bound, one.confidence, 0.01274)
+    assert {sign.name for sign in other.signs} == {sign.name for sign in one.signs} - {"tpot_s"} | {"itl_s"}
+    assert other.rows[0].values == one.rows[0].values
+
+
+def test_times_between_chunks_of_several_tokens_are_no_times_of_a_token():
+    """32 requests that put out 5,000 tokens a second have one each 6.4 ms: chunks of 51.2 ms hold eight."""
+    row = engine(**SERVED, itl_s=Spread(mean=0.0512), output_tokens_per_s=5000)
+    drafts = engine(**SERVED, itl_s=Spread(mean=0.012), acceptance=0.6)
+    at = question("llama-3.1-8b", "h100-sxm")
+
+    assert found(row, at=at).step.tpot_s == 32 / 5000
+    assert found(drafts, at=at).step is None
+
+
+def test_what_was_named_is_not_asked_for():
+    """With model and card a scrape's gauges lack a time per token, which a second scrape gives."""
+    row = engine(span="moment", running=64, waiting=0, kv_usage=0.4)
+
+    assert found(row).missing == ("counters", "model")
+    assert found(row, at=question("llama-3.1-8b", "h100-sxm")).missing == ("counters", "engine")
+
+
+def test_expected_output_is_that_of_the_served_run_with_its_prompts():
+    from rooflight.serve.schedule import whole
+
+    at = question("llama-3.1-8b", "h100-sxm", batch=32, isl=1024, osl=256)
+    values = found(engine(**SERVED, tpot_s=Spread(mean=0.01274)), at=at).rows[0].values
+
+    assert values["expected_output_tokens_per_s"] == whole(at.scenario).output_tokens_per_s.expected
+    assert values["expected_output_tokens_per_s"] < 32 / values["expected_tpot_s"]  # prompts take time too
+
+
 def test_a_regime_of_less_than_most_of_the_time_is_less_sure():
     memory = {"gpu_util": 0.95, "tensor_active": 0.06, "dram_active": 0.78}
     compute = {"gpu_util": 0.95, "tensor_active": 0.7, "dram_active": 0.2}
@@ -393,7 +512,7 @@ def test_a_device_without_load_is_idle_beside_one_that_serves():
     assert {row.subject: row.bound for row in one.rows} == {
         "gpu 0": "memory", "gpu 1": "idle", "vllm at h:8000": "memory",
     }  # fmt: skip
-    assert any("gpu 1 is mostly idle" in note for note in told(one).notes)
+    assert any("gpu 1 is idle" in note for note in told(one).notes)
 
 
 def test_slices_of_a_device_are_judged_alone():

@@ -90,7 +90,7 @@ def test_subjects_that_differ_are_named():
     )
     note = told(found).notes[-1]
 
-    assert "gpu 1 is mostly throttled" in note
+    assert "gpu 1 is throttled" in note
     assert "and 2 more" in note
     assert "slowest GPU" in note
 

@@ -8,9 +8,13 @@ from rooflight.answers.diagnose.setting import Setting
 from rooflight.answers.diagnose.watched.stepped import Stepped
 from rooflight.answers.diagnose.watched.thresholds import limit
 from rooflight.answers.diagnose.watched.together import Seen, busy
+from rooflight.units import to_base
+from rooflight.values.accelerator import Accelerator
 
 # Shares are compared with thresholds as they are printed: 0.6 of 0.8 is 0.75.
 _DIGITS = 9
+# Facts of a card that say its highest clock, the best first.
+_CLOCKS = ("max-clock", "boost-clock")
 
 
 class Facts:
@@ -23,6 +27,8 @@ class Facts:
     def __init__(self, seen: Seen, at: Setting, step: Stepped | None, holds: float | None) -> None:
         self.seen, self.row, self.step, self._holds = seen, seen.row, step, holds
         card = at.card
+        self._named = at.scenario is not None
+        self._clock_hz = None if card is None else _highest_hz(card)
         self._link = None if card is None or card.link is None else card.link.bytes_per_s
         self._pcie = None if card is None else card.pcie_bytes_per_s
 
@@ -30,6 +36,20 @@ class Facts:
     def active(self) -> float | None:
         """The share of time with a kernel."""
         return busy(self.row)
+
+    @property
+    def untold(self) -> tuple[str, ...]:
+        """What arithmetic of the step lacks, by the names of a verdict's `missing`; () where it is there.
+
+        What was named is not asked for: a scrape alone has no time per token, which a second one gives.
+        """
+        if self.by_step:
+            return ()
+        if not self._named:
+            return ("model",)
+        return (
+            ("engine",) if self.step is not None and not self.step.tpot_s and self.seen.queue_span == "moment" else ()
+        )
 
     @property
     def gap(self) -> float | None:
@@ -126,8 +146,14 @@ class Facts:
 
     @property
     def clock_lost(self) -> float | None:
-        """The share of the highest clock that is missing."""
-        return _lost(self.row.sm_clock_hz, self.row.max_sm_clock_hz)
+        """The share of the highest clock that is missing; of the card's, where the highest was not recorded."""
+        return _lost(self.row.sm_clock_hz, self.row.max_sm_clock_hz or self._clock_hz)
+
+    @property
+    def slowed(self) -> bool:
+        """Whether the clock is lowered under a load, as far as a driver or the clock itself says."""
+        lost = self.clock_lost
+        return bool(self.row.throttled) if lost is None else lost >= limit("heat_lost")
 
     @property
     def memory_clock_lost(self) -> float | None:
@@ -150,6 +176,12 @@ class Facts:
         """Whether power is what slows the clock: named, or drawn up to its limit."""
         named = any("power" in one and "brake" not in one for one in self.row.throttled or ())
         return named or (self.power is not None and self.power >= limit("power_near"))
+
+
+def _highest_hz(card: Accelerator) -> float | None:
+    """The card's highest clock as published; the boost clock, where no higher one is, understates what is lost."""
+    clocks = {fact.what: to_base(float(fact.value), fact.unit) for fact in card.facts if fact.what in _CLOCKS}
+    return next((clocks[name] for name in _CLOCKS if name in clocks), None)
 
 
 def _share(value: float | None, most: float) -> float | None:

@@ -256,7 +256,7 @@ def _few(facts: Facts, signs: _Signs) -> Verdict:
     sure = _sure(signs, clear=clear)
     # with one request or more at any time a slow host leaves the same gaps, which more requests a step would share
     sure = sure if (row.running or 0.0) < 1 else _at_most(sure, _INDIRECT)
-    missing = () if facts.by_step else ("model",)
+    missing = facts.untold
     if facts.active is not None and facts.active <= limit("idle") and (row.running or 0.0) >= 1:
         # requests that run all the time on a GPU without a kernel: another GPU's, or another time's
         return Verdict(bound="starved", why="elsewhere", confidence="low", signs=signs.all, missing=missing)
@@ -306,7 +306,7 @@ def _by_arithmetic(facts: Facts) -> Verdict | None:
     if step is None or not by_step or facts.counted:
         return None
     name, share = max(by_step.items(), key=lambda one: one[1])
-    signs = _Signs().add("tpot_s", step.tpot_s, True, weak="tpot_s" in facts.seen.ever)
+    signs = _Signs().add(step.timed_by, step.tpot_s, True, weak=step.timed_by in facts.seen.ever)
     signs.add("running", facts.row.running, True)
     names: dict[str, Bound] = {"memory": "memory", "compute": "compute", "link": "link", "launch": "launch"}
     if step.as_expected and share >= limit("by_kernels"):
@@ -342,7 +342,7 @@ def _cannot_tell(facts: Facts) -> Verdict:
     if facts.active is None and not half and facts.seen.queue_span is None:
         return Verdict(bound=None, why="blank", signs=signs.all, missing=("counters",))
     if facts.active is None and not half:
-        return Verdict(bound=None, why="engine-only", signs=signs.all, missing=("counters", "model"))
+        return Verdict(bound=None, why="engine-only", signs=signs.all, missing=("counters", *facts.untold))
     return Verdict(bound=None, why="half" if half else "only-util", signs=signs.all, missing=("counters",))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 from msgspec.structs import replace
 
@@ -17,18 +19,24 @@ from rooflight.span import Span
 from rooflight.values.recorded import Watched
 from rooflight.values.run import WholeRun
 
+# The field that a token's time is from.
+Timed = Literal["tpot_s", "itl_s"]
 # A share above one by so much is a measurement's own error, beyond it another deployment than the one named.
 _TOO_FAST = 1.05
+# Times between what comes out that are so much longer than a token by the rate are of several tokens each.
+_CHUNKS = 1.5
 
 
 class Stepped(msgspec.Struct, frozen=True, kw_only=True):
     """A decode step as predicted, beside the time per token that was measured.
 
     batch           sequences that decode in it, of the whole deployment
-    tpot_s          measured, None: not; expected: of the served run (of the step alone where prompts are withheld)
+    tpot_s          measured, None: not; timed_by: by which field (else what runs and comes out is divided)
+    expected        of the served run (of the step alone where prompts are withheld)
     memory_s, compute_s, link_s     what each resource alone takes at its ceiling; None: no peak
     bound           the largest part of the expected time
     moved_bytes     of all devices in a step; bytes_per_s: of one device, at the measured time
+    output_tokens_per_s     of the served run as expected, prompts included; None: prompts are withheld
     replicas        engines that share the batch; efficiency: MFU and MBU in the measured time, None: not measured
     """
 
@@ -41,15 +49,17 @@ class Stepped(msgspec.Struct, frozen=True, kw_only=True):
     bound: str
     moved_bytes: float
     bytes_per_s: float | None
+    timed_by: Timed = "tpot_s"
+    output_tokens_per_s: float | None = None
     replicas: int = 1
     efficiency: Efficiency | None = None
 
     @property
     def figures(self) -> dict[str, float]:
         """What a table and the exporter show of it, by name: of one engine."""
-        rate = self.batch / self.replicas / float(self.expected.expected or self.expected.roofline)
         found = {"expected_tpot_s": float(self.expected.expected or self.expected.roofline)}
-        found["expected_output_tokens_per_s"] = rate
+        if self.output_tokens_per_s:
+            found["expected_output_tokens_per_s"] = self.output_tokens_per_s / self.replicas
         if self.tpot_s:
             found["tpot_s"] = self.tpot_s
             found["of_ceiling"] = max(self.shares.values())
@@ -85,9 +95,9 @@ def stepped(sc: Scenario, row: Watched, replicas: int) -> Stepped | None:
     """
     if row.running is None or row.running < 0.5 or sc.workload.osl < 2:
         return None
-    if row.acceptance is not None or sc.workload.draft_tokens:  # a step yields several tokens
+    if row.acceptance or sc.workload.draft_tokens:  # a step yields several tokens
         return None
-    measured = _tpot_s(row)
+    timed_by, measured = _timed(row)
     try:
         at = _loaded(sc, row, replicas, times=1)
         phase = decode(at)
@@ -96,12 +106,14 @@ def stepped(sc: Scenario, row: Watched, replicas: int) -> Stepped | None:
     except RooflightError:
         return None
     found = run.tpot_s if isinstance(run, WholeRun) else None
+    output = run.output_tokens_per_s.expected if isinstance(run, WholeRun) else None
     rate = None if not measured else block.bytes.total / measured / sc.layout.devices
     return Stepped(
         batch=at.workload.batch, tpot_s=measured,
         expected=found or block.time_s, memory_s=float(block.ceilings_s.memory),
         compute_s=block.ceilings_s.compute, link_s=float(block.ceilings_s.link), bound=block.expected_bound,
-        moved_bytes=float(block.bytes.total), bytes_per_s=rate, replicas=_ranks(sc, replicas),
+        moved_bytes=float(block.bytes.total), bytes_per_s=rate, timed_by=timed_by,
+        output_tokens_per_s=None if output is None else float(output), replicas=_ranks(sc, replicas),
         efficiency=efficiency(demand(at, phase), measured) if measured else None,
     )  # fmt: skip
 
@@ -142,12 +154,24 @@ def _ranks(sc: Scenario, replicas: int) -> int:
     return sc.layout.dp if replicas == sc.layout.dp else 1
 
 
-def _tpot_s(row: Watched) -> float | None:
-    """A token's time as measured; else by Little's law from how many run and what all of them put out."""
+def token_s(row: Watched) -> float | None:
+    """A token's time as measured."""
+    return _timed(row)[1]
+
+
+def _timed(row: Watched) -> tuple[Timed, float | None]:
+    """A token's time as measured, and by which field; else by Little's law from how many run and what comes out.
+
+    The time between tokens is the same without drafts, which come several at once and are not asked for here.
+    """
     if row.tpot_s is not None and row.tpot_s.middle:
-        return row.tpot_s.middle
+        return "tpot_s", row.tpot_s.middle
     rate = None if row.span == "lifetime" else row.output_tokens_per_s
-    return row.running / rate if row.running and rate else None
+    by_rate = row.running / rate if row.running and rate else None
+    between = None if row.itl_s is None else row.itl_s.middle
+    if between and (by_rate is None or between <= _CHUNKS * by_rate):
+        return "itl_s", between
+    return "tpot_s", by_rate
 
 
 def holds(sc: Scenario, replicas: int) -> float | None:

@@ -15,6 +15,11 @@ from rooflight.ingest.recorded.monitoring.totals import SECOND, SINGLE, clock, l
 from rooflight.values.recorded import Recorded, Watched
 from rooflight.values.scraped import Scrape
 
+# Two ends of a time differ grossly where one is below half of the other (from so many requests on), or the cache's use
+# by a tenth: a mean of the two is then a state that never was.
+_HALF, _SOME, _TENTH = 0.5, 4.0, 0.1
+_ENDS = ("running", "waiting", "swapped", "kv_usage")
+
 
 class Seen(NamedTuple):
     """What replicas did, and what was odd about it."""
@@ -142,6 +147,8 @@ def interval(before: Scrape, after: Scrape, seconds: float | None = None) -> See
             watched += [one for one in (moment(replica), lifetime(replica)) if one is not None]
             continue
         watched.append(_watched(earlier, replica, less, seconds))
+        if _apart(moment(earlier), moment(replica)):
+            notes.append(f"{replica.subject} had another load at the first scrape: what runs and waits is the later's")
     notes += [f"{name} is in the earlier scrape alone" for name in first.keys() - {one.subject for one in watched}]
     if watched and seconds is None:
         notes.append(
@@ -176,24 +183,42 @@ def _less(after: Replica, before: Replica) -> Replica | None:
 def _watched(before: Replica, after: Replica, less: Replica, seconds: float | None) -> Watched:
     """The interval: what was counted in it, and what the two scrapes saw at its ends.
 
-    Requests running and waiting are the mean of the two ends where both saw a load; else by Little's law from the time
-    that requests spent there; else a step's sequences, each of which got one token. A load that began or ended between
-    two scrapes leaves zeros there, which say nothing of it.
+    Requests running and waiting are the mean of the two ends, and the later one's where the two differ grossly; else by
+    Little's law from the time that requests spent there; else a step's sequences, each of which got one token. A load
+    that ended between two scrapes leaves zeros at the later one, which say nothing of it.
     """
     found = totalled(less, seconds, "interval")
-    ends = [one for one in (moment(before), moment(after)) if one is not None]
-    seen = ends if found is None or (len(ends) > 1 and all(one.running for one in ends)) else []
+    first, last = moment(before), moment(after)
+    ends = [one for one in (first, last) if one is not None]
+    seen = ends[-1:] if _apart(first, last) else ends
+    if found is not None and (last is None or not (last.running or last.waiting)):
+        seen = []
     if found is None:
         base = ends[-1] if ends else Watched(subject=after.subject, kind="engine", engine=after.engine)
         rate = 0.0 if seconds else None
         found = replace(base, span="interval", seconds=seconds, requests=0.0, output_tokens_per_s=rate)
-    values = {name: _mean(seen, name) for name in ("running", "waiting", "swapped", "kv_usage")}
+    values = {name: _mean(seen, name) for name in _ENDS}
     for name, spent_s in (("running", _inference_s(less)), ("waiting", _total(less, "queue_s"))):
         if values[name] is None and spent_s is not None and seconds:
             values[name] = spent_s / seconds
     if values["running"] is None:
         values["running"] = _stepped(less) or _slots(before, after, less)
+    if found.acceptance is None and last is not None and last.acceptance:  # of drafts, where no counter has it
+        found = replace(found, acceptance=last.acceptance)
     return replace(found, start=clock(before.time_s), **values)
+
+
+def _apart(first: Watched | None, last: Watched | None) -> bool:
+    """Whether two moments differ so much that no mean is said of them."""
+    if first is None or last is None:
+        return False
+    if first.kv_usage is not None and last.kv_usage is not None and abs(last.kv_usage - first.kv_usage) > _TENTH:
+        return True
+    if 0 in (first.running, last.running) and first.running != last.running:
+        return True
+    pairs = [(first.running, last.running), (first.waiting, last.waiting), (first.swapped, last.swapped)]
+    known = [sorted((one, other)) for one, other in pairs if one is not None and other is not None]
+    return any(most >= _SOME and least < _HALF * most for least, most in known)
 
 
 def _mean(ends: list[Watched], name: str) -> float | None:

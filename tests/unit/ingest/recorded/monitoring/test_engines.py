@@ -142,11 +142,25 @@ def test_without_a_time_there_are_means_and_no_rates():
 
 def test_ends_that_saw_a_load_are_averaged():
     """Where requests ran at both ends, zeros in the queue are zeros."""
-    before, after = vllm(running=4, usage=0.2), vllm(requests=1, outputs=11, running=8, usage=0.4)
+    before, after = vllm(running=4, usage=0.2), vllm(requests=1, outputs=11, running=8, usage=0.25)
     one = of(watched_between(before, after, 10.0), "interval")
 
     assert (one.running, one.waiting) == (6, 0)
-    assert one.kv_usage == pytest.approx(0.3)
+    assert one.kv_usage == pytest.approx((0.2 + 0.25) / 2)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [vllm(), vllm(running=20, usage=0.21), vllm(running=60, waiting=40, usage=0.97)],
+    ids=["idle", "small", "a shorter queue"],
+)
+def test_of_ends_that_differ_grossly_the_later_speaks(before):
+    """No mean of two moments that never was: 60 % of the cache and 105 that wait."""
+    found = watched_between(before, vllm(requests=5, outputs=55, running=64, waiting=210, usage=0.99), 10.0)
+    one = of(found, "interval")
+
+    assert (one.running, one.waiting, one.kv_usage) == (64, 210, 0.99)
+    assert any("the later's" in note for note in found.notes)
 
 
 def test_an_idle_engine_is_idle_between_scrapes():
