@@ -25,6 +25,7 @@ _ALIASES = {
     "on": "device", "accelerator": "device", "context": "depth", "input_len": "isl", "output_len": "osl",
     "e2e_latency": "request", "e2e": "request", "latency": "request", "prompt_tok_s": "prefill_tok_s",
     "req_s": "requests_per_s", "request_throughput": "requests_per_s", "max_concurrency": "concurrency",
+    "running": "in_flight",
     "quantization": "weights", "kv_cache_dtype": "kv_cache", "median": "p50", "ngl": "offloaded_layers",
     "output_tok_s_per_user": "output_tokens_per_s_per_user",
 }  # fmt: skip

@@ -56,7 +56,9 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
         whole = self.request_s
         if whole is None and self.ttft_s and self.token_s and self.osl and self.basis in ("tpot", "itl", "user"):
             whole = self.ttft_s + (self.osl - 1) * self.token_s
-        return per_s * whole if per_s and whole else found.in_flight
+        if per_s and whole:
+            return per_s * whole
+        return found.in_flight if self.in_flight is None else None  # beside a setting it is those that run of them
 
 
 def seen(record: Record) -> Seen:
@@ -77,9 +79,12 @@ def seen(record: Record) -> Seen:
 
 
 def decoding(run: Seen) -> float | None:
-    """Sequences that decode in the mean: output tokens a second x time between two of one sequence."""
+    """Sequences that decode in the mean: output tokens a second x time between two of one sequence, else as counted."""
     own = run.basis in ("tpot", "itl", "request", "user", "little")
-    return run.rate * run.token_s if run.rate and run.token_s and own else None
+    if run.rate and run.token_s and own:
+        return run.rate * run.token_s
+    running = run.record.measured.in_flight
+    return running if running and run.in_flight and running < run.in_flight else None
 
 
 def middle(spread: Spread | None) -> float | None:
