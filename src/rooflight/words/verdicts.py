@@ -195,7 +195,10 @@ def _claim(one: Judged | NoCeiling) -> Verdict:
 def _share(one: Judged) -> str:
     """How near the ceiling it is; where routing is at its most alike there, how near the roofline of even routing."""
     limit = ceiling(one.scenario.accelerator)
-    said = f"{_percent(one.over)} of the speed of {limit} ({_amount(one.span.ceiling, one.row)})"
+    of = f"of {limit}"
+    if one.row.served and not one.on_measured and not one.row.timed.prompt:
+        of = "that no schedule can beat"  # fewer at once may be faster: it is not the ceiling of the step that ran
+    said = f"{_percent(one.over)} of the speed {of} ({_amount(one.span.ceiling, one.row)})"
     said += _efficiency(one)
     speed = one.row.measures.speed_over(one.row.value, one.span.roofline)
     if one.scenario.expert_layers and one.scenario.workload.batch > 1 and speed > 1.1 * one.over:

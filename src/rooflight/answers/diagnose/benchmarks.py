@@ -231,21 +231,25 @@ def _step(known: RunFound) -> RunFound | None:
         return replace(known, said="drafts", bound=beside.bound, confidence="low")
     if beside.slow is None:
         return replace(known, said="open", cannot_tell=True)
+    below = beside.of_roof is not None and beside.of_roof < _FAR
+    if known.lengths_open and beside.cached_tokens is not None and (beside.slow > 1 / BINDS or below):
+        return replace(known, said="length", cannot_tell=True)  # a cache of some length may be all that is beyond it
     if beside.slow > 1 / BINDS:
         bound: Bound = "launch" if beside.of_roof is None or beside.of_roof < BINDS else beside.bound
         sure: Confidence = "medium" if beside.bound == "launch" else "low"
         return replace(known, said="slow", bound=bound, confidence=sure)
-    if beside.slow < 1 / _FAST and (beside.of_roof or 0) > 1 and not beside.inside:
+    if beside.slow < 1 / _FAST and (beside.of_roof or 0) > 1 and not beside.within:
         total = _if_total(known)
         found = replace(known, said="fast", bound=None if beside.open else beside.bound, cannot_tell=beside.open)
         return found if total is None else replace(found, odd=(*found.odd, total))
-    below = beside.of_roof is not None and beside.of_roof < _FAR
     if below and beside.of_roof is not None and not beside.prompts and beside.bound in ("memory", "compute"):
         sure = "medium" if beside.of_roof < _FAR * _FAR * 2 else "low"
         return replace(known, said="far", bound="launch", confidence=sure)
     wide = below or beside.width is None or beside.width > _WIDE
     near = max(beside.slow, 1 / beside.slow)
-    sure = "low" if wide or near > _FAST else "high" if near <= _NEAR and beside.slow <= _SLOWER else "medium"
+    apart = near > (_SLOWER if known.lengths_open else _FAST) and not beside.within
+    close = near <= _NEAR and (beside.slow <= _SLOWER or beside.within)
+    sure = "low" if wide or apart else "high" if close else "medium"
     off = any(one.kind in _DOUBTFUL for one in known.odd)
     if off and sure == "high":
         sure = "medium"

@@ -9,26 +9,25 @@ from rooflight.answers.diagnose.benchmarks import BenchmarksFound, RunFound
 from rooflight.answers.diagnose.timed.beside import Beside
 from rooflight.errors import printable
 from rooflight.units import round_significant, scaled, to_base
-from rooflight.values.diagnosis import Evidence, Next, Told
+from rooflight.values.diagnosis import Next, Told
+from rooflight.words.diagnosis.figures import evidence, expected, step_words
 from rooflight.words.diagnosis.oddities import number, odd_words
 from rooflight.words.diagnosis.series import FEWER, NAME, SAY, WITHOUT, bound_words, percent
 from rooflight.words.verdicts import verdict
 
 _MS = to_base(1, "ms")
-# What evidence calls a metric of `check`.
-_FIGURES = {
-    "ttft_ms": "time to first token", "tpot_ms": "time per later token", "e2e_latency_ms": "time of a request",
-    "output_tok_s": "output of all, tokens/s", "total_tok_s": "input and output, tokens/s",
-    "prefill_tok_s": "prefill, tokens/s",
-}  # fmt: skip
 # What frees the time that no ceiling takes.
 _GRAPHS = "CUDA graphs on (or the like), the host's work beside the device's; a profile shows the gaps"
 _HOST = {
     "cpu": "one thread a core, pinned, on one memory node, and kernels for this format and these cores; a profile "
     "shows which take the time",
 }  # fmt: skip
+# As fast as expected within that, where no interval says how near that is.
+_ALIKE = 1.1
 # So many times as fast as expected wants a reason.
 _FAST = 1.5
+# What says how much a step reads of the cache.
+_LENGTHS = "--isl TOKENS --osl TOKENS (or --context TOKENS)"
 # Of a run's own name.
 _LONGEST = 120
 # Other runs of the same files that get a sentence of their own.
@@ -43,14 +42,14 @@ def told(found: BenchmarksFound) -> Told:
     telling = [one for one in others if one.said != "skipped" and (one.said != first.said or one.odd)]
     notes += [f"{_name(one)}: {sentence(one)}" for one in telling]
     notes += [f"{_name(one)}: {odd_words(odd)}" for one in others for odd in one.odd]
-    if first.lengths_open and first.beside is not None:
+    if first.lengths_open and first.beside is not None and first.said != "length":
         notes.append("no length is stated: the prediction is of an empty cache, and a longer one takes longer")
     if found.unplaced:
         notes.append(f"{found.unplaced:,} more runs are not set beside a prediction")
     answer = sentence(first)
     return Told(
         answer=f"{_name(first)}: {answer}" if several and _name(first) else answer,
-        evidence=tuple(_evidence(first)), next=tuple(_next(first)), notes=tuple(dict.fromkeys(notes)),
+        evidence=tuple(evidence(first)), next=tuple(_next(first)), notes=tuple(dict.fromkeys(notes)),
     )  # fmt: skip
 
 
@@ -169,24 +168,46 @@ def _bound(one: RunFound) -> str:
         return _unplaced(one)
     what = "of the prompts" if beside.prompts else f"of the decode step {_load(one)}"
     slow = beside.slow or 1
-    if slow > 1.1:
+    if beside.within or 1 / _ALIKE <= slow <= _ALIKE:
+        how = "as fast as a well-run engine is expected to be"
+    elif slow > 1:
         how = f"{slow:.2g} times as slow as a well-run engine is expected to be"
-    elif slow < 1 / 1.1:
+    else:
         how = f"{1 / slow:.2g} times as fast as is expected"
         how += ", as with drafts or a narrower format that nobody stated" if slow < 1 / _FAST else ""
-    else:
-        how = "as fast as a well-run engine is expected to be"
-    roof = f", at {percent(beside.of_roof)} of the roofline's speed" if beside.of_roof is not None else ""
-    if beside.inside and beside.of_ceiling is not None and (beside.of_roof or 0) > 1:  # narrower arithmetic than that's
-        how, roof = "in the interval that is expected", f", at {percent(beside.of_ceiling)} of the ceiling's speed"
-    return f"{bound_words(one.bound)}, by the prediction {what}; the run is {how}{roof}."
+    said = expected(beside)
+    how += f" ({said})" if said else ""
+    return f"{bound_words(one.bound)}, by the prediction {what}; the run is {how}{_roof(one, ', at')}."
+
+
+def _roof(one: RunFound, before: str) -> str:
+    """How near its ceiling the run is: that of its own step where tokens are timed, else the roofline."""
+    beside = one.beside
+    if beside is None or beside.of_roof is None:
+        return ""
+    if beside.of_step is not None:
+        return f"{before} {percent(beside.of_step)} of the speed of its step's ceiling ({step_words(beside)})"
+    if beside.within and beside.of_ceiling is not None and beside.of_roof > 1:  # narrower arithmetic than the roof's
+        return f"{before} {percent(beside.of_ceiling)} of the ceiling's speed"
+    return f"{before} {percent(beside.of_roof)} of the roofline's speed"
+
+
+def _length(one: RunFound) -> str:
+    beside = one.beside
+    token = scaled(one.run.token_s or 0, "s")
+    empty = scaled(beside.step.span.expected, "s") if beside and beside.step else "less"
+    cached = round_significant(beside.cached_tokens or 0, 2) if beside else "some"
+    return (
+        f"Which ceiling binds cannot be told: no length is stated. {_load(one)[0].upper()}{_load(one)[1:]} a token "
+        f"takes {token}, where {empty} are expected with an empty cache; reading {cached} cached tokens of each "
+        "sequence would explain the rest, and so would the host."
+    )
 
 
 def _slow(one: RunFound) -> str:
     beside = one.beside
     times = round_significant(beside.slow, 2) if beside is not None and beside.slow is not None else "many"
-    share = beside.of_roof if beside is not None else None
-    roof = "" if share is None else f" and at {percent(share)} of the roofline's speed"
+    roof = _roof(one, " and at")
     what = "host and launches bind it, or kernels far below the roof do"
     if one.bound != "launch" and one.bound is not None:
         what = f"what would bind is {_THING.get(one.bound, one.bound)}"
@@ -195,9 +216,8 @@ def _slow(one: RunFound) -> str:
 
 def _far(one: RunFound) -> str:
     beside = one.beside
-    share = percent(beside.of_roof) if beside is not None and beside.of_roof is not None else "a small part"
     return (
-        f"No ceiling of the machine is near, {_load(one)}: the run is at {share} of the roofline's speed, about as "
+        f"No ceiling of the machine is near, {_load(one)}: the run is{_roof(one, ' at')}, about as "
         f"engines are there; {_rest(beside)} take the rest."
     )
 
@@ -266,65 +286,19 @@ _THING = {
 }  # fmt: skip
 _SAID: dict[str, Callable[[RunFound], str]] = {
     "beyond": _beyond, "overload": _overload, "queue": _queue, "room": _room, "starved": _starved, "prompts": _prompts,
-    "uncounted": _uncounted, "bound": _bound,
+    "uncounted": _uncounted, "bound": _bound, "length": _length,
     "slow": _slow, "far": _far, "fast": _fast, "unplaced": _unplaced, "unfollowed": _unfollowed,
     "skipped": _open, "open": _open,
     "drafts": _drafts, "": _unplaced,
 }  # fmt: skip
 
 
-def _evidence(one: RunFound) -> Iterator[Evidence]:
-    """The load by Little's law, the first token's parts, each figure beside what is expected."""
-    if one.implied is not None:
-        asked = one.run.in_flight
-        close = asked is None or not any(odd.kind in ("in flight", "start-up") for odd in one.odd)
-        yield Evidence(what="in flight by Little's law", value=one.implied, supports=close)
-        if asked is not None:
-            yield Evidence(what="in flight as set", value=asked, supports=close)
-    if one.decoding is not None:
-        yield Evidence(what="sequences that decode", value=one.decoding)
-    queued = one.bound in ("queue", "capacity")
-    if one.queue_s is not None:
-        alone = (one.in_flight or 1) <= 1 and one.run.record.measured.queue_s is None
-        what = "of the first token, beyond its prefill" if alone else "of the first token, waiting"
-        yield Evidence(what=what, value=one.queue_s, unit="s", supports=queued or one.bound == "launch")
-    if one.prefill_s is not None and one.run.ttft_s:
-        yield Evidence(what="of the first token, the prompt's prefill", value=one.prefill_s, unit="s")
-    if one.prompt_share is not None and one.run.ttft_s and one.said != "beyond":
-        supports = one.bound == "compute"
-        yield Evidence(
-            what="of the time, prompts at the expected speed", value=one.prompt_share, unit="share", supports=supports
-        )
-    if one.room is not None and (queued or one.room < (one.in_flight or 0)):
-        yield Evidence(what="sequences that memory holds", value=one.room)
-    if one.beside is None:
-        return
-    for metric, judged in one.beside.judged:
-        if not isinstance(judged, Judged):
-            continue
-        time = metric.endswith("_ms")
-        value, unit = judged.row.value * (_MS if time else 1), "s" if time else ""
-        name, supports = _FIGURES[metric], _speaks_for(one, judged)
-        yield Evidence(what=f"{name}, measured", value=value, unit=unit, supports=supports)
-        if judged.span.low is not None:
-            expected = judged.span.expected * (_MS if time else 1)
-            yield Evidence(what=f"{name}, expected", value=expected, unit=unit, supports=supports)
-        ceiling = judged.span.ceiling * (_MS if time else 1)
-        yield Evidence(what=f"{name}, at its ceiling", value=ceiling, unit=unit, supports=supports)
-
-
-def _speaks_for(one: RunFound, judged: Judged) -> bool:
-    """Whether a figure beside its prediction speaks for what binds: time that no ceiling explains is the host's or a
-    queue's, and what is as fast as expected is bound by what the prediction is."""
-    if one.said in ("slow", "far", "queue", "room", "overload", "starved"):
-        return judged.verdict != "impossible"
-    return judged.verdict in ("ok", "fast")
-
-
 def _next(one: RunFound) -> Iterator[Next]:
     if one.cannot_tell:
         if one.said in ("unplaced", ""):
             yield NAME
+        elif one.said == "length":
+            yield Next(what="say how long prompts and answers are, or how many tokens are cached", command=_LENGTHS)
         elif one.said in ("beyond", "fast") or (one.room is not None and one.room < 1):
             yield SAY
         else:

@@ -9,7 +9,7 @@ import msgspec
 from rooflight.answers.check.outcome import Judged, NoCeiling
 from rooflight.answers.check.report import judged_claims
 from rooflight.answers.diagnose.setting import Setting
-from rooflight.answers.diagnose.timed.placed import StepRoof, placed, step_roof
+from rooflight.answers.diagnose.timed.placed import StepRoof, lengths_open, placed, step_roof
 from rooflight.answers.diagnose.timed.seen import Seen
 from rooflight.errors import RooflightError
 from rooflight.numeric import is_plain
@@ -30,6 +30,8 @@ _MS = to_base(1, "ms")
 _PROMPTS = 0.5
 # An expected value and a measured one are close within that.
 _CLOSE = 1.5
+# Sequences that decode are those in flight within that: a few are always in prefill.
+_ALL = 0.9
 
 
 class Beside(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,9 +44,12 @@ class Beside(msgspec.Struct, frozen=True, kw_only=True):
     prefill_s   expected of one prompt alone; room: sequences that memory holds
     most_per_s  requests that it finishes a second at most; knee: the batch where doubling it gains half of that
     slow        measured time over expected time of what decides; of_roof: the ceiling's time over the measured one
-    inside      it lies in the expected interval, as `check` says too; of_ceiling: its speed over that of the fastest
-                arithmetic, which may be above the roof of the format that the weights are multiplied in
-    width       of the expected interval of it, high over low
+    width       of the expected interval of it, high over low; within: the measured one lies in it
+    decisive    which figure that is; of_step: the ceiling of the decode step over the measured time between tokens
+    batch       sequences that the step is of; served: predicted with prompts of others between a request's tokens,
+                as servers run, else in lock-step
+    cached_tokens   of a sequence, whose reading explains the time where no length is stated; None: no length does
+    of_ceiling  its speed over that of the fastest arithmetic, which may be above the roof of the weights' own format
     """
 
     scenario: Scenario
@@ -60,7 +65,12 @@ class Beside(msgspec.Struct, frozen=True, kw_only=True):
     slow: float | None = None
     of_roof: float | None = None
     width: float | None = None
-    inside: bool = False
+    within: bool = False
+    decisive: str | None = None
+    of_step: float | None = None
+    batch: float | None = None
+    served: bool = False
+    cached_tokens: float | None = None
     of_ceiling: float | None = None
 
     @property
@@ -89,15 +99,17 @@ def beside(run: Seen, setting: Setting) -> Beside | None:
         one = scheduled(sc) if holds_one(sc) else None
     except RooflightError:
         return None
-    known = Beside(scenario=sc, run=one, judged=_judged(sc, run, setting), room=_room(sc))
+    served = sc.deployment.schedule == "served"
+    known = Beside(scenario=sc, run=one, judged=_judged(sc, run, setting), room=_room(sc), served=served)
     known = _with_prompts(known, run)
-    return _decisive(_with_load(known, run))
+    return _decisive(_with_load(known, run, open_=lengths_open(run, setting)), run)
 
 
 def _served(sc: Scenario, run: Seen) -> Scenario:
     """Requests that come one after the other, unless one phase alone was timed or one request at a time."""
     stated = run.record.stated
-    if stated.phase is not None or sc.deployment.schedule is not None or sc.workload.batch == 1 or not run.ttft_s:
+    one_by_one = run.ttft_s or (stated.concurrency is not None and stated.batch is None and run.isl)
+    if stated.phase is not None or sc.deployment.schedule is not None or sc.workload.batch == 1 or not one_by_one:
         return sc
     return changed(sc, schedule="served")
 
@@ -161,12 +173,13 @@ def _with_prompts(known: Beside, run: Seen) -> Beside:
     )
 
 
-def _with_load(known: Beside, run: Seen) -> Beside:
+def _with_load(known: Beside, run: Seen, *, open_: bool) -> Beside:
     """The decode step, and what a heavier load would find."""
     sc = known.scenario
     if known.prompts:
         return known
-    step = step_roof(sc, in_flight=_decoding(known, run))
+    batch = _decoding(known, run)
+    step = step_roof(sc, in_flight=batch)
     most = knee = None
     if run.record.stated.request_rate is not None and not sc.unrated:
         try:
@@ -174,20 +187,34 @@ def _with_load(known: Beside, run: Seen) -> Beside:
         except RooflightError:
             most = knee = None
     bound = known.bound or (cast(Bound, step.expected_bound) if step is not None else None)
-    return msgspec.structs.replace(known, step=step, most_per_s=most, knee=knee, bound=bound)
+    cached = _cached(sc, batch, step, run.token_s) if open_ else None
+    return msgspec.structs.replace(
+        known, step=step, batch=batch, most_per_s=most, knee=knee, bound=bound, cached_tokens=cached
+    )
+
+
+def _cached(sc: Scenario, batch: float, empty: StepRoof | None, token_s: float | None) -> float | None:
+    """Tokens of a sequence whose reading is what the step takes beyond that of an empty cache; None: too many."""
+    longest = sc.model.max_context
+    full = step_roof(sc, in_flight=batch, context=longest) if longest else None
+    if empty is None or full is None or longest is None or token_s is None:
+        return None
+    short, grows = token_s - empty.span.expected, full.span.expected - empty.span.expected
+    return longest * float(short / grows) if 0 < short <= grows else None
 
 
 def _decoding(known: Beside, run: Seen) -> float:
     """Sequences that decode at once: no more than are in flight, than rate and time make, than memory holds."""
     several: list[float] = [known.scenario.workload.batch]
     if run.rate and run.token_s and run.basis != "rate":
-        several.append(run.rate * run.token_s)
+        decode = run.rate * run.token_s
+        several += [decode] if decode < _ALL * several[0] else []
     if known.room is not None:
         several.append(known.room)
     return max(1, round(min(several)))
 
 
-def _decisive(known: Beside) -> Beside:
+def _decisive(known: Beside, run: Seen) -> Beside:
     """The figure that says how near the run is to its prediction: a token's time, else output, else a prompt."""
     metrics = dict(known.judged)
     order = ("prefill_tok_s", "ttft_ms") if known.prompts else ("tpot_ms", "output_tok_s", "e2e_latency_ms")
@@ -199,6 +226,16 @@ def _decisive(known: Beside) -> Beside:
         slow = one.row.measures.speed_over(span.expected, value)
         width = span.high / span.low if span.low and span.high else None
         of_roof = one.row.measures.speed_over(value, span.roofline)
-        known = msgspec.structs.replace(known, inside=one.verdict == "ok", of_ceiling=float(one.over))
-        return msgspec.structs.replace(known, slow=float(slow), of_roof=float(of_roof), width=width)
+        within = one.verdict == "ok" or bool(
+            span.low is not None and span.high is not None and span.low <= value <= span.high
+        )
+        token = (
+            metric == "tpot_ms" and run.token_s and known.step is not None and not one.scenario.workload.draft_tokens
+        )
+        of_step = known.step.ceiling_s / run.token_s if token and known.step is not None and run.token_s else None
+        return msgspec.structs.replace(
+            known, slow=float(slow), of_roof=float(of_roof), width=width, within=within, decisive=metric,
+            of_ceiling=float(one.over),
+            of_step=None if of_step is None else float(of_step),
+        )  # fmt: skip
     return known

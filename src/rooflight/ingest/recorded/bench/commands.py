@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rooflight.ingest.recorded.bench.documents import count, name, number
+from rooflight.ingest.recorded.bench.serving import engine as engine_of
 from rooflight.values.recorded import Measurements, Stated
 
 # Flags by field. vLLM's, and SGLang's behind them; https://docs.vllm.ai/en/latest/cli/serve.html,
@@ -32,9 +33,9 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "model": ("--model", "--model-path"),
     "kv_cache": ("--kv-cache-dtype",),
 }
-# Arguments as Python prints them: Namespace(model='...', max_concurrency=16).
-_PRINTED = {"model": "model", "max_concurrency": "concurrency", "num_prompts": "num_prompts"}
-_NAMESPACE = re.compile(r"\b(model|max_concurrency|num_prompts)='?([^',)\s]{1,200})")
+# Arguments as Python prints them: Namespace(backend='vllm', model='...', max_concurrency=16).
+_PRINTED = {"model": "model", "max_concurrency": "concurrency", "num_prompts": "num_prompts", "backend": "engine"}
+_NAMESPACE = re.compile(r"\b(model|max_concurrency|num_prompts|backend)='?([^',)\s]{1,200})")
 _ENGINES = {
     "vllm": re.compile(r"\bvllm serve\b|\bvllm\.entrypoints\b"),
     "sglang": re.compile(r"\bsglang\.launch_server\b"),
@@ -56,16 +57,16 @@ def said(text: str, measured: Measurements) -> tuple[Stated, tuple[str, ...]]:
     found |= {field: name(_only(text, flags)) for field, flags in _NAMES.items()}
     cache = (found["kv_cache"] or "").lower()
     found["kv_cache"] = "fp8" if cache.startswith("fp8") else None
+    engines = [engine for engine, pattern in _ENGINES.items() if pattern.search(text)]
+    found["engine"] = engines[0] if len(engines) == 1 else None
     for key, field in _PRINTED.items():
         values = {one[2] for one in _NAMESPACE.finditer(text) if one[1] == key}
         if found[field] is None and len(values) == 1:
             value = values.pop()
-            found[field] = name(value) if field == "model" else count(value)
+            found[field] = {"model": name, "engine": engine_of}.get(field, count)(value)
     served = {one[1] for one in _SERVE.finditer(text)}
     if found["model"] is None and len(served) == 1:
         found["model"] = name(served.pop())
-    engines = [engine for engine, pattern in _ENGINES.items() if pattern.search(text)]
-    found["engine"] = engines[0] if len(engines) == 1 else None
     if found["tp"] is not None and (found["dp"] is None or found["engine"] != "sglang"):
         found["gpus"] = found["tp"] * (found["pp"] or 1) * (found["dp"] or 1)
     return _of_the_load(found, measured)
