@@ -61,9 +61,8 @@ def blocks(found: Diagnosis) -> list[Block]:
 def verdict(found: Diagnosis) -> list[Block]:
     """What binds and how sure that is, what speaks for and against it, and what other analyses say."""
     shown: list[Block] = []
-    if found.bound is not None or found.cannot_tell:
-        said = "Cannot tell." if found.bound is None else f"Bound: {found.bound}, confidence {found.confidence}."
-        shown.append(Prose(said))
+    said = "Bound: none is named." if found.bound is None else f"Bound: {found.bound}, confidence {found.confidence}."
+    shown.append(Prose("Cannot tell." if found.cannot_tell else said))
     for title, supports in (("Speaks for it:", True), ("Speaks against it:", False)):
         items = tuple(_evidence(one) for one in found.evidence if one.supports is supports)
         if items:

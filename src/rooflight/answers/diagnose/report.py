@@ -49,7 +49,7 @@ def findings(files: Sequence[Recorded], at: Setting) -> Findings:
     first, the one that saw most speaks first. An account of memory comes last where more was given.
     """
     saying = _agreed(list(_found(files, at)))
-    more = len(saying) > 1 and any(name != "memory" and _given(files) for name, _ in saying)
+    more = _given(files) and any(name != "memory" for name, _ in saying)
     loaded = any(one.bound not in (None, "idle") for _, one in saying)  # what was idle was so at another time
     sees = any(_seen(*one) for one in saying)
     found = sorted(
@@ -85,14 +85,20 @@ def _ranked(files: Sequence[Recorded], at: Setting, found: list[tuple[Analysis, 
 
 def _given(files: Sequence[Recorded]) -> bool:
     """Whether anything else than engines' accounts of their memory was given."""
-    return any(not any(accounts(record.measured) for record in one.records) for one in files)
+    return any(is_other(one) for one in files)
+
+
+def is_other(one: Recorded) -> bool:
+    """Whether a file has no engine's account of its memory."""
+    return not any(accounts(record.measured) for record in one.records)
 
 
 def _seen(name: Analysis, one: Found) -> bool:
     """Whether a finding is of what was seen of the device: its kernels, or the counters it keeps of its resources."""
     if one.bound is None or one.bound in ("idle", *_WAITS):
         return False
-    return name == "kernels" or (name == "regimes" and any(row.values.keys() & set(_COUNTERS) for row in one.rows))  # type: ignore[attr-defined]
+    rows = getattr(one, "rows", ())
+    return name == "kernels" or (name == "regimes" and any(row.values.keys() & set(_COUNTERS) for row in rows))
 
 
 def _against(lead: Found, one: Found) -> bool:

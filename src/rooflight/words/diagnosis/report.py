@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 
 from msgspec import structs
 from msgspec.structs import replace
 
-from rooflight.answers.diagnose.report import Findings, surest
+from rooflight.answers.diagnose.report import Findings, is_other
 from rooflight.answers.diagnose.samples import samples
 from rooflight.answers.diagnose.setting import common, records
-from rooflight.values.diagnosis import Analysis, Diagnosis, Evidence, Found, Next, Source, Told
+from rooflight.values.diagnosis import Analysis, Bound, Diagnosis, Evidence, Found, Next, Source, Told
 from rooflight.values.note import Note
 from rooflight.values.recorded import Measurements, Recorded, Spread
 from rooflight.words.diagnosis.completed import completed
+from rooflight.words.diagnosis.series import bound_words
 
 # What to record where nothing tells the ceiling.
 _RECORD = (
@@ -33,6 +34,13 @@ _RECORD = (
 )  # fmt: skip
 # What a run says that is not set beside any prediction.
 _OPEN = ("unplaced", "uncounted", "open", "")
+# What a step says of a larger batch where output no longer grows with it, and what another one may say of it.
+_LEVEL, _BATCH = "larger batch gains nothing", "larger batch"
+# What each analysis goes by.
+_OF: dict[Analysis, str] = {
+    "kernels": "the kernels say that", "regimes": "the monitoring says that", "fits": "several runs together say that",
+    "benchmarks": "a run beside its prediction says that", "memory": "the engine's memory says that",
+}  # fmt: skip
 _SAID = {
     "model_read": "The files name the model {1}: read as {0}.",
     "device_read": "The files name the accelerator {1}: read as {0}.",
@@ -67,14 +75,26 @@ def told(found: Findings) -> Diagnosis:
     if not saying:
         return replace(known, answer=_nothing(found.files), cannot_tell=True, next=_RECORD)
     (_, lead, first), *others = saying
-    cannot = lead.bound is None and (lead.cannot_tell or all(one.cannot_tell for _, one, _ in saying))
+    said = [words.answer for name, one, words in others if lead.bound is None or _says(name, one)]
+    answer = first.answer
+    if found.cannot_tell and not lead.cannot_tell:  # an account of memory names no ceiling of what else was given
+        answer, said = _nothing([file for file in found.files if is_other(file)]), [first.answer, *said]
     return replace(
-        known, answer=first.answer, bound=lead.bound,
-        confidence=surest([one for _, one, _ in saying if one.bound == lead.bound]), cannot_tell=cannot,
+        known, answer=answer, bound=lead.bound, confidence=found.confidence, cannot_tell=found.cannot_tell,
         evidence=(*first.evidence, *_further(lead, [(one, words) for _, one, words in others])),
-        findings=tuple(words.answer for name, one, words in others if lead.bound is None or _says(name, one)),
-        next=tuple(_each_once(_steps(lead, saying))) or (_RECORD if cannot else ()),
+        findings=(*_contradicted(found), *said),
+        next=tuple(_each_once(list(_steps(lead, saying)))) or (_RECORD if found.cannot_tell else ()),
     )  # fmt: skip
+
+
+def _contradicted(found: Findings) -> Iterator[str]:
+    """That analyses do not agree, and which of them counts."""
+    if not found.against:
+        return
+    others = " and ".join(f"{_OF[name]} {_binds(bound)}" for name, bound in found.against)
+    lead = f"{_OF[found.found[0][0]]} {_binds(found.found[0][1].bound or 'launch')}"
+    why = "what was seen of the device counts before a prediction" if found.seen else "the surer one counts"
+    yield f"They do not agree, so the confidence is less: {lead}, {others}; {why}."
 
 
 def _told(name: Analysis, found: Found) -> Told:
@@ -108,10 +128,18 @@ def _steps(lead: Found, saying: Sequence[tuple[Analysis, Found, Told]]) -> Itera
             yield from words.next
 
 
-def _each_once(steps: Iterable[Next]) -> Iterator[Next]:
+def _binds(bound: Bound) -> str:
+    words = bound_words(bound)
+    return words if words.startswith("The KV") else words[0].lower() + words[1:]
+
+
+def _each_once(steps: Sequence[Next]) -> Iterator[Next]:
+    """Each step once, and none that another one says gains nothing."""
     said: set[str] = set()
+    level = any(_LEVEL in step.what for step in steps)
     for step in steps:
-        if step.what not in said:
+        gains = level and _BATCH in step.what and _LEVEL not in step.what
+        if step.what not in said and not gains:
             said.add(step.what)
             yield step
 
