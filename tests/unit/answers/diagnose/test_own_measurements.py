@@ -344,3 +344,12 @@ def test_more_than_half_that_cannot_be_leaves_nothing_to_tell():
     one = found(texts, "llama-3.1-8b", "l40s", isl=1000, osl=250)
     assert one.cannot_tell
     assert one.fits[0].said == "beyond"
+
+
+def test_prompts_whose_points_do_not_close_are_no_traceback():
+    """100 requests/s x 10 s are 1,000 in flight, not 1: that point is left out, and one makes no line."""
+    from rooflight.library.diagnosed import diagnose
+
+    open_one = "batch=1 isl=1000 ttft_ms=50 requests_per_s=100 e2e_s=10"
+    for named in ({}, {"model": "llama-3.1-8b", "on": "h100"}):
+        assert diagnose(points=["batch=1 isl=100 ttft_ms=10", open_one], **named).answer

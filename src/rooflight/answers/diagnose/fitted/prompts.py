@@ -49,7 +49,7 @@ def prompts(one: Series, setting: Setting) -> Fit | None:
     floor, start = _floored(points.ys)
     line = fitted(points.xs[start:], points.ys[start:])
     if line is None:
-        if points.left_out:
+        if any(left.why == "beyond" for left in points.left_out):
             return Fit(
                 axis=one.axis, said="beyond", quantity=quantity, cannot_tell=True, labels=points.labels,
                 values=points.ys, left_out=points.left_out,
