@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -95,9 +98,31 @@ def serve(listening: socket.socket, *, opened: bool, say: Callable[[str], None])
 
         webbrowser.open(address)
     server = uvicorn.Server(config_of(make_app(host, Workers())))
-    with kept_from_interrupts():  # until the workers start: by then the server answers them
+    with _answering_interrupts(server), kept_from_interrupts():  # until the workers start
         server.run(sockets=[listening])
     return 0
+
+
+@contextlib.contextmanager
+def _answering_interrupts(server: uvicorn.Server) -> Iterator[None]:
+    """An interrupt ends the server from the first moment, and is raised when it has ended.
+
+    A mask alone does not keep it away: it is one thread's, and libraries have threads of their own. Between asyncio's
+    own answer and uvicorn's it would cancel a server that is half started.
+    """
+    caught = []
+
+    def ended(number: int, frame: FrameType | None) -> None:
+        caught.append(number)
+        server.handle_exit(number, frame)
+
+    before = signal.signal(signal.SIGINT, ended)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if caught:
+        raise KeyboardInterrupt
 
 
 def config_of(app: ASGIApp) -> uvicorn.Config:
