@@ -63,7 +63,8 @@ def verdict(found: Diagnosis) -> list[Block]:
     shown: list[Block] = []
     said = "Bound: none is named." if found.bound is None else f"Bound: {found.bound}, confidence {found.confidence}."
     shown.append(Prose("Cannot tell." if found.cannot_tell else said))
-    for title, supports in (("Speaks for it:", True), ("Speaks against it:", False)):
+    held = "Seen:" if found.cannot_tell else "Speaks for it:"  # nothing speaks for no verdict
+    for title, supports in ((held, True), ("Speaks against it:", False)):
         items = tuple(_evidence(one) for one in found.evidence if one.supports is supports)
         if items:
             shown.append(Bullets(title, items))
@@ -138,6 +139,10 @@ def _regimes(rows: Sequence[Regime]) -> Iterator[Table]:
             heads = [name for name in heads if name != "mbu"]
         if len(heads) > _MOST_HEADS and "engine_active" in heads:
             heads = [name for name in heads if name != "gpu_util"]
+        if len(heads) > _MOST_HEADS and not any(row.values.get("preemptions") for row, _ in shown):
+            heads = [name for name in heads if name != "preemptions"]
+        if len(heads) > _MOST_HEADS and "of_ceiling" in heads:
+            heads = [name for name in heads if name != "tpot_s"]
         timed = any(when for _, when in shown)
         yield Table(
             title=f"{title[:-1]}{_of_all(shown)}:",

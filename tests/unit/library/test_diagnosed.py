@@ -7,7 +7,7 @@ import pytest
 import rooflight
 from rooflight.errors import BadInput
 from rooflight.show.diagnosis import blocks
-from rooflight.values.diagnosis import Diagnosis, Regime
+from rooflight.values.diagnosis import Diagnosis, Evidence, Regime
 from rooflight.values.watching import Watching
 
 POINTS = ["batch=1 tpot_ms=12", "batch=33 tpot_ms=15.2"]
@@ -84,3 +84,29 @@ def test_times_of_rows_are_as_short_as_they_can_be(starts, shown):
     (table,) = [block for block in blocks(Diagnosis(regimes=rows)) if hasattr(block, "heads")]
 
     assert tuple(row[1] for row in table.rows if "from" in table.heads) == shown
+
+
+@pytest.mark.parametrize(
+    ("preempted", "shown"),
+    [
+        (0.0, ("running", "waiting", "kv usage", "output tokens per s", "tpot s", "of ceiling")),
+        (2.0, ("running", "waiting", "kv usage", "preemptions", "output tokens per s", "of ceiling")),
+    ],
+)
+def test_a_table_of_engines_has_no_more_columns_than_a_terminal(preempted, shown):
+    """MBU is near the share of the ceiling, no preemption is no news, and the time per token is in the sentence."""
+    values = {
+        "running": 64, "waiting": 9, "kv_usage": 0.99, "preemptions": preempted, "output_tokens_per_s": 2860,
+        "tpot_s": 0.02, "of_ceiling": 0.31, "mbu": 0.31,
+    }  # fmt: skip
+    row = Regime(subject="vllm engine 0", bound="capacity", values=values)
+    (table,) = [block for block in blocks(Diagnosis(regimes=(row,))) if hasattr(block, "heads")]
+
+    assert table.heads == ("", "bound", *shown)
+
+
+@pytest.mark.parametrize(("bound", "title"), [(None, "Seen:"), ("memory", "Speaks for it:")])
+def test_of_no_verdict_nothing_speaks_for_it(bound, title):
+    found = Diagnosis(bound=bound, cannot_tell=bound is None, evidence=(Evidence(what="requests running", value=32),))
+
+    assert title in [block.title for block in blocks(found) if hasattr(block, "items")]

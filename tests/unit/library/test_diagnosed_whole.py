@@ -198,3 +198,40 @@ def test_those_that_run_of_those_that_were_sent_show_the_pool():
     one = diagnose(points=[text], model="qwen2.5-7b", on="a10g")
     assert one.bound == "capacity"
     assert "72 of 256 in flight run" in one.answer
+
+
+BUSY = """DCGM_FI_DEV_GPU_UTIL{gpu="0",modelName="NVIDIA H100 80GB HBM3"} 95
+DCGM_FI_PROF_GR_ENGINE_ACTIVE{gpu="0",modelName="NVIDIA H100 80GB HBM3"} 0.95
+DCGM_FI_PROF_PIPE_TENSOR_ACTIVE{gpu="0",modelName="NVIDIA H100 80GB HBM3"} 0.80
+DCGM_FI_PROF_DRAM_ACTIVE{gpu="0",modelName="NVIDIA H100 80GB HBM3"} 0.20
+"""
+LOG = "INFO 01-01 10:00:00 [kv_cache_utils.py:868] GPU KV cache size: 400,000 tokens\n"
+
+
+def test_what_was_seen_of_the_device_leads_and_the_contradiction_is_said_once(tmp_path):
+    """Tensor cores at 80 % say arithmetic; the run beside its prediction says memory, and is only a prediction."""
+    path = tmp_path / "busy.prom"
+    path.write_text(BUSY)
+    run = "concurrency=64 output_tok_s=4500 ttft_ms=100 tpot_ms=14 isl=1024 osl=256"
+    alone = diagnose(points=[run], model="llama-3.1-8b", on="h100")
+    one = diagnose(path, points=[run], model="llama-3.1-8b", on="h100")
+
+    assert (alone.bound, one.bound) == ("memory", "compute")
+    said = [text for text in one.findings if text.startswith("They do not agree")]
+    assert len(said) == 1
+    assert said[0].endswith("what was seen of the device counts before a prediction.")
+    assert one.confidence != diagnose(path, model="llama-3.1-8b", on="h100").confidence  # a step less
+    assert not [step for step in one.next if "larger batch" in step.what and "gains nothing" not in step.what]
+
+
+def test_an_account_of_memory_names_no_ceiling_of_what_else_was_given(tmp_path):
+    """By itself the log is answered; beside a file that says nothing of a ceiling that cannot be told."""
+    log, other = tmp_path / "start.log", tmp_path / "util.prom"
+    log.write_text(LOG)
+    other.write_text('DCGM_FI_DEV_FB_USED{gpu="0",modelName="NVIDIA H100 80GB HBM3"} 70000\n')
+    alone, beside = diagnose(log), diagnose(log, other)
+
+    assert (alone.bound, alone.cannot_tell) == (None, False)
+    assert beside.cannot_tell
+    assert "cannot be told" in beside.answer
+    assert alone.answer in beside.findings

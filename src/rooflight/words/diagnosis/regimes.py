@@ -363,7 +363,7 @@ def _clock(found: RegimesFound) -> Iterator[str]:
 
 def _moved(found: RegimesFound) -> Iterator[str]:
     """What arithmetic says of the bytes of a step, beside what the counter says."""
-    step, rate = found.step, found.rate_bytes_per_s
+    step = found.step
     if step is None or step.bytes_per_s is None:
         return
     if not step.possible:
@@ -372,10 +372,11 @@ def _moved(found: RegimesFound) -> Iterator[str]:
             "their number is another one."
         )
         return
-    share = f", {percent(step.bytes_per_s / rate)} of the card's bandwidth (MBU)" if rate else ""
+    mbu = step.efficiency.mbu if step.efficiency is not None else None
+    share = f", {percent(mbu)} of the card's bandwidth (MBU)" if mbu is not None else ""
     yield (
-        f"A step with {step.batch:,} requests moves {scaled(step.moved_bytes, 'B')}: at the time it took "
-        f"{scaled(step.bytes_per_s, 'B/s')} a device{share}."
+        f"A step with {step.batch:,} requests moves {scaled(step.moved_bytes, 'B')} of weights and KV cache: in "
+        f"{scaled(step.tpot_s or 0.0, 's')} that is {scaled(step.bytes_per_s, 'B/s')} a device{share}."
     )
     if found.bytes_per_s is not None and found.bytes_per_s > _FAR_MORE * step.bytes_per_s:
         times = round_significant(found.bytes_per_s / step.bytes_per_s, 2)

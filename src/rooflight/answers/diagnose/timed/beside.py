@@ -204,12 +204,15 @@ def _cached(sc: Scenario, batch: float, empty: StepRoof | None, token_s: float |
 
 
 def _decoding(known: Beside, run: Seen) -> float:
-    """Sequences that decode at once: no more than are in flight, than rate and time make, than memory holds."""
+    """Sequences that decode at once: no more than are in flight, than rate and time make, than memory holds.
+
+    Where memory holds none, the run was of another memory than was said, and its step is of those that were stated.
+    """
     several: list[float] = [known.scenario.workload.batch]
     if run.rate and run.token_s and run.basis != "rate":
         decode = run.rate * run.token_s
         several += [decode] if decode < _ALL * several[0] else []
-    if known.room is not None:
+    if known.room is not None and known.room >= 1:
         several.append(known.room)
     return max(1, round(min(several)))
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rooflight.errors import RooflightError
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.analyze import phase_block
-from rooflight.serve.efficiency import Efficiency, demand, efficiency
+from rooflight.serve.efficiency import Efficiency, demand, efficiency, streamed_bytes
 from rooflight.serve.memory import largest_batch
 from rooflight.serve.phases import decode
 from rooflight.serve.room import room
@@ -35,7 +35,7 @@ class Stepped(msgspec.Struct, frozen=True, kw_only=True):
     expected        of the served run (of the step alone where prompts are withheld)
     memory_s, compute_s, link_s     what each resource alone takes at its ceiling; None: no peak
     bound           the largest part of the expected time
-    moved_bytes     of all devices in a step; bytes_per_s: of one device, at the measured time
+    moved_bytes     streamed by all devices in a step, as MBU counts; bytes_per_s: by one of them, at the measured time
     output_tokens_per_s     of the served run as expected, prompts included; None: prompts are withheld
     replicas        engines that share the batch; efficiency: MFU and MBU in the measured time, None: not measured
     """
@@ -107,12 +107,13 @@ def stepped(sc: Scenario, row: Watched, replicas: int) -> Stepped | None:
         return None
     found = run.tpot_s if isinstance(run, WholeRun) else None
     output = run.output_tokens_per_s.expected if isinstance(run, WholeRun) else None
-    rate = None if not measured else block.bytes.total / measured / sc.layout.devices
+    streamed = float(streamed_bytes(phase.work))
+    rate = None if not measured else streamed / measured / phase.layout.devices
     return Stepped(
         batch=at.workload.batch, tpot_s=measured,
         expected=found or block.time_s, memory_s=float(block.ceilings_s.memory),
         compute_s=block.ceilings_s.compute, link_s=float(block.ceilings_s.link), bound=block.expected_bound,
-        moved_bytes=float(block.bytes.total), bytes_per_s=rate, timed_by=timed_by,
+        moved_bytes=streamed, bytes_per_s=rate, timed_by=timed_by,
         output_tokens_per_s=None if output is None else float(output), replicas=_ranks(sc, replicas),
         efficiency=efficiency(demand(at, phase), measured) if measured else None,
     )  # fmt: skip
