@@ -71,6 +71,8 @@ def _split(one: Fit) -> str:
         parts.append(f"{scaled(one.weights_s, 's')} are the reading of weights")
     if one.grows_s:
         parts.append(f"{scaled(one.grows_s, 's')} grow ({_rate(one)})")
+    if one.prompts_s:
+        parts.append(f"about {scaled(one.prompts_s, 's')} are prompts of other requests, computed between tokens")
     if one.left_s is not None and one.left_s > 0:
         parts.append(f"{scaled(one.left_s, 's')} are left for host, launches and kernels below the roof")
     where = f"{along(one.axis)} {one.labels[-1]}"

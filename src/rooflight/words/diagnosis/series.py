@@ -165,19 +165,16 @@ def evidence(one: Fit) -> Iterator[Evidence]:
         parts = {"memory": split.memory, "compute": split.compute, "link": split.link, "launch": split.launch}
         for name, seconds in parts.items():
             if seconds:
-                what = f"part of the last point: {_PART[name]}"
+                beside = ", prompts of other requests with it" if one.prompts_s and name == "compute" else ""
+                what = f"part of the last point: {_PART[name]}{beside}"
                 yield Evidence(what=what, value=seconds / split.whole, unit="share", supports=name == one.bound)
     if one.bytes_per_s and not hidden(one):
         yield Evidence(
             what="implied rate of reading", value=one.bytes_per_s, unit="B/s", supports=one.bound == "memory"
         )
-    if one.roof_bytes_per_s:
-        yield Evidence(what="the memory's rate by its datasheet", value=one.roof_bytes_per_s, unit="B/s")
     if one.flop_per_s:
         supports = one.bound == "compute"
         yield Evidence(what="implied rate of arithmetic", value=one.flop_per_s, unit="FLOP/s", supports=supports)
-    if one.host_s is not None:
-        yield Evidence(what="expected of launches and host", value=one.host_s, unit="s", supports=one.bound == "launch")
     if one.expected_gain is not None and one.axis in ("tp", "layout"):
         yield Evidence(what="gain that is expected", value=one.expected_gain)
 

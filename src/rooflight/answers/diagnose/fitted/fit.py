@@ -70,6 +70,7 @@ class Fit(Found, frozen=True, kw_only=True):
     grows_s         of the last point what grows along the axis beside the weights, slope_s a step of it
     bytes_each      bytes that one more step along the axis moves, bytes_per_s: the rate that makes; roof_: the
                     datasheet's; flop alike
+    prompts_s       of the last point's time, that the prompts of other requests take between tokens; not in grows_s
     cached_tokens   of a sequence, that the slope comes to at the memory's rate where no length is stated
     share           of the last point's time, that goes with the axis
     gain            measured, from the first point to the last; expected_gain by the library, ideal_gain by the devices
@@ -92,6 +93,7 @@ class Fit(Found, frozen=True, kw_only=True):
     grows_s: float | None = None
     slope_s: float | None = None
     host_s: float | None = None
+    prompts_s: float | None = None
     bytes_each: float | None = None
     bytes_per_s: float | None = None
     roof_bytes_per_s: float | None = None

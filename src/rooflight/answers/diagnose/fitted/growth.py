@@ -8,7 +8,8 @@ from rooflight.answers.diagnose.fitted.fit import BINDS, CLEARLY, HOLDS, Fit, Sp
 from rooflight.answers.diagnose.fitted.line import Line, fitted
 from rooflight.answers.diagnose.fitted.series import Series
 from rooflight.answers.diagnose.setting import Setting
-from rooflight.answers.diagnose.timed.placed import lengths_open
+from rooflight.answers.diagnose.timed.placed import lengths_open, placed, prompt_beside
+from rooflight.answers.diagnose.timed.seen import Seen
 from rooflight.errors import RooflightError
 from rooflight.values.diagnosis import Bound, Confidence
 from rooflight.values.formats import format_named
@@ -58,7 +59,8 @@ def growth(one: Series, setting: Setting) -> Fit | None:
         next_gain=_next(one, line, last, x, flat=flat), limit_gain=_limit(one, line, last, x, flat=flat),
     )  # fmt: skip
     if points.roofs:
-        return _under(known, points, line, flat=flat, cached_bytes=_unstated(known, points, setting))
+        cached = _unstated(known, points, setting)
+        return _under(known, points, line, flat=flat, cached_bytes=cached, prompt=_prompt(known, points, setting))
     return _alone(known, points, line, setting, flat=flat)
 
 
@@ -77,10 +79,29 @@ def _limit(one: Series, line: Line, last: float, x: float, *, flat: bool) -> flo
     return last / (line.slope * x) if one.axis == "batch" and not flat and line.slope > 0 else None
 
 
-def _under(known: Fit, points: Taken, line: Line, *, flat: bool, cached_bytes: float | None) -> Fit:
+def _prompt(known: Fit, points: Taken, setting: Setting) -> tuple[float, Bound] | None:
+    """What a served sequence more adds to a token by its prompt; None of runs that time decode alone."""
+    if known.axis != "batch" or not all(_served(run) for run in points.runs):
+        return None
+    sc = placed(setting, points.runs[-1])
+    return None if sc is None else prompt_beside(sc)
+
+
+def _served(run: Seen) -> bool:
+    """Whether requests come one after the other, so that prompts of some lie between tokens of others."""
+    stated = run.record.stated
+    comes = stated.concurrency is not None or stated.request_rate is not None
+    timed = run.basis in ("tpot", "itl", "user")
+    return bool(comes and timed and stated.batch is None and stated.phase is None and run.isl and run.osl)
+
+
+def _under(
+    known: Fit, points: Taken, line: Line, *, flat: bool, cached_bytes: float | None, prompt: tuple[float, Bound] | None
+) -> Fit:
     """With a model and a machine: the fixed part against the weights, the growing part against the cache.
 
     cached_bytes    of a token, where nobody states how many are cached: what grows is then taken as their reading
+    prompt          what a sequence's prompt adds to the others' tokens, and what binds it
     """
     roofs, xs = points.roofs, points.xs
     first, last = roofs[0], roofs[-1]
@@ -92,11 +113,18 @@ def _under(known: Fit, points: Taken, line: Line, *, flat: bool, cached_bytes: f
     before = roofs[-2] if len(roofs) > 1 else first
     compute_each = (last.compute_s - before.compute_s) / (xs[-1] - points.xs[-2] or 1.0)
     cache_each = bytes_each / last.bytes_per_s
-    rate = bytes_each / slope if slope and bytes_each else None
+    # prompts are estimated, the cache's bytes are counted: reading these at the datasheet's rate goes first
+    most_each = max(slope - cache_each, 0.0)
+    prompt_each = 0.0 if prompt is None else min(prompt[0], most_each)
+    slope -= prompt_each
+    # where prompts take all that the datasheet's rate leaves, no rate is measured
+    open_ = prompt is not None and prompt[0] >= most_each
+    rate = bytes_each / slope if slope and bytes_each and not open_ else None
     growing = min(slope * xs[-1], points.ys[-1])
+    prompts = min(prompt_each * xs[-1], points.ys[-1] - growing)
     # what is beside a growing part that hides the weights' reading is no more than the rest
-    weights = min(last.weights_s, points.ys[-1] - growing)
-    fixed = points.ys[-1] - growing - last.weights_s
+    weights = min(last.weights_s, points.ys[-1] - growing - prompts)
+    fixed = points.ys[-1] - growing - prompts - last.weights_s
     left = max(fixed, 0.0)
     link = min(left, last.link_s)
     parts = {"memory": weights, "compute": 0.0, "link": link, "launch": left - link}
@@ -109,15 +137,18 @@ def _under(known: Fit, points: Taken, line: Line, *, flat: bool, cached_bytes: f
         kind, rate, bytes_each = "memory", None, 0.0
         tokens = slope * last.bytes_per_s / cached_bytes
     parts[kind] += growing
+    if prompt is not None:
+        parts[prompt[1] if prompt[1] in parts else "compute"] += prompts
     split = Split(**parts)
     little = tokens is None and growing > BINDS * points.ys[-1] and most < BINDS * slope
-    bound, sure = settled(split, line, points.ys, most="medium" if (line.flat and not flat) or little else "high")
+    unsure = (line.flat and not flat) or little or prompts > BINDS * (growing + prompts)
+    bound, sure = settled(split, line, points.ys, most="medium" if unsure else "high")
     slow = slow and growing >= _SLOW * points.ys[-1]
     said = "slow-cache" if slow else "flat" if flat and not batch else "split"
     return replace(
         known, bound=bound, confidence="low" if slow else sure, said=said, split=split, weights_s=last.weights_s,
         left_s=fixed, host_s=last.host_s, bytes_each=bytes_each or None, bytes_per_s=rate,
-        roof_bytes_per_s=last.bytes_per_s, grows_s=growing, slope_s=slope,
+        roof_bytes_per_s=last.bytes_per_s, grows_s=growing, slope_s=slope, prompts_s=prompts or None,
         cached_tokens=tokens,
     )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -14,9 +14,11 @@ from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario, scenario
 from rooflight.serve import phases
 from rooflight.serve.analyze import expected_bound, split
+from rooflight.serve.apart import is_apart
 from rooflight.span import Span
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import Deployment
+from rooflight.values.diagnosis import Bound
 from rooflight.values.recorded import Stated
 from rooflight.values.workload import Workload
 
@@ -134,6 +136,22 @@ def lengths_open(run: Seen, setting: Setting) -> bool:
     timed = run.record.measured
     said = (run.isl, run.osl, run.context, timed.ttft_s, timed.request_s, timed.prefill_tokens_per_s)
     return all(one is None for one in said) and not setting.given & {"isl", "osl", "context"}
+
+
+def prompt_beside(sc: Scenario) -> tuple[float, Bound] | None:
+    """Seconds that a sequence in flight adds to the others' tokens by its prompt, and what binds that prompt.
+
+    A request of osl tokens has its prompt computed once, and meanwhile the others of its replica wait: a sequence more
+    brings one prompt more in the time of osl tokens. None where prompts are computed on workers of their own.
+    """
+    if is_apart(sc) or sc.unrated or not sc.workload.osl:
+        return None
+    try:
+        phase = phases.prefill(sc, prompts=1)
+    except (RooflightError, ZeroDivisionError):
+        return None
+    bound = cast(Bound, expected_bound(split(phase.time.operators), phase.expected))
+    return float(phase.span.expected) / sc.workload.osl / sc.layout.dp, bound
 
 
 def step_roof(sc: Scenario, *, in_flight: float | None = None, context: float | None = None) -> StepRoof | None:
