@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
+ALL := -ra -n auto --dist loadgroup
 FAST := -q -n auto --dist loadgroup --hypothesis-profile=fast -m "not slow" --ignore=tests/browser \
   --ignore=tests/conformance --ignore=tests/unit/studio/test_contract.py
 
@@ -50,8 +51,10 @@ torch: $(STAMP)-dev
 	@if [ "$$CI" = true ] && ! $(BIN)/python -c "import torch" 2>/dev/null; then \
 	  $(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0; fi
 
+# Coverage is what the unit tests reach: watching every line makes the others four times slower.
 test: $(STAMP)-dev browser prometheus torch
-	$(BIN)/pytest -ra -n auto --dist loadgroup --cov --cov-report=
+	$(BIN)/pytest $(ALL) --ignore=tests/unit
+	$(BIN)/pytest $(ALL) --cov --cov-report= tests/unit
 	$(BIN)/coverage report
 	@.ci/versions name $(BIN)/python
 
