@@ -353,3 +353,25 @@ def test_prompts_whose_points_do_not_close_are_no_traceback():
     open_one = "batch=1 isl=1000 ttft_ms=50 requests_per_s=100 e2e_s=10"
     for named in ({}, {"model": "llama-3.1-8b", "on": "h100"}):
         assert diagnose(points=["batch=1 isl=100 ttft_ms=10", open_one], **named).answer
+
+
+def test_prompts_of_others_are_a_part_of_what_grows_in_a_served_pair():
+    """A sequence more in flight brings one prompt more in the time of its 256 tokens, which the others wait for."""
+    texts = ["concurrency=32 isl=1024 osl=256 tpot_ms=12.74", "concurrency=64 isl=1024 osl=256 tpot_ms=20"]
+    one = found(texts, "llama-3.1-8b", "h100-sxm")
+    fit = one.fits[0]
+    prompt_s = phases.prefill(setting("llama-3.1-8b", "h100-sxm", isl=1024, osl=256).scenario, prompts=1).span.expected
+    assert fit.prompts_s == pytest.approx(64 * prompt_s / 256, rel=0.02)
+    # all that grows: 64 x (20 - 12.74) / 32 = 14.5 ms, a sequence's reading of weights not in it
+    assert fit.grows_s + fit.prompts_s == pytest.approx(64 * (20 - 12.74) / 32 * 1e-3)
+    parts = fit.split
+    assert parts.memory + parts.compute + parts.link + parts.launch == pytest.approx(20e-3)
+    assert parts.compute == fit.prompts_s
+    assert one.confidence != "high"
+
+
+def test_decode_alone_has_no_prompts_beside_it():
+    texts = ["batch=32 isl=1024 osl=256 tpot_ms=12.74", "batch=64 isl=1024 osl=256 tpot_ms=20"]
+    fit = found(texts, "llama-3.1-8b", "h100-sxm").fits[0]
+    assert fit.prompts_s is None
+    assert fit.grows_s == pytest.approx(64 * (20 - 12.74) / 32 * 1e-3)
