@@ -47,8 +47,8 @@ _PLAIN_TABLE = re.compile(r"\s*CREATE TABLE\b", re.IGNORECASE)
 class _Export:
     """An export that is open for reading; of its tables those that are plain ones."""
 
-    def __init__(self, path: Path) -> None:
-        self._base = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+    def __init__(self, base: sqlite3.Connection) -> None:
+        self._base = base
         self._base.text_factory = lambda raw: raw.decode("utf-8", "replace")
         for limit, value in ((sqlite3.SQLITE_LIMIT_LENGTH, _MOST_STRING), (sqlite3.SQLITE_LIMIT_ATTACHED, 0)):
             self._base.setlimit(limit, value)
@@ -64,9 +64,6 @@ class _Export:
     def _count(self) -> int:
         self._steps += 1
         return int(self._steps > _MOST_STEPS)
-
-    def close(self) -> None:
-        self._base.close()
 
     def rows(self, table: str, *columns: str) -> Iterator[tuple[Any, ...]]:
         """Values of columns, None where a table has no such column; nothing where there is no such table."""
@@ -104,11 +101,9 @@ def read(source: Source) -> Recorded:
         raise BadConfig(f"{source.name} has to be exported", where=source.name, got=got, want=_WANT, try_this=_EXPORT)
     with _on_disk(source) as path:
         try:
-            export = _Export(path)
-            try:
-                return _recorded(export, source)
-            finally:
-                export.close()
+            address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+            with contextlib.closing(sqlite3.connect(address, uri=True)) as base:
+                return _recorded(_Export(base), source)
         except (sqlite3.Error, OverflowError) as error:
             got = str(error)[:200]
             raise BadConfig(f"{source.name} cannot be read", where=source.name, got=got, want=_WANT) from None

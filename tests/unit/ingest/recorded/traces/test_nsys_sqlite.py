@@ -134,14 +134,13 @@ def test_a_hostile_database_runs_nothing(tmp_path, table):
     base = sqlite3.connect(tmp_path / "x")
     base.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER)")
     base.close()
-    raw = sqlite3.connect(tmp_path / "x")
-    for statement in table.split(";"):
-        try:
-            raw.execute(statement)
-        except sqlite3.Error:
-            pytest.skip("this SQLite cannot make such a table")
-    raw.commit()
-    raw.close()
+    with contextlib.closing(sqlite3.connect(tmp_path / "x")) as raw:
+        for statement in table.split(";"):
+            try:
+                raw.execute(statement)
+            except sqlite3.Error:
+                pytest.skip("this SQLite cannot make such a table")
+        raw.commit()
     try:
         assert not recorded(tmp_path / "x").traced.kernels
     except BadConfig as refused:
