@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import signal
 import socket
-from collections.abc import Callable, Iterator
-from types import FrameType
+from collections.abc import Callable
 from typing import Any
 
 import uvicorn
@@ -16,7 +14,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rooflight.studio.app import make_app, vega_bundle
-from rooflight.studio.workers import Workers, kept_from_interrupts
+from rooflight.studio.workers import Workers
 
 # Open at once; each holds a body of at most 4 MiB.
 MOST_CONNECTIONS = 256
@@ -98,31 +96,16 @@ def serve(listening: socket.socket, *, opened: bool, say: Callable[[str], None])
 
         webbrowser.open(address)
     server = uvicorn.Server(config_of(make_app(host, Workers())))
-    with _answering_interrupts(server), kept_from_interrupts():  # until the workers start
-        server.run(sockets=[listening])
-    return 0
-
-
-@contextlib.contextmanager
-def _answering_interrupts(server: uvicorn.Server) -> Iterator[None]:
-    """An interrupt ends the server from the first moment, and is raised when it has ended.
-
-    A mask alone does not keep it away: it is one thread's, and libraries have threads of their own. Between asyncio's
-    own answer and uvicorn's it would cancel a server that is half started.
-    """
-    caught = []
-
-    def ended(number: int, frame: FrameType | None) -> None:
-        caught.append(number)
-        server.handle_exit(number, frame)
-
-    before = signal.signal(signal.SIGINT, ended)
+    # From the first moment, or asyncio's own answer would cancel a server that is half started. A mask would not keep
+    # it away: it is one thread's, and libraries have threads of their own.
+    before = signal.signal(signal.SIGINT, server.handle_exit)
     try:
-        yield
+        server.run(sockets=[listening])
     finally:
         signal.signal(signal.SIGINT, before)
-    if caught:
+    if server.should_exit:
         raise KeyboardInterrupt
+    return 0
 
 
 def config_of(app: ASGIApp) -> uvicorn.Config:

@@ -165,8 +165,7 @@ def evidence(one: Fit) -> Iterator[Evidence]:
         parts = {"memory": split.memory, "compute": split.compute, "link": split.link, "launch": split.launch}
         for name, seconds in parts.items():
             if seconds:
-                beside = ", prompts of other requests with it" if one.prompts_s and name == "compute" else ""
-                what = f"part of the last point: {_PART[name]}{beside}"
+                what = f"part of the last point: {_PART[name]}"
                 yield Evidence(what=what, value=seconds / split.whole, unit="share", supports=name == one.bound)
     if one.bytes_per_s and not hidden(one):
         yield Evidence(

@@ -138,7 +138,7 @@ def _under(
         tokens = slope * last.bytes_per_s / cached_bytes
     parts[kind] += growing
     if prompt is not None:
-        parts[prompt[1] if prompt[1] in parts else "compute"] += prompts
+        parts[prompt[1]] += prompts
     split = Split(**parts)
     little = tokens is None and growing > BINDS * points.ys[-1] and most < BINDS * slope
     unsure = (line.flat and not flat) or little or prompts > BINDS * (growing + prompts)
