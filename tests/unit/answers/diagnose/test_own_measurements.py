@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from rooflight.answers.diagnose.fits import fits_of
 from rooflight.answers.diagnose.points import points
+from rooflight.answers.diagnose.timed.seen import seen
 from rooflight.serve import phases
 from rooflight.serve.analyze import expected_bound, split
 from rooflight.values.recorded import Measurements, Record, Spread, Stated
@@ -375,3 +376,12 @@ def test_decode_alone_has_no_prompts_beside_it():
     fit = found(texts, "llama-3.1-8b", "h100-sxm").fits[0]
     assert fit.prompts_s is None
     assert fit.grows_s == pytest.approx(64 * (20 - 12.74) / 32 * 1e-3)
+
+
+def test_requests_of_less_than_a_token_in_the_mean_last_as_long_as_their_first():
+    """2 requests/s x 50 ms = 0.1 in flight: no time is less than none."""
+    measured = Measurements(
+        requests_per_s=2.0, osl=0.5, ttft_s=Spread(mean=0.05), tpot_s=Spread(mean=0.2), output_tokens_per_s=1.0
+    )
+    run = seen(Record(name="short", stated=Stated(concurrency=1), measured=measured))
+    assert run.implied == pytest.approx(2.0 * 0.05)

@@ -55,7 +55,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
         per_s = found.requests_per_s or (self.rate / self.osl if self.rate and self.osl else None)
         whole = self.request_s
         if whole is None and self.ttft_s and self.token_s and self.osl and self.basis in ("tpot", "itl", "user"):
-            whole = self.ttft_s + (self.osl - 1) * self.token_s
+            whole = self.ttft_s + max(self.osl - 1, 0) * self.token_s  # below 1 in the mean: some put out none
         if per_s and whole:
             return per_s * whole
         return found.in_flight if self.in_flight is None else None  # beside a setting it is those that run of them
