@@ -15,7 +15,7 @@ help:
 	@echo "make demo    set up, then name the ceilings of a model on a card"
 	@echo "make test    set up, then run every test this machine can; says what is left out"
 	@echo "make test-versions   the unit tests of make test-fast under the other versions of Python that are here"
-	@echo "make test-fast   within a minute on two cores: no browser, no pictures, no large collections"
+	@echo "make test-fast   in a few minutes on two cores: no browser, no pictures, no large collections"
 	@echo "make check   lint, types, docs"
 	@echo "make bench   the speed figures, on one core; make bench-studio those of the web page, bench-start of a start, bench-traces of profiles"
 	@echo "make replay  rewrite the replay dump after an intended change of a formula or a text"
