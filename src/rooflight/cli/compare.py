@@ -33,7 +33,10 @@ class Batch(Value):
 
 
 # The fields that make a mix; a decode step's context follows from the lengths.
-_MIX = tuple(WORKLOAD[name] for name in ("request_rate", "prefill_batch", "isl", "osl", "cached_prefix"))
+_MIX = tuple(
+    WORKLOAD[name]
+    for name in ("request_rate", "prefill_batch", "isl", "osl", "cached_prefix", "images", "audio_seconds")
+)
 _BATCH = msgspec.structs.replace(
     WORKLOAD["batch"], words=f"{WORKLOAD['batch'].words.rstrip('.')}; max: as many as fit on each."
 )

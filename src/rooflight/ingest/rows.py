@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import msgspec
 from rooflight.errors import BadInput
 from rooflight.files import opened
 from rooflight.ingest.table import WANT, Table
-from rooflight.units import network, ungrouped
+from rooflight.units import in_bytes, network, ungrouped
 from rooflight.values.measurement import LEAST_VALUE, METRICS, MODES, MOST_VALUE, PHASES, SPECULATIVE, Measurement
 from rooflight.values.recorded import Recorded
 
@@ -37,6 +38,9 @@ _MODES = {
     "aggregated": "agg", "colocated": "agg", "ifb": "agg", "served": "agg", "disaggregated": "disagg", "pd": "disagg",
     "apart": "disagg",
 }  # fmt: skip
+# Remarks in which tables of llama-bench keep what it prints of the file ("size" of its table).
+_FILE_SIZE = re.compile(r"\bfile size ([\d.]+ ?[KMGT]i?B)\b")
+_WATTS = re.compile(r"(\d{1,6}(?:\.\d+)?) ?W?", re.IGNORECASE)
 _METRIC_OF = {other: name for name, others in _SPELLINGS.items() for other in others}
 
 RowLike = Mapping[str, Any] | Measurement
@@ -170,6 +174,12 @@ def measurement(cells: Mapping[str, object]) -> Measurement:
         mode=mode,
         network=_network(text["network"]),
         run=text["run"],
+        weight_bytes=_size(text["weight_bytes"], _text(cells.get("note"))),
+        power_limit_w=_watts(text["power_limit_w"]),
+        partial_offload=text["partial_offload"],
+        weights_as_given=text["weights_as_given"],
+        model_as_given=text["model_as_given"],
+        accelerator_as_given=text["accelerator_as_given"],
         **numbers,
     )
 
@@ -209,6 +219,28 @@ def _value(text: str) -> float:
     if not LEAST_VALUE <= number <= MOST_VALUE:
         raise BadRow(f"value is {_short(text)}: no measurement is that small or that large")
     return number
+
+
+def _size(text: str, remark: str) -> float | None:
+    """Bytes of the weights as the row states them, else as its remark says of the file."""
+    if not text:
+        found = _FILE_SIZE.search(remark)
+        text = found[1].replace(" ", "") if found is not None else ""
+    if not text:
+        return None
+    try:
+        size = float(in_bytes(text))
+    except ValueError:
+        size = math.nan
+    if not 0 < size < MOST_VALUE:
+        raise BadRow(f"weight_bytes is {_short(text)!r}, no size such as 40GB or 37.2GiB")
+    return size
+
+
+def _watts(text: str) -> float | None:
+    """A limit of power, with or without its unit; None for anything else, which no figure hangs on."""
+    found = _WATTS.fullmatch(text)
+    return float(found[1]) if found is not None else None
 
 
 def _network(text: str) -> str | None:

@@ -10,6 +10,7 @@ from rooflight.scenario.definite import Scenario, scenario
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.model import Model
 from rooflight.values.question import Fields, split
+from rooflight.work.count import is_encoder
 
 
 def changed(
@@ -21,6 +22,11 @@ def changed(
     need not be evaluated by the other.
     """
     load, layout = split(fields)
+    together = sc.workload.prefill_batch is sc.workload.batch or sc.workload.prefill_batch == sc.workload.batch
+    if "batch" in load and "prefill_batch" not in load and is_encoder(sc.model) and together:
+        load["prefill_batch"] = load["batch"]  # the batch of an encoder is what it prefills
+    if "isl" in load:  # of the question: without images and sound, which the scenario's counts
+        load["isl"] += sc.workload.media_tokens or 0
     if model is not None or "weights" in layout:
         layout.setdefault("weight_bytes", None)  # a size is that of the weights it was stated of
     held = msgspec.structs.replace(sc.deployment, tp=sc.layout.tp)

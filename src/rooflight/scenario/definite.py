@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -15,7 +16,10 @@ from rooflight.numeric import Number, is_plain, maximum, tidy
 from rooflight.roofline.links import Links, links_of
 from rooflight.roofline.rates import Rates, rates, unrated
 from rooflight.scenario import assume, caches
+from rooflight.scenario.host import host_notes, with_host
 from rooflight.scenario.measured import is_torch, torch_engine, torch_fits
+from rooflight.scenario.media import with_media
+from rooflight.scenario.shape import shaped, with_adapters
 from rooflight.scenario.share import Share, habits_of, share_of
 from rooflight.scenario.steps import Plans, Steps
 from rooflight.values.accelerator import Accelerator
@@ -26,7 +30,7 @@ from rooflight.values.formats import arithmetic, format_named
 from rooflight.values.model import Model
 from rooflight.values.note import Note
 from rooflight.values.workload import Workload
-from rooflight.work.count import key_share, puts_out_tokens
+from rooflight.work.count import has_source, is_encoder, key_share, puts_out_tokens, source_tokens
 from rooflight.work.layout import Layout, check_layout
 from rooflight.work.numbers import Numbers
 from rooflight.work.weights import NATIVE_FILE, has_native_experts, held, names_own_format, resized
@@ -79,6 +83,11 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
         return None if same or named is None or "=" in named else format_named(named)
 
     @property
+    def source_tokens(self) -> Number:
+        """Tokens of a request that its encoder takes, where the model has an encoder beside its decoder; else 0."""
+        return source_tokens(self.model, self.workload.isl)
+
+    @property
     def devices(self) -> str:
         """The devices by name: `4 x h100-sxm`."""
         count = self.layout.devices
@@ -115,13 +124,18 @@ def scenario(
     """
     if isinstance(deployment.memory, float):  # a Deployment keeps bytes, however they were written
         accelerator = with_memory(accelerator, deployment.memory)
+    deployment = _as_asked(model, deployment)
+    model = shaped(model, deployment)
     layout = _layout(accelerator, count, deployment)
     check_layout(model, layout)
-    workload = _without_tokens(model, workload)
+    encodes, workload = with_media(model, lengths(model, workload))
+    _check_kind(model, workload)
     named = held(model, weights_of(model, deployment))
-    kept = _sized(named, deployment)
+    kept = with_adapters(_sized(named, deployment), deployment)
+    kept = msgspec.structs.replace(kept, encodes=encodes) if encodes else kept
     numbers = _numbers(model, named, deployment)
     machine = rates(accelerator, layout, graphs=deployment.graphs, network=deployment.network)
+    machine = with_host(machine, kept, deployment, layout)
     missing = unrated(accelerator, assume.multiplied(named, numbers))
     engine = engine_of(deployment, accelerator)
     torch = is_torch(deployment.engine)
@@ -167,17 +181,25 @@ def _noted(sc: Scenario, named: Model, own: Limits) -> Scenario:
         assumptions=(
             *card.assumptions,
             *assume.file_notes(model.assumptions),
-            *assume.workload_notes(sc.workload),
-            *assume.format_notes(model, named, card, asked, sc.numbers),
+            *_of_kind(model, assume.workload_notes(sc.workload)),
+            *_of_kind(model, assume.format_notes(model, named, card, asked, sc.numbers)),
             *assume.size_notes(named, asked),
             *assume.machine_notes(card, sc.layout, asked, links),
+            *host_notes(sc.rates.beside, asked),
             *assume.memory_notes(card, asked, sc.habits, sc.share),
             *assume.expected_notes(model, card, asked, sc.engine, sc.fits),
             *assume.run_notes(card, sc.layout, asked, sc.engine, own),
             *assume.model_notes(model, sc.workload),
+            *assume.adapter_notes(sc.model),
         ),
         warnings=(*assume.file_notes(model.warnings), *assume.warnings(model, card, sc.workload, sc.layout, links)),
     )
+
+
+def _of_kind(model: Model, notes: Iterable[Note]) -> Iterator[Note]:
+    """Without what an encoder has none of: decode steps and a cache."""
+    none = ("context", "kv_cache", "checkpoint_cache") if is_encoder(model) else ()
+    return (note for note in notes if note.key not in none)
 
 
 def _sized(model: Model, deployment: Deployment) -> Model:
@@ -197,10 +219,52 @@ def _check_budget(budget: int, workload: Workload) -> None:
         )  # fmt: skip
 
 
-def _without_tokens(model: Model, workload: Workload) -> Workload:
-    """A model without a vocabulary head is asked for no tokens, unless another length than the default is stated."""
-    usual = is_plain(workload.osl) and workload.osl == assume.DEFAULTS.osl
-    return msgspec.structs.replace(workload, osl=0) if usual and not puts_out_tokens(model) else workload
+def lengths(model: Model, workload: Workload) -> Workload:
+    """The workload with the lengths that a model decides, where they are the usual ones.
+
+    A model without a vocabulary head is asked for no tokens, unless another length than the default is stated. An
+    encoder takes its whole batch in one pass, and prompts no longer than it was made for; one beside a decoder, prompts
+    as long as that.
+    """
+    names = ("isl", "osl", "prefill_batch")
+    usual = {
+        name
+        for name in names
+        if is_plain(getattr(workload, name)) and getattr(workload, name) == getattr(assume.DEFAULTS, name)
+    }
+    found: dict[str, Number] = {}
+    if "osl" in usual and not puts_out_tokens(model):
+        found["osl"] = 0
+    longest = assume.longest_prompt(model)
+    if "isl" in usual and longest is not None:
+        found["isl"] = longest if has_source(model) else min(workload.isl, longest)
+    if is_encoder(model) and "prefill_batch" in usual and workload.request_rate is None:
+        found["prefill_batch"] = workload.batch
+    return msgspec.structs.replace(workload, **found) if found else workload
+
+
+def _check_kind(model: Model, workload: Workload) -> None:
+    """Refuse what an encoder does not do. Raises BadInput."""
+    if not (is_encoder(model) or has_source(model)):
+        return
+    refused = [
+        ("cached_prefix", "no prompt's prefix is cached: what comes behind changes it"),
+        ("chunk_tokens", "no prompt is cut into chunks: each token sees those behind it"),
+    ]
+    if is_encoder(model):
+        refused = [
+            ("osl", "it puts out vectors or scores, and no tokens"),
+            ("draft_tokens", "there is nothing to draft, for it puts out no tokens"), *refused,
+        ]  # fmt: skip
+    kind = "an encoder" if is_encoder(model) else "an encoder-decoder"
+    for name, why in refused:
+        value = getattr(workload, name)
+        most = value if is_plain(value) else value.max()
+        if most > 0:
+            raise BadInput(
+                f"{model.id} is {kind}: {why}", where=Named.of(name), got=f"{most:,}", want="0",
+                try_this=Named(f"without {{{name}}}"),
+            )  # fmt: skip
 
 
 def engine_of(deployment: Deployment, accelerator: Accelerator) -> Engine:
@@ -278,6 +342,13 @@ def _numbers(model: Model, kept: Model, deployment: Deployment) -> Numbers:
         act_bytes=4.0 if activations == "fp32" else 2.0,
         flash=deployment.attention == "flash",
     )
+
+
+def _as_asked(model: Model, deployment: Deployment) -> Deployment:
+    """The deployment with the weights that the model's name ends in, where it states none."""
+    if model.asked_format is None or deployment.weights is not None:
+        return deployment
+    return msgspec.structs.replace(deployment, weights=model.asked_format)
 
 
 def weights_of(model: Model, deployment: Deployment) -> str | None:

@@ -9,10 +9,11 @@ import msgspec
 
 from rooflight.numeric import Number
 from rooflight.roofline.engine import Expected
-from rooflight.roofline.rates import hardware_format, no_peak, ridges
+from rooflight.roofline.rates import hardware_format, level_roofs, no_peak, ridges
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.scenario.share import SHARES
 from rooflight.serve import phases
+from rooflight.serve.alike import like_block
 from rooflight.serve.apart import is_apart
 from rooflight.serve.arrivals import loaded
 from rooflight.serve.efficiency import demand, efficiency
@@ -33,13 +34,16 @@ from rooflight.values.analysis import (
     ServedBlock,
     Step,
 )
+from rooflight.values.like import AdapterBlock
 from rooflight.values.run import Run, WholeRun
-from rooflight.values.steptime import BOUNDS, OperatorTime
+from rooflight.values.steptime import BINDING, BOUNDS, OperatorTime
 from rooflight.work import count
+from rooflight.work.adapters import adapter_bytes, adapter_parameters
 from rooflight.work.storage import element_bytes
 
 # Parts of an expected step that its coefficients make, where no row of a fit says what they stand for.
 UNMEASURED_HOST = "a step's own time, cause not measured"
+OFFLOADED = "what an engine does not reach of the host's memory and link"
 UNMEASURED_EXPERTS = "routed experts' extra, cause not measured"
 
 
@@ -58,7 +62,7 @@ def analyze(sc: Scenario, *, serving: bool = True) -> Analysis:
     if shown and not any(shown.values()) and not any((found or {}).values()):
         raise no_peak(sc.accelerator, sc.unrated, "what was asked")
     return Analysis(
-        model=model_block(sc),
+        model=model_block(sc, compared=serving),
         accelerator=accelerator_block(sc, [name for name, one in (shown or {}).items() if one is not None]),
         workload=_workload(sc),
         deployment=_deployment(sc),
@@ -92,9 +96,10 @@ def _phases(sc: Scenario, whole: bool) -> dict[str, Phase | None]:
     return shown | {name: phase_block(sc, of(sc)) if told[name] else None for name, of in others.items()}
 
 
-def model_block(sc: Scenario) -> ModelBlock:
-    """Counts of the model in the deployment's formats."""
+def model_block(sc: Scenario, *, compared: bool = True) -> ModelBlock:
+    """Counts of the model in the deployment's formats; `compared` with real ones, where only its size is known."""
     model, numbers = sc.model, sc.numbers
+    sized, adapters = model.sized if compared else None, model.adapters
     return ModelBlock(
         id=model.id,
         parameters=count.parameters(model),
@@ -106,7 +111,12 @@ def model_block(sc: Scenario) -> ModelBlock:
         window_kv_bytes_per_token=whole(count.window_kv_bytes_per_token(model, numbers.kv_bytes)),
         windows=count.windows(model),
         state_bytes_per_sequence=whole(count.state_bytes_per_sequence(model, numbers.act_bytes)),
-    )
+        like_or_absent=msgspec.UNSET if sized is None else like_block(sc, sized),
+        adapters_or_absent=msgspec.UNSET if adapters is None else AdapterBlock(
+            rank=adapters.rank, count=adapters.count, modules=adapters.modules,
+            parameters_each=adapter_parameters(model), bytes=adapter_bytes(model),
+        ),
+    )  # fmt: skip
 
 
 def accelerator_block(sc: Scenario, shown: Sequence[str] = ()) -> AcceleratorBlock:
@@ -122,6 +132,7 @@ def accelerator_block(sc: Scenario, shown: Sequence[str] = ()) -> AcceleratorBlo
         program_memory_bytes=card.given_bytes,
         ridge_flop_per_byte=ridges(card),
         confidence=card.confidence,
+        levels=level_roofs(card),
         measured_or_absent=measured_block(sc, shown),
     )
 
@@ -153,7 +164,7 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
         launches=math.ceil(time.work.launches * phase.passes / phase.layout.pp),
         intensity_flop_per_byte=work.flop / work.moved_bytes,
         ridge_flop_per_byte=phases.ridge(sc, time),
-        bound=BOUNDS[time.bound],
+        bound=BINDING[time.bound],
         expected_bound=expected_bound(shares, phase.expected),
         split=shares,
         ceilings_s=Ceilings(
@@ -161,13 +172,15 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
             memory=time.memory_s,
             link=time.link_s,
             launch=time.launch_s,
+            host_memory=time.host_memory_s,
+            host_link=time.host_link_s,
         ),
         time_s=span,
         tokens_per_s=span.rate(phase.tokens),
         tokens_per_s_per_user=None if phase.users is None else span.rate(phase.tokens / phase.users),
         mfu=shown.mfu,
         mbu=shown.mbu,
-        waterfall=waterfall(span, phase.expected),
+        waterfall=waterfall(span, phase.expected, 1.0 if sc.rates.beside is None else sc.rates.beside.reached),
         operators=tuple(_operator_block(sc, row, phase.copies(row.operator)) for row in time.operators),
     )
 
@@ -176,11 +189,11 @@ def split(rows: tuple[OperatorTime, ...]) -> dict[str, float]:
     """The share of roofline time spent in operators bound by each resource."""
     shares = dict.fromkeys(BOUNDS, 0.0)
     for row in rows:
-        shares[BOUNDS[row.bound]] += row.share
+        shares[BINDING[row.bound]] = shares.get(BINDING[row.bound], 0.0) + row.share
     return shares
 
 
-def waterfall(span: Span, expected: Expected) -> tuple[Step, ...]:
+def waterfall(span: Span, expected: Expected, reached: float = 1.0) -> tuple[Step, ...]:
     """From the ceiling to the expected time: no overlap and launches, what kernels lose, links, experts, host.
 
     The steps add up to the expected time; where the roofline leaves less than the parts ask for, the last get less. A
@@ -188,10 +201,16 @@ def waterfall(span: Span, expected: Expected) -> tuple[Step, ...]:
     """
     ceiling, roofline, middle = span.ceiling, span.roofline, span.expected
     rest = middle - roofline
+    lost = expected.places_s * (1 - reached) if expected.places_s else 0.0
     host = "host between steps" if expected.host_measured else UNMEASURED_HOST
     experts = "routed experts: sorting and imbalance" if expected.experts_measured else UNMEASURED_EXPERTS
     named = []
-    for name, part in ((host, expected.host), (experts, expected.experts_s), ("links", expected.link_s)):
+    for name, part in (
+        (host, expected.host),
+        (experts, expected.experts_s),
+        ("links", expected.link_s),
+        (OFFLOADED, lost),
+    ):
         seconds = min(max(part, 0), rest)
         rest -= seconds
         named.append((name, seconds))
@@ -204,15 +223,17 @@ def waterfall(span: Span, expected: Expected) -> tuple[Step, ...]:
 
 
 def expected_bound(shares: dict[str, float], expected: Expected) -> str:
-    """The largest part of the expected time: launch (what launches and the host take), link, or what kernels do.
+    """The largest part of the expected time: launch (what launches and the host take), link, or what kernels do;
+    host: what lies in its memory takes it.
 
     shares      of the roofline time by resource; kernels' time is divided between compute and memory as they are
     """
     launch = expected.host + expected.floors_s
-    kernels = max(expected.seconds - launch - expected.link_s, 0.0)
+    kernels = max(expected.seconds - launch - expected.link_s - expected.places_s, 0.0)
     both = shares["compute"] + shares["memory"]
     compute = kernels * (shares["compute"] / both if both else 0.0)
     parts = {"memory": kernels - compute, "compute": compute, "link": expected.link_s, "launch": launch}
+    parts |= {"host": float(expected.places_s)} if expected.places_s else {}
     return max(parts, key=lambda name: parts[name])
 
 
@@ -241,7 +262,7 @@ def _operator_block(sc: Scenario, row: OperatorTime, copies: float) -> OperatorB
         bytes=moved * op.count * copies,
         link_bytes=op.work.link_bytes * op.count * copies,
         intensity_flop_per_byte=op.work.flop / moved if moved else None,
-        bound=BOUNDS[row.bound],
+        bound=BINDING[row.bound],
         time_s=row.time_s,
         share=row.share,
         compute=hardware_format(sc.accelerator, op.compute) if op.work.flop else op.compute,
@@ -258,7 +279,7 @@ def _request(one: Run | None) -> Request | None:
 
 def _workload(sc: Scenario) -> dict[str, int | float | None]:
     shown: dict[str, int | float | None] = msgspec.to_builtins(sc.workload)
-    return {**shown, "context": context_tokens(sc.workload)}
+    return {**shown, "isl": sc.workload.text_tokens, "context": context_tokens(sc.workload)}
 
 
 def _deployment(sc: Scenario) -> dict[str, object]:

@@ -12,6 +12,7 @@ from rooflight.scenario.definite import Scenario
 from rooflight.units import to_base
 from rooflight.values.format import Format
 from rooflight.values.model import Attention, LatentAttention, Linear, Model, Recurrent
+from rooflight.work.adapters import device_adapter_bytes
 from rooflight.work.count import (
     cache_elements,
     horizon,
@@ -34,7 +35,7 @@ _ALIKE = 1.25
 
 
 def device_weight_bytes(model: Model, layout: Layout) -> float:
-    """Stored bytes on one device, stages taken as equal: matrices by their cut, tables and towers by tp."""
+    """Stored bytes on one device, stages taken as equal: matrices by their cut, tables and towers by tp, adapters."""
     total = table_bytes(model) / layout.tp + vector_bytes(model, model)
     total += tower_bytes(model) / layout.tp
     tables = list(model.outside) if model.head is None or model.tied else [*model.outside, model.head]
@@ -48,7 +49,7 @@ def device_weight_bytes(model: Model, layout: Layout) -> float:
             one = sum(linear_bytes(linear, stored_format(linear)) for linear in layer.experts.linears)
             held += layer.experts.count * one / max(layout.ep, layout.tp)
         total += layer.count * held
-    return total / layout.pp
+    return total / layout.pp + device_adapter_bytes(model, layout)
 
 
 def engine_weight_bytes(sc: Scenario, rule: MemoryRule | None) -> float:

@@ -74,7 +74,7 @@ def decode(
     batch = sc.workload.batch if batch is None else batch
     context = context_tokens(sc.workload) if context is None else context
     share = share_out(batch, sc.layout)
-    step = steps.decode(sequences=share.sequences, context=context)
+    step = steps.decode(sequences=share.sequences, context=context, source=sc.source_tokens)
     time, part = _timed(sc, step, share, bounds_only=bounds_only)
     found = None if part is None else expected(sc, part, sequences=share.sequences)
     return _phase(sc, time, found, share, tokens=batch, users=batch)
@@ -86,7 +86,10 @@ def verify(sc: Scenario, *, batch: Number | None = None, bounds_only: bool = Fal
     load = sc.workload
     batch = load.batch if batch is None else batch
     share = share_out(batch, sc.layout)
-    step = steps.verify(sequences=share.sequences, context=context_tokens(load), draft_tokens=load.draft_tokens)
+    step = steps.verify(
+        sequences=share.sequences, context=context_tokens(load), draft_tokens=load.draft_tokens,
+        source=sc.source_tokens,
+    )  # fmt: skip
     made = tokens_per_verify(draft_tokens=load.draft_tokens, acceptance=load.acceptance)
     tokens = batch * (load.draft_tokens + 1)
     return _beside(sc, step, share, bounds_only, made=made, tokens=tokens, users=batch)
@@ -119,6 +122,8 @@ def mixed(sc: Scenario, *, bounds_only: bool = False) -> PhaseTime:
         context=context_tokens(load),
         chunk_tokens=load.chunk_tokens,
         chunk_context=load.isl // 2,
+        source=sc.source_tokens,
+        media=load.chunk_tokens / (load.isl - load.cached_prefix),
     )
     return _beside(sc, step, share, bounds_only, tokens=load.batch, users=load.batch)
 
@@ -210,7 +215,7 @@ def _phase(
     phase = PhaseTime(
         time=time,
         fitted=found,
-        work=time.work * (share.passes * share.replicas * layout.tp),
+        work=_work(time, share.passes * share.replicas, layout.tp),
         passes=share.passes,
         replicas=share.replicas,
         layout=layout,
@@ -223,6 +228,13 @@ def _phase(
     for op, _, _ in time.timed:
         work = work + op.work * (op.count * phase.copies(op))
     return msgspec.structs.replace(phase, work=work)
+
+
+def _work(time: StepTime, passes: Number, devices: int) -> Work:
+    """Of all devices, and of the host beside them."""
+    work: Work = time.work * (passes * devices)
+    there: Work | None = None if time.host_work is None else time.host_work * passes
+    return work if there is None else work + there
 
 
 def link_level(sc: Scenario, time: StepTime) -> str | None:

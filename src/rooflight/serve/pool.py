@@ -19,6 +19,7 @@ from rooflight.serve.room import Room, decode_workers
 from rooflight.serve.working import other_sampler_bytes, sampler_bytes
 from rooflight.units import to_base, whole
 from rooflight.values.analysis import LogLine, Pool, Range
+from rooflight.work.count import is_encoder
 
 # Of the weights, where a 4-bit format is known by its label alone: which parts stay wide is not said.
 _LABEL_DOUBT = 0.03
@@ -29,8 +30,8 @@ _LABEL_SHARE = 0.005
 
 
 def pool(sc: Scenario, one: Room) -> Pool | None:
-    """The pool that a room leaves, all devices; None where the devices' size is in no source."""
-    if math.isinf(one.left):
+    """The pool that a room leaves, all devices; None where the devices' size is in no source, or nothing is cached."""
+    if math.isinf(one.left) or is_encoder(sc.model):
         return None
     length, workers = sequence_tokens(sc), decode_workers(sc)
     devices, replicas = sc.layout.devices * workers, sc.layout.dp * workers

@@ -8,7 +8,7 @@ import msgspec
 
 from rooflight.numeric import Number, capped, is_plain, maximum, minimum
 from rooflight.scenario.definite import Scenario
-from rooflight.serve.expected import expected, widening
+from rooflight.serve.expected import expected, widened
 from rooflight.serve.formulas import decode_steps, tokens_per_verify
 from rooflight.serve.memory import admitted
 from rooflight.values.model import Attention, LatentAttention
@@ -107,7 +107,7 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
     def _step(self, decoding: Number | None, tokens: Number | None) -> steps.Step:
         found = []
         if decoding is not None:
-            shape = {"sequences": decoding, "context": self.context, "steps": self.contexts}
+            shape = self._shape(decoding)
             found.append(steps.verify(draft_tokens=self.drafted, **shape) if self.drafts else steps.decode(**shape))
         if tokens is not None:
             found.append(steps.chunked(tokens=tokens, prompt=self.prompt, cached=self.cached, ends=self.ends))
@@ -115,7 +115,13 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
 
     def _plain(self) -> steps.Step:
         """The step of one sequence without drafts."""
-        return steps.decode(sequences=1, context=self.context, steps=self.contexts)
+        return steps.decode(**self._shape(1))
+
+    def _shape(self, decoding: Number) -> dict[str, Number]:
+        """What so many decoding sequences are like."""
+        return {
+            "sequences": decoding, "context": self.context, "steps": self.contexts, "source": self.sc.source_tokens,
+        }  # fmt: skip
 
     def _bounds(self, step: steps.Step, overlap: Number = 1, bounds_only: bool = True) -> StepTime:
         return self.sc.steps.time(self._real(step), overlap=overlap, bounds_only=bounds_only)
@@ -183,6 +189,6 @@ def room(sc: Scenario) -> Number:
 
 def step_interval(sc: Scenario) -> tuple[float, float]:
     """Factors on expected steps that hold eight of ten measurements."""
-    engine, wider = sc.engine, widening(sc.accelerator, sc.engine)
+    engine, wider = sc.engine, widened(sc)
     low, high = (engine.moe_low, engine.moe_high) if sc.expert_layers else (engine.low, engine.high)
     return low / wider, high * wider

@@ -16,7 +16,9 @@ from rooflight.serve.held import (
     held_bytes,
     sequence_tokens,
 )
-from rooflight.serve.working import activation_bytes, decode_row_bytes, own_bytes
+from rooflight.serve.hosted import device_cache_share, host_holds, hosted_weight_bytes
+from rooflight.serve.working import activation_bytes, decode_row_bytes, own_bytes, row_bytes
+from rooflight.work.count import is_encoder
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +67,8 @@ def least_weight_bytes(sc: Scenario) -> float:
     """The least that weights take on a device: as stored, or less where an engine leaves a table to the host."""
     found = sc.habits
     stored = device_weight_bytes(sc.model, sc.layout)
-    return stored if found is None else min(stored, engine_weight_bytes(sc, found.rule))
+    least = stored if found is None else min(stored, engine_weight_bytes(sc, found.rule))
+    return least if sc.rates.beside is None else max(least - hosted_weight_bytes(sc) / (sc.layout.tp * sc.layout.pp), 0)
 
 
 def room(sc: Scenario) -> Room:
@@ -74,6 +77,12 @@ def room(sc: Scenario) -> Room:
     Where a default share leaves no room for one sequence, all of it is taken (DESIGN, Does not fit); a stated share
     is obeyed. A device whose size is in no source has room for any number.
     """
+    found = _relaxed(sc)
+    return found if host_holds(sc) else msgspec.structs.replace(found, left=-found.each)
+
+
+def _relaxed(sc: Scenario) -> Room:
+    """The room by the share, or by all of it where a default leaves none."""
     share = sc.share
     first = _room(sc, share)
     if share.stated or sc.accelerator.given_bytes is None:
@@ -95,10 +104,14 @@ def _room(sc: Scenario, share: Share) -> Room:
     """The room that a share leaves."""
     found = sc.habits
     rule = None if found is None else found.rule
-    total = sc.accelerator.given_bytes
+    total, kept = sc.accelerator.given_bytes, device_cache_share(sc)
     weights, own = engine_weight_bytes(sc, rule), own_bytes(sc, rule)
+    if sc.rates.beside is not None:
+        weights = max(weights - hosted_weight_bytes(sc) / (sc.layout.tp * sc.layout.pp), 0.0)
     chunk = 0.0 if share.of == "before" else activation_bytes(sc, rule)
     row = decode_row_bytes(sc) / sc.layout.pp if rule is None else 0.0
+    if is_encoder(sc.model):  # what is in memory of a sequence is its activations, and no more at once than in a step
+        chunk, row = 0.0, sc.workload.isl * row_bytes(sc)
     if total is None:
         withheld, left = 0.0, math.inf
     elif share.of == "before":
@@ -113,7 +126,8 @@ def _room(sc: Scenario, share: Share) -> Room:
         left = total - withheld - weights - chunk - own
     return Room(
         usable=math.inf if total is None else total, withheld=withheld, weights=weights, chunk=chunk, engine=own,
-        cache=held_bytes(sc, sequence_tokens(sc)), row=row, prompt=held_bytes(sc, sc.workload.isl), left=left,
+        cache=held_bytes(sc, sequence_tokens(sc)) * kept, row=row,
+        prompt=held_bytes(sc, sc.workload.isl) * kept, left=left,
     )  # fmt: skip
 
 
@@ -122,7 +136,7 @@ def labelled(sc: Scenario) -> Room:
     most = sc.accelerator.most_bytes or math.inf
     weights = least_weight_bytes(sc)
     cache, prompt = (
-        device_sequence_bytes(sc.model, tokens, sc.layout, sc.numbers)
+        device_sequence_bytes(sc.model, tokens, sc.layout, sc.numbers) * device_cache_share(sc)
         for tokens in (sequence_tokens(sc), sc.workload.isl)
     )
     return Room(

@@ -8,7 +8,7 @@ import msgspec
 
 from rooflight.numeric import Number, ceil, clipped, is_plain, maximum, minimum, where
 from rooflight.scenario.definite import Scenario
-from rooflight.serve.expected import widening
+from rooflight.serve.expected import encoding, widened
 from rooflight.serve.limits import Limits, limits
 from rooflight.serve.replica import NO_STEPS, Clock, Replica, replica, step_interval
 from rooflight.serve.steady import Steady, steady
@@ -114,7 +114,7 @@ def batch(sc: Scenario) -> WholeRun:
     (first_s, step_s), whole_s = pairs[0], times[0].cycle_s / waves
     least = limits(one)
     mean = msgspec.structs.replace(least, request_s=maximum(least.lone_s, (waves + 1) / (2 * waves) * least.request_s))
-    engine, wider = sc.engine, widening(sc.accelerator, sc.engine)
+    engine, wider = sc.engine, widened(sc) * encoding(sc)
     return made(Course(
         schedule="batch", sc=sc, users=one.users * one.copies, devices=sc.layout.devices, tokens=one.steps * one.each,
         limits=mean, least_s=least.request_s, expected=times[0], roofline=times[1], running=wave.users * one.copies,
@@ -140,13 +140,13 @@ def wave_steps(one: Replica) -> tuple[Number, Number]:
 
 def first_interval(sc: Scenario) -> Factors:
     """Factors on the expected time to first token that hold eight of ten measurements."""
-    engine, wider = sc.engine, widening(sc.accelerator, sc.engine)
+    engine, wider = sc.engine, widened(sc) * encoding(sc)
     return engine.first_low / wider, engine.first_high * wider
 
 
 def whole_interval(sc: Scenario) -> Factors:
     """Factors on the expected time of a request that hold eight of ten measurements, and so on rates."""
-    engine, wider = sc.engine, widening(sc.accelerator, sc.engine)
+    engine, wider = sc.engine, widened(sc) * encoding(sc)
     low, high = (engine.moe_run_low, engine.moe_run_high) if sc.expert_layers else (engine.run_low, engine.run_high)
     return low / wider, high * wider
 

@@ -26,9 +26,10 @@ from rooflight.values.note import Note
 from rooflight.values.placed import Placed
 from rooflight.values.question import swept
 from rooflight.values.shown import Shown
-from rooflight.values.steptime import BOUNDS
+from rooflight.values.steptime import BINDING, BOUNDS
 from rooflight.values.sweep import Goal, Landmarks, RunBlock, SweepBlock
 from rooflight.values.workload import Workload
+from rooflight.work.count import is_encoder
 
 # Axes whose values are arrays, in the order of the grid's dimensions; each takes one dimension.
 GRID_AXES = swept("points")
@@ -58,7 +59,7 @@ class Part(NamedTuple):
 
 
 class SweepPoints(Shown):
-    """The points of a sweep, computed block by block while iterating; memory does not grow with their number.
+    """The points of a sweep, computed block by block while iterating.
 
     schedule    under which each point is a run too; None: points are steps alone
     wanted      the goals for users' times
@@ -102,6 +103,7 @@ class SweepPoints(Shown):
         # a prompt that nothing follows does not pass the head
         heads = what == "prefill" and "osl" in self.grid and self.grid["osl"].min() == 0 < self.grid["osl"].max()
         repeats = set(_IDLE_IN[what]) - ({"osl"} if heads else set())
+        repeats -= {"batch"} if all(is_encoder(sc.model) for sc in self.scenarios) else set()
         idle = [Note(key="idle_axis", value=axis, why=what) for axis in self.axes if axis in repeats]
         return tuple(dict.fromkeys([*idle, *(note for sc in self.scenarios for note in sc.warnings)]))
 
@@ -129,9 +131,11 @@ class SweepPoints(Shown):
 
         At the workload's lengths; where lengths are swept, at the shortest and at the longest.
         """
-        lengths = {name: values for name, values in self.grid.items() if name in ("isl", "osl", "context")}
+        first = self.scenarios[0].workload
+        more = {"isl": first.media_tokens or 0, "osl": 0, "context": 0}  # beside the lengths of the grid
+        lengths = {name: values + more[name] for name, values in self.grid.items() if name in more}
         ends = [{name: int(pick(values)) for name, values in lengths.items()} for pick in (np.min, np.max)]
-        loads = [msgspec.structs.replace(self.scenarios[0].workload, **end) for end in ends]
+        loads = [msgspec.structs.replace(first, **end) for end in ends]
         loads = loads[:1] if loads[0] == loads[1] else loads
         return tuple(landmarks(msgspec.structs.replace(sc, workload=load)) for sc in self.scenarios for load in loads)
 
@@ -145,10 +149,8 @@ class SweepPoints(Shown):
             return ()
         most = {name: values.max() for name, values in self.grid.items() if name == "batch"}
         lengths = {name: self.grid[name] for name in ("isl", "osl") if name in self.grid}
-        found: list[Goal] = []
-        for sc in self.scenarios:
-            found += goals(_at(sc, most), self.wanted, self.schedule or "served", lengths)
-        return tuple(found)
+        asked = self.wanted, self.schedule or "served", lengths
+        return tuple(one for sc in self.scenarios for one in goals(_at(sc, most), *asked))
 
     def columns(self) -> dict[str, np.ndarray[Any, Any]]:
         """Every point as flat arrays, named by the paths of a row of the JSON: `time_s.expected`.
@@ -203,11 +205,10 @@ def make_sweep(
     if chosen == "prefill" and all(sc.unrated for sc in scenarios):
         raise no_peak(scenarios[0].accelerator, scenarios[0].unrated, "prefill")
     if chosen not in ("decode", "prefill"):
-        raise BadInput(
-            "a sweep's phase is decode or prefill", where=Named.of("phase"), got=chosen, want="decode or prefill"
-        )
-    several = ("accelerator",) if len(devices) > 1 else ()
-    return SweepPoints(scenarios, grid, chosen, (*several, *axes), schedule=schedule, wanted=wanted)
+        want = "decode or prefill"
+        raise BadInput(f"a sweep's phase is {want}", where=Named.of("phase"), got=chosen, want=want)
+    named = (*(("accelerator",) if len(devices) > 1 else ()), *axes)
+    return SweepPoints(scenarios, grid, chosen, named, schedule=schedule, wanted=wanted)
 
 
 def _check_outputs(outputs: np.ndarray[Any, Any], phase: str | None) -> None:
@@ -222,9 +223,8 @@ def _check_outputs(outputs: np.ndarray[Any, Any], phase: str | None) -> None:
 def _check_runs(schedule: str | None, phase: str | None) -> None:
     """Refuse what has no meaning in a sweep of runs, or of goals for them. Raises BadInput."""
     if schedule is not None and phase is not None:
-        raise BadInput(
-            "a run is no phase", where=Named.of("phase"), got=Named("{phase} and {schedule}"), want="one or the other"
-        )
+        got = Named("{phase} and {schedule}")
+        raise BadInput("a run is no phase", where=Named.of("phase"), got=got, want="one or the other")
 
 
 def _check_load(workload: Workload) -> None:
@@ -237,7 +237,7 @@ def _check_load(workload: Workload) -> None:
 
 
 def _check_axes(axes: Mapping[str, Sequence[Any]], devices: Sequence[object]) -> None:
-    """Axes that are known, not empty, and not too many points; before any of them is built. Raises BadInput."""
+    """Axes that are known, not empty, and not too many points. Raises BadInput."""
     if not isinstance(axes, Mapping):
         raise BadInput("axes map names to values", where="axes", got=axes, want='such as {"batch": [1, 2, 4]}')
     points, layouts = 1, len(devices)
@@ -265,9 +265,8 @@ def _points(name: str, values: Sequence[Any]) -> np.ndarray[Any, Any]:
     except ValueError:
         points = np.asarray(0)
     if points.ndim != 1:
-        raise BadInput(
-            f"the axis {name} is not one row of whole numbers", where=Named.of(name), got=values, want="such as [1, 2]"
-        )
+        what = f"the axis {name} is not one row of whole numbers"
+        raise BadInput(what, where=Named.of(name), got=values, want="such as [1, 2]")
     return points
 
 
@@ -327,6 +326,9 @@ def _blocks(grid: Mapping[str, np.ndarray[Any, Any]], most: int) -> Iterator[dic
 def _at(sc: Scenario, pieces: Mapping[str, np.ndarray[Any, Any]]) -> Scenario:
     """The scenario of one block. Floats inside: whole numbers of this size are exact in them."""
     arrays: dict[str, Any] = {name: piece.astype(np.float64) for name, piece in pieces.items()}
+    if is_encoder(sc.model) and "batch" in arrays:
+        arrays.setdefault("prefill_batch", arrays["batch"])  # the batch of an encoder is what it prefills
+    arrays |= {"isl": arrays["isl"] + (sc.workload.media_tokens or 0)} if "isl" in arrays else {}
     return msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, **arrays))
 
 
@@ -346,7 +348,7 @@ def _block(sc: Scenario, pieces: Mapping[str, np.ndarray[Any, Any]], phase: str)
         shape=shape,
         batch=load.batch,
         prefill_batch=load.prefill_batch,
-        isl=load.isl,
+        isl=load.text_tokens,
         osl=load.osl,
         context=context_tokens(load) if phase == "decode" else None,
         time=one.time,
@@ -377,7 +379,7 @@ def _block_columns(block: SweepBlock) -> dict[str, Any]:
         **({} if block.context is None else {"context": _tidy(np.asarray(block.context))}),
         "fits": block.fits,
         "max_batch": block.max_batch,
-        "bound": np.asarray(BOUNDS)[time.bound] if block.known else "",
+        "bound": np.asarray(BINDING)[time.bound] if block.known else "",
         **ceilings,
         **({"ceilings_s.compute": nothing} if block.unrated else {}),
         **{

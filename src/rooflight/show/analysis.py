@@ -11,12 +11,14 @@ import msgspec
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Drawing, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
+from rooflight.show.levels import level_blocks
 from rooflight.show.roof import Dot, Flat, draw
 from rooflight.show.seen import renamed
 from rooflight.span import Span
 from rooflight.units import percent, to_base
-from rooflight.values.analysis import Analysis, MeasuredBlock, MemoryBlock, OperatorBlock, Phase, Pool
+from rooflight.values.analysis import Analysis, HostMemory, MeasuredBlock, MemoryBlock, OperatorBlock, Phase, Pool
 from rooflight.values.run import Run
+from rooflight.words.like import like_line
 from rooflight.words.seen import FASTEST
 
 # Operators are listed one by one until they cover this share of a phase's roofline time.
@@ -45,8 +47,8 @@ _SEEN_WORDS = (
 )
 
 
-def blocks(analysis: Analysis, *, drawn: bool = True, ascii_only: bool = False) -> list[Block]:
-    """Sentence, warnings, phases, bytes, memory, operators, request, assumptions, roofline."""
+def blocks(analysis: Analysis, *, drawn: bool = True, ascii_only: bool = False, levels: bool = False) -> list[Block]:
+    """Sentence, warnings, phases, bytes, memory, operators, levels if asked for, request, assumptions, roofline."""
     shown: list[Block] = [Prose(analysis.answer, "answer")]
     shown += [Prose(f"Warning: {text}", "warning") for text in analysis.warnings]
     phases = analysis.phases
@@ -57,12 +59,18 @@ def blocks(analysis: Analysis, *, drawn: bool = True, ascii_only: bool = False) 
         shown += [Prose(words, "note"), *datasheet(measured), *_gap(phases, measured is not None), _byte_table(phases)]
         shown += _efficiency(phases)
     shown.append(Prose(memory_line(analysis)))
+    like = analysis.model.like
+    if like is not None:
+        shown.append(Prose(f"{like_line(like)}."))
     if analysis.memory.kv_pool is not None:
         shown.append(Prose(pool_line(analysis.memory.kv_pool)))
     shown += [_operator_table(name, phase) for name, phase in phases.items()]
+    if levels:
+        shown += level_blocks(analysis)
     if analysis.answered:
         shown += [run_table(analysis.runs, analysis.workload), Prose(_RUN_WORDS, "note")]
-    shown.append(Bullets("Assumed:", analysis.assumptions))
+    beside = () if like is None else (like_line(like),)
+    shown.append(Bullets("Assumed:", tuple(one for one in analysis.assumptions if one not in beside)))
     if drawn and phases:
         shown += _roofline(analysis, phases, ascii_only)
     return shown
@@ -186,24 +194,42 @@ def _efficiency(phases: dict[str, Phase]) -> list[Block]:
 
 
 def memory_line(analysis: Analysis) -> str:
-    """What lies in memory against what there is, and how many sequences would fit."""
+    """What lies in memory against what there is, how many sequences would fit, and what lies on the host."""
     held: MemoryBlock = analysis.memory
+    there = "" if held.host is None else f" {host_line(held.host)}"
     taken = held.weights_bytes + held.kv_bytes + held.reserve_bytes
 
     def size(value: float) -> str:
         return numbers.amount(value, "B")
 
+    weights = f"weights {size(held.weights_bytes)}{_of_adapters(analysis)}"
+    cache = f" + KV cache {size(held.kv_bytes)}" if held.kv_bytes_per_sequence else ""
     if held.usable_bytes is None:
         return (
-            f"Memory: weights {size(held.weights_bytes)} + KV cache {size(held.kv_bytes)} + reserve "
-            f"{size(held.reserve_bytes)} = {size(taken)}; no source has the size of {analysis.accelerator.id}."
+            f"Memory: {weights}{cache} + reserve "
+            f"{size(held.reserve_bytes)} = {size(taken)}; no source has the size of {analysis.accelerator.id}.{there}"
         )
     return (
-        f"Memory: weights {size(held.weights_bytes)} + KV cache {size(held.kv_bytes)} + reserve "
+        f"Memory: {weights}{cache} + reserve "
         f"{size(held.reserve_bytes)} ({size(held.withheld_bytes)} withheld from the engine, "
         f"{size(held.engine_bytes)} for the engine itself, {size(held.activation_bytes)} working memory) = "
-        f"{size(taken)} of {size(held.usable_bytes)}; at most {held.most:,} such sequences fit at once."
+        f"{size(taken)} of {size(held.usable_bytes)}; at most {held.most:,} such sequences fit at once.{there}"
     )
+
+
+def _of_adapters(analysis: Analysis) -> str:
+    one, held = analysis.model.adapters, analysis.memory.adapter_bytes
+    if one is None or held is None:
+        return ""
+    return f" ({numbers.amount(held, 'B')} of them {one.count:,} LoRA adapter{'s' * (one.count > 1)})"
+
+
+def host_line(held: HostMemory) -> str:
+    """What lies in the host's memory."""
+    taken = f"{numbers.amount(held.weights_bytes, 'B')} of weights + {numbers.amount(held.kv_bytes, 'B')} of KV cache"
+    if held.usable_bytes is None:
+        return f"On the host: {taken}."
+    return f"On the host: {taken}, of {numbers.amount(held.usable_bytes, 'B')}{'' if held.fits else ': too much'}."
 
 
 def _whole(count: float) -> str:

@@ -16,7 +16,7 @@ from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve import phases
 from rooflight.show import numbers
 from rooflight.units import round_significant, scaled, whole
-from rooflight.values.steptime import BOUNDS, OperatorTime
+from rooflight.values.steptime import BINDING, OperatorTime
 from rooflight.values.work import Exchange, Gemm, Operator, Scores
 
 _ABOUT = {
@@ -81,7 +81,7 @@ def explain(sc: Scenario, phase: str, name: str) -> Explanation:
             f"{phase} has no operator {name!r}", where="operator", got=name, want=f"one of {', '.join(rows)}"
         )
     row = rows[name]
-    bound = BOUNDS[row.bound]
+    bound = BINDING[row.bound]
     return Explanation(
         name=name,
         phase=phase,

@@ -18,6 +18,7 @@ from rooflight.units import whole
 from rooflight.values.analysis import ModelBlock
 from rooflight.values.model import Model
 from rooflight.work import count
+from rooflight.work.weights import held
 
 LIST_SCHEMA = "rooflight.models/1"
 ONE_SCHEMA = "rooflight.model/1"
@@ -102,7 +103,8 @@ def sizes(model: Model) -> Sizes:
 
 
 def page(model: Model) -> Page:
-    """The document of one model."""
+    """The document of one model, its weights in the format that its name ends in, if it does."""
+    model = held(model, model.asked_format)
     block = sizes(model)
     return Page(
         answer=_sentence(model, block),

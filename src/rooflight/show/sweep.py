@@ -37,7 +37,7 @@ from rooflight.show.data import Rows, encode, write_list
 from rooflight.show.goals import goal_blocks
 from rooflight.show.seen import note, renamed
 from rooflight.values.analysis import BOUNDLESS, Bytes
-from rooflight.values.steptime import BOUNDS
+from rooflight.values.steptime import BINDING
 from rooflight.values.sweep import Goal, Landmarks, SweepBlock
 from rooflight.words.seen import measured_among
 from rooflight.words.sweep import goal_answer
@@ -223,7 +223,7 @@ def _block_rows(block: SweepBlock, chosen: slice, ignore_capacity: bool) -> Iter
         yield Row(
             *same, int(batch), int(prefill_batch), int(isl), int(osl),
             None if context is None else tidy(float(context)), *known(fits, max_batch),
-            (BOUNDS[bound] if block.known else None) if shown else "capacity",
+            (BINDING[bound] if block.known else None) if shown else "capacity",
             OpenCeilings(None if block.unrated else compute, memory, link, launch) if told else _NO_CEILINGS,
             OpenSpan(*spans[:5]) if told else _NOTHING,
             OpenSpan(*spans[5:10]) if told else _NOTHING,

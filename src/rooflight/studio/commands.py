@@ -41,6 +41,8 @@ def vllm(question: Question, model: str) -> str:
     """Flags of `vllm serve` for this deployment; formats that come with a checkpoint need that checkpoint."""
     name = "/path/to/model" if question.config is not None or model == PASTED else model
     given = question.given()
+    # tokens of images and sound are the model's to say, so what holds them is left to the engine's default
+    media = given["images"] is not None or given["audio_seconds"] is not None
     longest = given["isl"] + given["osl"] if given["context"] is None else given["context"] + 1
     words = ["vllm", "serve", name]
     for field in (FIELDS[name] for name in _VLLM):
@@ -51,7 +53,7 @@ def vllm(question: Question, model: str) -> str:
         words += ["--quantization", _VLLM_WEIGHTS[given["weights"]]]
     if given["kv_cache"] in _VLLM_CACHES:
         words += ["--kv-cache-dtype", _VLLM_CACHES[given["kv_cache"]]]
-    words += ["--max-model-len", str(longest)]
+    words += [] if media and given["context"] is None else ["--max-model-len", str(longest)]
     for name in ("max_num_batched_tokens", "max_num_seqs"):
         words += _flag(FIELDS[name], FIELDS[name].option, given)
     if given["max_num_seqs"] is None:

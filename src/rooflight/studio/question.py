@@ -76,6 +76,10 @@ def _type(field: TableField, *, auto: bool) -> Any:
         kind = Annotated[float, Field(ge=0, le=1, description=about)]
     elif field.kind == "rate":
         kind = Annotated[float, Field(ge=SMALLEST_RATE, le=most, allow_inf_nan=False, description=about)]
+    elif field.kind == "amount":
+        kind = Annotated[float, Field(gt=0, le=most, allow_inf_nan=False, description=about)]
+    elif field.kind == "images":
+        kind = Annotated[str, Field(min_length=3, max_length=200, description=about)]
     elif field.kind in ("format", "name", "network"):
         kind = Annotated[str, Field(min_length=1, max_length=40, description=about)]
     return kind | None if auto or blank else kind

@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 
 from rooflight.span import Span
+from rooflight.values.accelerator import LevelRoof
 from rooflight.values.known import Known
+from rooflight.values.like import AdapterBlock, LikeBlock
 from rooflight.values.run import Run
 from rooflight.values.shown import Part, Shown
 
@@ -15,7 +17,10 @@ SCHEMA = "rooflight.analysis/1"
 
 
 class ModelBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
-    """Counts of the text model. weight_bytes is what is stored in the deployment's formats."""
+    """Counts of the text model. weight_bytes is what is stored in the deployment's formats, without adapters.
+
+    like_or_absent, adapters_or_absent      the JSON has `like` of models by their size, `adapters` where there are
+    """
 
     brief = ("id", "parameters", "weight_bytes")
 
@@ -29,6 +34,18 @@ class ModelBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     window_kv_bytes_per_token: float
     windows: tuple[int, ...]
     state_bytes_per_sequence: float
+    like_or_absent: LikeBlock | msgspec.UnsetType = msgspec.field(name="like", default=msgspec.UNSET)
+    adapters_or_absent: AdapterBlock | msgspec.UnsetType = msgspec.field(name="adapters", default=msgspec.UNSET)
+
+    @property
+    def like(self) -> LikeBlock | None:
+        """The shape that was taken by size alone; None where the shape is known."""
+        return None if self.like_or_absent is msgspec.UNSET else self.like_or_absent
+
+    @property
+    def adapters(self) -> AdapterBlock | None:
+        """LoRA adapters; None without any."""
+        return None if self.adapters_or_absent is msgspec.UNSET else self.adapters_or_absent
 
 
 class LevelBlock(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +95,7 @@ class AcceleratorBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     """Rates of one device, from its datasheet or (medians) as measured; memory_bytes by its driver,
     program_memory_bytes what a program gets of it.
 
+    levels                  other levels of memory whose rate is known; no time here is made of them
     measured_or_absent      the JSON has `measured` on measured machines alone
     """
 
@@ -92,6 +110,7 @@ class AcceleratorBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     program_memory_bytes: float | None
     ridge_flop_per_byte: dict[str, float]
     confidence: str
+    levels: tuple[LevelRoof, ...] = ()
     measured_or_absent: MeasuredBlock | msgspec.UnsetType = msgspec.field(name="measured", default=msgspec.UNSET)
 
     @property
@@ -111,12 +130,17 @@ class Bytes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ceilings(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds each resource alone would take; compute None where a format of the step has no peak."""
+    """Seconds each resource alone would take; compute None where a format of the step has no peak.
+
+    host_memory, host_link  of what lies in the host's memory; None where nothing does
+    """
 
     compute: float | None
     memory: float
     link: float
     launch: float
+    host_memory: float | None = None
+    host_link: float | None = None
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -231,14 +255,25 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True):
     log: LogLine | None
 
 
+class HostMemory(msgspec.Struct, frozen=True, kw_only=True):
+    """What lies in the host's memory; usable_bytes and fits null where its size is not known."""
+
+    weights_bytes: float
+    kv_bytes: float
+    usable_bytes: float | None
+    fits: bool | None
+
+
 class MemoryBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of the deployment's memory, all devices. reserve_bytes holds what the engine may not use too.
 
     fits: weights + kv + reserve <= usable. max_batch: sequences of isl + osl tokens that fit at once. Both null where
     the devices' size is in no source, and with them what is counted from it.
     kv_pool_bytes, kv_tokens    the pool as expected; kv_pool: with its interval
+    adapter_bytes_or_absent     of weights_bytes, those of LoRA adapters, where there are
     share           of memory that is used, as kv_pool counts it; share_needed: where the default leaves no room for
                     one sequence, what one needs (above 1: only the label in full holds it)
+    host            what lies in the memory of the host; null where nothing does
     """
 
     brief = ("fits", "max_batch", "weights_bytes", "usable_bytes")
@@ -258,6 +293,13 @@ class MemoryBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     kv_pool: Pool | None
     share: float | None
     share_needed: float | None
+    host: HostMemory | None = None
+    adapter_bytes_or_absent: float | msgspec.UnsetType = msgspec.field(name="adapter_bytes", default=msgspec.UNSET)
+
+    @property
+    def adapter_bytes(self) -> float | None:
+        """Of weights_bytes, those of LoRA adapters; None without any."""
+        return None if self.adapter_bytes_or_absent is msgspec.UNSET else self.adapter_bytes_or_absent
 
     @property
     def most(self) -> int:

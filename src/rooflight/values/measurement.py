@@ -100,7 +100,8 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     """One measured number and what was run. None: not stated, which is not zero.
 
     model, config_like      names; the second is a model of the same shape
-    has_accelerator         False: the accelerator's name is in no catalog
+    has_accelerator         False: the table has no entry of the accelerator; the catalog may
+    ..._as_given            the same in the source's words
     gpus, tp, pp, ep, dp    devices and degrees of parallelism
     phase                   prefill, decode, e2e_offline (one batch, or a saturated run), e2e_server (arrivals)
     batch                   sequences at once, whole deployment
@@ -115,6 +116,9 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     prefill_workers, decode_workers, prefill_tp, prefill_ep, prefill_dp     of a disaggregated run
     prompts                 requests of the whole run: a finite one drains at its end
     network                 what a device sends between machines, as --network
+    weight_bytes            of the file, where it is known
+    partial_offload         what ran on the host, in the row's words; "" or "no": nothing
+    power_limit_w           of a device, where it was set below what the card draws
     run                     rows of one run have the same
     """
 
@@ -157,11 +161,22 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     prompts: int | None = None
     network: str | None = None
     run: str = ""
+    weight_bytes: float | None = None
+    partial_offload: str = ""
+    power_limit_w: float | None = None
+    weights_as_given: str = ""
+    model_as_given: str = ""
+    accelerator_as_given: str = ""
 
     @property
     def apart(self) -> bool:
         """Whether prompts were prefilled by workers of their own."""
         return self.mode == "disagg"
+
+    @property
+    def offloaded(self) -> bool:
+        """Whether a part of it ran on the host."""
+        return self.partial_offload.lower() not in ("", "no", "none", "false", "0")
 
     @property
     def measures(self) -> Metric:

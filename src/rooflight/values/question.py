@@ -87,6 +87,8 @@ class _Anywhere(TypedDict, total=False):
     acceptance: float
     draft_share: float
     request_rate: float | None
+    images: str | None
+    audio_seconds: float | None
     engine_version: str | None
     max_num_batched_tokens: int | None
     max_num_seqs: int | None
@@ -110,6 +112,25 @@ class _Anywhere(TypedDict, total=False):
     attention: str
     graphs: bool
     network: str | None
+    parameters: str | None
+    active_parameters: str | None
+    layers: int | None
+    hidden: int | None
+    kv_heads: int | None
+    head_dim: int | None
+    vocab: int | None
+    lora_rank: int | None
+    max_loras: int | None
+    lora_modules: str | None
+    n_gpu_layers: int | None
+    n_cpu_moe: int | None
+    cpu_moe: bool
+    kv_offload: bool
+    cpu_offload_gb: float | str | None
+    host: str | None
+    host_memory_bandwidth: str | None
+    host_memory: float | str | None
+    host_link: str | None
     ignore_capacity: bool
 
 

@@ -16,8 +16,10 @@ from rooflight.units import round_significant, scaled
 from rooflight.values.analysis import Analysis, MemoryBlock, Phase
 from rooflight.values.run import WholeRun
 from rooflight.values.workload import Workload
+from rooflight.words.like import like_line
 from rooflight.words.notes import worded
 from rooflight.words.seen import at_best
+from rooflight.work.count import is_encoder
 from rooflight.work.layout import Layout
 
 _WORDS = {
@@ -25,11 +27,14 @@ _WORDS = {
     "memory": "memory-bound",
     "link": "link-bound",
     "launch": "launch-bound",
+    "host_memory": "bound by the host's memory",
+    "host_link": "bound by the link to the host",
 }
 # What takes most of an expected time.
 _TAKEN = {
     "compute": "arithmetic takes", "memory": "memory takes", "link": "links take",
     "launch": "launches and the host take",
+    "host": "the host's memory and the link to it take",
 }  # fmt: skip
 
 
@@ -49,7 +54,7 @@ def analyzed(sc: Scenario, *, serving: bool = True) -> Analysis:
         found,
         answer=sentence if missed is None else f"{missed.what}. With one in flight: {sentence}",
         most_requests_per_s=None if missed is None else missed.most_per_s,
-        assumptions=worded(sc.assumptions),
+        assumptions=(*worded(sc.assumptions), *([] if found.model.like is None else [like_line(found.model.like)])),
         warnings=worded(sc.warnings),
     )
 
@@ -87,8 +92,19 @@ def _prefill(sc: Scenario, prefill: Phase | None) -> str:
         )
     return (
         f"prefill of {_prompts(sc.workload)} is {bound_word(prefill)}, "
-        f"{at_best(sc.accelerator)} {scaled(prefill.time_s.ceiling, 's')}{_launches(prefill)}{_expected(prefill)}"
+        f"{at_best(sc.accelerator)} {scaled(prefill.time_s.ceiling, 's')}{_texts(sc, prefill)}{_launches(prefill)}"
+        f"{_expected(prefill)}"
     )
+
+
+def _texts(sc: Scenario, prefill: Phase) -> str:
+    """Of an encoder's batch, what it comes to: texts and tokens a second."""
+    if not is_encoder(sc.model):
+        return ""
+    texts = sc.workload.prefill_batch / prefill.time_s.ceiling
+    what = "scores" if sc.model.head is not None else "embeddings"
+    tokens = round_significant(prefill.tokens_per_s.ceiling)
+    return f" ({round_significant(texts)} {what}/s, {tokens} tok/s)"
 
 
 def _share(sc: Scenario, held: MemoryBlock) -> str:
@@ -142,7 +158,7 @@ def _too_many(sc: Scenario, held: MemoryBlock) -> str:
 
 def _expected(phase: Phase) -> str:
     """Where the expected time is mostly something else than what binds the ceiling."""
-    if phase.expected_bound == phase.bound:
+    if phase.expected_bound == phase.bound or (phase.expected_bound == "host" and phase.bound.startswith("host_")):
         return ""
     taken = _TAKEN[phase.expected_bound]
     if phase.expected_bound == "link" and phase.link_level == "network":
@@ -212,6 +228,9 @@ def _launches(phase: Phase) -> str:
 def _prompts(load: Workload) -> str:
     new = load.isl - load.cached_prefix
     words = f"{new:,} tokens" if new == load.isl else f"{new:,} new of {load.isl:,} tokens"
+    if load.media_tokens:
+        kinds = (name for name, given in (("images", load.images), ("sound", load.audio_seconds)) if given)
+        words += f" ({load.media_tokens:,} of {' and '.join(kinds)})"
     return words if load.prefill_batch == 1 else f"{load.prefill_batch:,} x {words}"
 
 

@@ -244,6 +244,7 @@ def _kernel(found: Findings) -> Iterator[str]:
         yield f"{flop} in {time} are {rate}{of}."
     if "attainable_flop_per_s" in values:
         yield _roof(found, on)
+        yield from _levels(found)
     if "measured_attainable_flop_per_s" in values:
         yield _measured_roof(found, on)
     elif not found.given and found.scenario is None:
@@ -302,6 +303,22 @@ def _roof(found: Findings, on: str) -> str:
         f"At {intensity} {on} attains at most {most} in {found.form} ({share} of the peak): that is {side} the ridge "
         f"point of {ridge}, so {binds}{of}."
     )
+
+
+def _levels(found: Findings) -> Iterator[str]:
+    """What a stated intensity attains out of other levels of memory than the device's own."""
+    values = found.values
+    if found.card is None or "intensity_flop_per_byte" not in found.given:
+        return
+    most = {
+        level.name: min(
+            values["peak_flop_per_s"], values["intensity_flop_per_byte"] * level.bytes_per_s * found.devices
+        )
+        for level in found.card.levels
+    }
+    if most:
+        rates = ", ".join(f"{name} {shown('attainable_flop_per_s', rate)}" for name, rate in most.items())
+        yield f"Out of other levels of memory it attains at most: {rates}."
 
 
 def _rates(found: Findings) -> Iterator[str]:

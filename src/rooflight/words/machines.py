@@ -121,7 +121,8 @@ _RATES = 3
 _FIELDS = {
     "link": "its link", "unrated_link": "its link's name", "pcie_bytes_per_s": "PCIe",
     "cpu_link_bytes_per_s": "the link to its CPU", "network": "its network", "tdp_w": "its power limit",
-    "last_level_cache_bytes": "its last-level cache", "compute_units": "its compute units",
+    "host_memory_bytes_per_s": "its host's memory", "last_level_cache_bytes": "its last-level cache",
+    "compute_units": "its compute units",
     "memory_bytes": "its memory", "memory_bytes_per_s": "its memory bandwidth",
 }  # fmt: skip
 
@@ -174,3 +175,18 @@ def network(note: Note) -> str:
         f"network not stated: {scaled(rate, 'B/s')} a device, one way, {whose}; the ceiling takes "
         f"{scaled(fastest, 'B/s')}, the fastest known"
     )
+
+
+def variant(note: Note) -> str:
+    """One of the memory sizes that a card comes in."""
+    entry, size, known, refitted = note.value
+    others = ", ".join(str(other) for other in known if other != size)
+    how = "a size that others than the vendor fit; " if refitted else ""
+    return f"{note.why} read as {entry} with {size} GB: {how}known with {others} GB too"
+
+
+def default_size(note: Note) -> str:
+    """The memory size that a plain name takes."""
+    size, others = note.value
+    named = ", ".join(f"{note.why}-{other}gb" for other in others)
+    return f"{note.why} taken with {size} GB; sold in other sizes: {named}"

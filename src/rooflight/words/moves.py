@@ -36,8 +36,9 @@ def _batch(was: int, now: int, held: bool, cache_bytes: float) -> Said:
         return Said(title, "leaves the others waiting for their turn", "fewer sequences at once")
     return Said(
         title,
-        "spreads the weights of a step over more sequences, each with its own KV cache",
-        f"every sequence waits for a longer step; {scaled(cache_bytes, 'B')} more KV cache",
+        "spreads the weights of a step over more sequences" + (", each with its own KV cache" if cache_bytes else ""),
+        "every sequence waits for a longer step"
+        + (f"; {scaled(cache_bytes, 'B')} more KV cache" if cache_bytes else ""),
     )
 
 

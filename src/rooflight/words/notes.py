@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from rooflight.units import scaled
+from rooflight.units import percent, scaled
 from rooflight.values.note import Note
 from rooflight.words import machines
 
@@ -108,6 +108,14 @@ def _heads(note: Note) -> str:
     return f"tp {stated} does not divide the heads of {note.why}: the ceiling is that of tp {taken}"
 
 
+def _adapters(note: Note) -> str:
+    count, rank, modules = note.value
+    on = ", ".join(modules) if modules else "every matrix of attention and of dense and shared feed-forwards"
+    resident = "one LoRA adapter" if count == 1 else f"{count:,} LoRA adapters, which sequences use alike,"
+    least = "" if count == 1 else "; the ceiling reckons with all sequences on one"
+    return f"{resident} of rank {rank} on {on}, in 16 bits, {'is' if count == 1 else 'are'} resident{least}"
+
+
 def _layout(note: Note) -> str:
     degrees = (f"{name} {value}" for name, value in zip(("tp", "pp", "dp", "ep"), note.value, strict=True) if value > 1)
     return f"layout not stated: the fastest legal one, {' x '.join(degrees) or 'one device'}"
@@ -167,6 +175,12 @@ _WORDS: dict[str, Callable[[Note], str]] = {
         f"{note.why} has no vocabulary head and puts out no tokens: decode steps are counted as asked for; osl 0 is "
         "what it does"
     ),
+    # value: by how much intervals are wider; why: the kind of model
+    "unfitted_kind": lambda note: (
+        f"engines' fits are of decoders, none is of an {note.why}: expected intervals are {note.value:g} times wider "
+        "at both ends"
+    ),
+    "longest_prompt": lambda note: f"isl {note.value:,}: as many as {note.why} was made for",
     "no_tokens": lambda note: f"{note.why} puts out no tokens: osl 0, and the times are the prefill's",
     "context": lambda note: f"decode context isl + osl / 2 - 1 tokens, {note.why}",
     # value: (chance, share of a decode step)
@@ -179,8 +193,32 @@ _WORDS: dict[str, Callable[[Note], str]] = {
         "verify: tok/s as if every drafted token were accepted; the draft model's own time is counted in runs alone"
     ),
     "mixed": lambda _: "mixed: one prompt's chunk beside each decode step, half of that prompt cached before it",
+    # value: (images, seconds of sound, tokens)
+    "media": lambda note: (
+        " and ".join(
+            said
+            for given, said in (
+                (note.value[0], f"images {note.value[0]}"),
+                (note.value[1], f"{note.value[1] or 0:g} s of sound"),
+            )
+            if given
+        )
+        + f" are {note.value[2]:,} tokens of every prompt, by the rule of the model's processor as published; they "
+        "stand behind any cached prefix"
+    ),
+    # value: a factor
+    "encoder": lambda note: (
+        "no measurement has seen an image or audio encoder: its kernels are taken to be as good as the language "
+        f"model's, and intervals of prompts are {note.value:g} times as wide each way; its work is shared evenly by "
+        "the tensor ranks"
+    ),
     # value: a format; why: "config", or the format it stands in for
-    "weights": lambda note: f"weights as the config says: {note.value}",
+    # ... or "size"
+    "weights": lambda note: (
+        f"weights {note.value}: a size says nothing of their format"
+        if note.why == "size"
+        else f"weights as the config says: {note.value}"
+    ),
     "requantised": lambda note: f"{note.value} weights in place of the config's own {note.why}",
     # value: (bytes, bytes by the formats); why: the format they are counted in
     "weight_bytes": lambda note: (
@@ -230,6 +268,14 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "clock": machines.clock,
     # value: bytes; why: the family
     "last_level_cache": lambda note: f"last-level cache {scaled(note.value, 'B')}, assumed for {note.why}",
+    # value: (entry, GB, all sizes it is known in, whether this one was refitted by others); why: the name asked for
+    "variant": machines.variant,
+    # value: (GB, other sizes sold); why: the accelerator's id
+    "default_size": machines.default_size,
+    "sockets": lambda _: (
+        "sockets of one machine: their bandwidths add where each one's threads read memory of their own (NUMA); what "
+        "joins them has no published rate here, and PCIe stands in"
+    ),
     "link": lambda _: "devices joined by PCIe: no other link is known",
     # value: a link; why: the accelerator's id
     "unrated_link": lambda note: f"{note.why} may have {note.value}, whose rate no source gives: PCIe is taken",
@@ -239,6 +285,16 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "no_domain": lambda note: f"no source says how many devices {note.why} joins: taken as all {note.value}",
     # value: bytes a second (of the reference node, of the fastest known), whether a source names it; why: the id
     "network": machines.network,
+    "host_rate": lambda note: (
+        f"the host's memory gives {scaled(note.value[0], 'B/s')}, in a ceiling {scaled(note.value[1], 'B/s')}: "
+        f"{note.why}; --host or --host-memory-bandwidth says otherwise"
+    ),
+    "host_compute": lambda _: "what the host multiplies is not counted: no CPU is named",
+    "host_size": lambda _: "the host's memory is large enough: nobody says its size",
+    "host_reached": lambda note: (
+        f"an engine gets {percent(note.value[0])} of the host's memory and link, at least {percent(note.value[1])}: "
+        "ours, 2026-11-29, not fitted"
+    ),
     # value: (engine, era, cards it was fitted on), None for the mean of all; why: the accelerator's id
     "engine": _engine,
     # value: (date, how far the tables are off); why: the accelerator's id
@@ -275,6 +331,12 @@ _WORDS: dict[str, Callable[[Note], str]] = {
         "for routing so alike that it is half as many; what is expected, for some experts being chosen far more often "
         "than others, as in benchmarks"
     ),
+    # value: adapters, rank, modules (none: all); why: the model
+    "adapters": _adapters,
+    "adapters_unfitted": lambda _: (
+        "expected times of adapters are those of plain matrix products of their sizes: no run with adapters was fitted"
+    ),
+    "adapters_experts": lambda _: "routed experts have no adapters",
     "state": lambda _: "recurrent state read and written once a step",
     "towers": lambda _: "text only: vision and audio towers are held in memory but not run",
     # value: (tokens, most); why: the model
@@ -307,6 +369,21 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "beyond_the_link": machines.beyond_the_link,
     # What a row of measurements leaves open. value: the model whose config stands in
     "config_like": lambda note: f"counted with the config of {note.value}",
+    # value: a format; why: as the row has it
+    "read_format": lambda note: f"{note.why} weights of this engine read as {note.value}",
+    "read_cache": lambda note: (
+        f"kv_cache {note.why} read as {note.value}" if note.value else f"kv_cache {note.why} names no format"
+    ),
+    # value: what, in the row's words
+    "offloaded": lambda _: (
+        "a part of it ran on the host: the ceiling is that of everything on the accelerator, nothing is expected"
+    ),
+    # value: watts
+    "power_limit": lambda note: f"power limited to {note.value:g} W; figures are those of full power",
+    # value: how the size was taken, in words
+    "by_size": lambda note: f"{note.value}; the ceiling is that of the fewest bytes a model of that size may stream",
+    # value: a format
+    "named_weights": lambda note: f"weights not stated: {note.value}, as the name says",
     "uncalibrated_engine": lambda note: (
         f"no engine {note.value!r} is calibrated: the mean of the serving engines is expected"
     ),

@@ -135,6 +135,7 @@ def _doubted_int8(sc: Scenario, _: None) -> str:
 _DRAFTED = {
     "yes": "speculative decoding was used", "unknown": "whether speculative decoding was used is not known",
     "name": "the model's name speaks of speculative decoding",
+    "engine": "the engine drafts by itself where such a file carries a draft",
 }  # fmt: skip
 
 
@@ -195,6 +196,10 @@ _DOUBTS: dict[str, Callable[[Scenario, Any], str]] = {
     # value: bytes a second that the ceiling takes
     "network": _doubted_network,
     "too big": _too_big,
+    "offloaded": lambda sc, _: (
+        f"{_above(sc)} of all of it on {sc.accelerator.id}; a part ran on the host, whose memory is read beside"
+    ),
+    "by size": lambda sc, _: f"{_above(sc)} of a typical model of its size; its own shape is not known",
     # value: formats
     "no peak": lambda sc, forms: (
         f"slower than memory alone explains, but {sc.accelerator.id} has no published {' or '.join(forms)} peak: the "

@@ -13,10 +13,13 @@ from rooflight.values.formats import format_named
 from rooflight.values.model import Attention, Experts, Layer, Linear, Model
 from rooflight.values.work import Exchange, Gemm, Operator, Rows, Work
 from rooflight.work import formulas
+from rooflight.work.adapters import adapter_operators
 from rooflight.work.count import stored_format, table_row_bytes, vector_bytes
+from rooflight.work.encoders import Row, encoder_rows
 from rooflight.work.layout import Group, Layout, expert_group, hops, kv_share, local_sizes, packed_domains, tensor_group
 from rooflight.work.mixers import Slice, mixer_operators
 from rooflight.work.numbers import Numbers, product_format
+from rooflight.work.rows import met, rows_of
 from rooflight.work.storage import linear_bytes
 
 
@@ -39,28 +42,36 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
         """Rows that pass the lm_head."""
         return sum(part.sequences * part.head_positions for part in self.slices)
 
+    @property
+    def prompts(self) -> Number:
+        """Prompts whose images and sounds are encoded."""
+        return sum(part.sequences * part.media for part in self.slices if not is_plain(part.media) or part.media)
+
 
 def prompt_ends(model: Model, osl: Number) -> Number:
     """Positions of a prompt that pass the head: the last one where a token follows or a score is made, else none."""
     scores = model.head is not None and model.head.name == "score"
+    scores |= any(layer.passes == "ends" for layer in model.layers)
     return 1 if scores else minimum(osl, 1)
 
 
 def prefill(*, sequences: Number, isl: Number, cached_prefix: Number = 0, ends: Number = 1) -> Step:
     """Prompts of isl tokens, the first cached_prefix of them cached; `ends` of their positions pass the head."""
-    part = Slice(sequences=sequences, new=isl - cached_prefix, context=cached_prefix, head_positions=ends)
+    part = Slice(sequences=sequences, new=isl - cached_prefix, context=cached_prefix, head_positions=ends, media=1)
     return Step(slices=(part,))
 
 
-def decode(*, sequences: Number, context: Number, steps: Number = 1) -> Step:
-    """One new token a sequence after `context` cached ones; it attends context + 1. steps: as in Slice."""
-    return Step(slices=(Slice(sequences=sequences, new=1, context=context, absorbed=True, steps=steps),))
+def decode(*, sequences: Number, context: Number, steps: Number = 1, source: Number = 0) -> Step:
+    """One new token a sequence after `context` cached ones; it attends context + 1. steps, source: as in Slice."""
+    return Step(slices=(Slice(sequences=sequences, new=1, context=context, absorbed=True, steps=steps, source=source),))
 
 
-def verify(*, sequences: Number, context: Number, draft_tokens: Number, steps: Number = 1) -> Step:
+def verify(*, sequences: Number, context: Number, draft_tokens: Number, steps: Number = 1, source: Number = 0) -> Step:
     """Speculative decoding: draft_tokens guesses and one sure token a sequence, the head on every one."""
     new = draft_tokens + 1
-    part = Slice(sequences=sequences, new=new, context=context, head_positions=new, absorbed=True, steps=steps)
+    part = Slice(
+        sequences=sequences, new=new, context=context, head_positions=new, absorbed=True, steps=steps, source=source
+    )
     return Step(slices=(part,))
 
 
@@ -72,7 +83,8 @@ def chunked(*, tokens: Number, prompt: Number, cached: Number, ends: Number = 1)
     """
     chunk = minimum(tokens, prompt)
     context = cached + (prompt - chunk) / 2
-    part = Slice(sequences=tokens / chunk, new=chunk, context=context, head_positions=ends * chunk / prompt)
+    done = chunk / prompt
+    part = Slice(sequences=tokens / chunk, new=chunk, context=context, head_positions=ends * done, media=done)
     return Step(slices=(part,))
 
 
@@ -81,10 +93,16 @@ def together(*steps: Step) -> Step:
     return Step(slices=tuple(part for step in steps for part in step.slices))
 
 
-def mixed(*, sequences: Number, context: Number, chunk_tokens: Number, chunk_context: Number) -> Step:
-    """Chunked prefill: a decode step with chunk_tokens of a prompt beside it, chunk_context of them cached."""
-    chunk = Slice(sequences=1, new=chunk_tokens, context=chunk_context, head_positions=0)
-    return Step(slices=(*decode(sequences=sequences, context=context).slices, chunk))
+def mixed(
+    *, sequences: Number, context: Number, chunk_tokens: Number, chunk_context: Number, source: Number = 0,
+    media: Number = 0,
+) -> Step:  # fmt: skip
+    """Chunked prefill: a decode step with chunk_tokens of a prompt beside it, chunk_context of them cached.
+
+    media   the share of the prompt's images and sounds that the chunk encodes
+    """
+    chunk = Slice(sequences=1, new=chunk_tokens, context=chunk_context, head_positions=0, media=media)
+    return Step(slices=(*decode(sequences=sequences, context=context, source=source).slices, chunk))
 
 
 def operators(model: Model, step: Step, layout: Layout, numbers: Numbers) -> tuple[Operator, ...]:
@@ -102,16 +120,19 @@ def operators(model: Model, step: Step, layout: Layout, numbers: Numbers) -> tup
     )
 
 
-Row = tuple[object, str, Operator]
-
-
 def _all(model: Model, step: Step, layout: Layout, numbers: Numbers) -> Iterator[Row]:
+    if model.encodes:
+        yield from encoder_rows(model.encodes, step.prompts, layout, numbers)
     yield from _embedding(model, step, numbers)
     for linear in model.outside:
         yield _linear_row(linear, step.tokens, "outside", 1, layout.tp, numbers)
     for layer in model.layers:
-        if not (isinstance(layer.mixer, Attention) and layer.mixer.fixed_context is not None):
+        if isinstance(layer.mixer, Attention) and layer.mixer.fixed_context is not None:
+            continue
+        if layer.passes == "all":
             yield from _layer(model, layer, step, layout, numbers)
+        else:
+            yield from _some(model, layer, step, layout, numbers)
     if layout.pp > 1:
         yield from _hops(model, step, layout, numbers)
     if model.head is not None:
@@ -153,30 +174,51 @@ def _embedding(model: Model, step: Step, numbers: Numbers) -> Iterator[Row]:
     yield "final_norm", kind, msgspec.structs.replace(norm, name="final_norm")
 
 
+def _some(model: Model, layer: Layer, step: Step, layout: Layout, numbers: Numbers) -> Iterator[Row]:
+    """A layer that some rows of a step pass; where none does, it neither runs nor is read."""
+    slices, runs = met(rows_of(layer, step.slices, model.start_tokens))
+    if not slices:
+        return
+    for key, kind, op in _layer(model, layer, msgspec.structs.replace(step, slices=slices), layout, numbers):
+        yield (layer.passes, key), kind, msgspec.structs.replace(op, count=op.count * runs)
+
+
 def _layer(model: Model, layer: Layer, step: Step, layout: Layout, numbers: Numbers) -> Iterator[Row]:
-    tokens, kind, count = step.tokens, layer.kind, layer.count
-    yield _norm_row(model, layer, tokens, count, layer.norms, numbers)
+    tokens, kind, count = step.tokens * layer.rows, layer.kind, layer.count
+    if layer.norms or layer.vector_parameters:
+        yield _norm_row(model, layer, tokens, count, layer.norms, numbers)
     expansion = sum(part.sequences * part.context for part in step.slices if not part.absorbed)
     outputs = [linear for linear in layer.projections if linear.split == "row"]
     for linear in layer.projections:
         if linear not in outputs:
             rows = tokens + expansion if linear.name == "kv_b" else tokens
             yield _linear_row(linear, rows, kind, count, layout.tp, numbers)
+            yield from _adapters(model, layer, linear, step, layout.tp, numbers)
     if layer.inner_norms:
         yield _inner_norm_row(layer, tokens, layout.tp, numbers)
     for op in mixer_operators(layer.mixer, step.slices, layout, numbers):
         yield (op.name, layer.mixer), kind, msgspec.structs.replace(op, count=count)
     for linear in outputs:
         yield _linear_row(linear, tokens, kind, count, layout.tp, numbers)
+        yield from _adapters(model, layer, linear, step, layout.tp, numbers)
     if outputs:
         yield from _all_reduce(model, tokens, count, layout, numbers)
     yield from _mlp(layer.mlp, tokens, kind, count, layout.tp, numbers)
+    for linear in layer.mlp if model.adapters is not None else ():
+        yield from _adapters(model, layer, linear, step, layout.tp, numbers)
     if layer.experts is not None:
         yield from _experts(layer.experts, step, kind, count, layout, numbers)
     tensor_cut = any(linear.split == "row" for linear in layer.mlp)
     tensor_cut |= layer.experts is not None and layout.pooled == 1
     if tensor_cut:
         yield from _all_reduce(model, tokens, count, layout, numbers)
+
+
+def _adapters(model: Model, layer: Layer, linear: Linear, step: Step, cut: int, numbers: Numbers) -> Iterator[Row]:
+    """What LoRA adapters run beside a matrix."""
+    sequences = sum(part.sequences for part in step.slices)
+    for op in adapter_operators(model, layer, linear, step.tokens, sequences, cut, numbers):
+        yield (op.name, linear, op.shape), layer.kind, op
 
 
 def _norm_row(model: Model, part: Layer | Model, tokens: Number, count: int, norms: int, numbers: Numbers) -> Row:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -10,9 +10,10 @@ from rooflight.answers.check.names import Names
 from rooflight.catalog.calibration import calibrated
 from rooflight.errors import BadInput, RooflightError
 from rooflight.ingest.rows import BadRow
+from rooflight.scenario.alike import sparse
 from rooflight.scenario.definite import Scenario
 from rooflight.values.accelerator import Accelerator
-from rooflight.values.deployment import Deployment
+from rooflight.values.deployment import SHAPE, Deployment
 from rooflight.values.measurement import Measurement
 from rooflight.values.model import LatentAttention, Model
 from rooflight.values.note import Note
@@ -21,20 +22,23 @@ from rooflight.work.layout import Layout
 # Engines that put whole layers on each card instead of cutting matrices.
 _LAYER_SPLIT = ("llama.cpp", "llamacpp", "exllama", "ollama")
 _MOST_DEVICES = 4096
+_NARROW = "nvfp4"
 _LONGEST_VERSION = 60
 # What a scenario assumed of formats that a verdict should say too.
-_TOLD = ("checkpoint_cache", "lightest", "engine_file")
+_TOLD = ("checkpoint_cache", "lightest", "engine_file", "weight_bytes")
 
 
 class Candidates(msgspec.Struct, frozen=True, kw_only=True):
     """Scenarios the row may have run as (workload left open), and what was taken for what it does not say.
 
+    least           of a model by its size, the same with the fewest bytes that any model of it may stream: its ceiling
     layout_open     the row states no layout, so the fastest counts
     gpus_open       not even the number of devices
     """
 
     scenarios: tuple[Scenario, ...]
     notes: tuple[Note, ...] = ()
+    least: tuple[Scenario, ...] = ()
     layout_open: bool = False
     gpus_open: bool = False
 
@@ -51,23 +55,44 @@ def candidates(row: Measurement, model: Model, card: Accelerator, count: int, na
     if (None in (row.tp, row.dp) or whose) and any(isinstance(layer.mixer, LatentAttention) for layer in model.layers):
         options += [other for one in options if (other := _attention_replicated(one)) not in options]
     bare = _unlaid(row, card, routed, notes)
+    if model.sized is not None and bare.weights is None and model.sized.weights is not None:
+        bare = msgspec.structs.replace(bare, weights=model.sized.weights)
+        notes.append(Note(key="named_weights", value=model.sized.weights))
     found: list[Scenario] = []
     problem: RooflightError | None = None
-    for layout in options:
-        try:
-            found.append(names.scenario(model, card, _laid(bare, layout)))
-        except RooflightError as error:
-            problem = problem or error
+    for one in (_sized(bare, row.weight_bytes), bare) if row.weight_bytes is not None else (bare,):
+        for layout in options:
+            try:
+                found.append(names.scenario(model, card, _laid(one, layout)))
+            except RooflightError as error:
+                problem = problem or error
     if not found and isinstance(problem, BadInput) and problem.where == "tp":
         found = list(_wider(options[0], bare, model, card, names, notes))
     if not found:
         raise BadRow(problem.what if problem else "no layout is legal")
     return Candidates(
         scenarios=tuple(found),
+        least=tuple(least(found, names)),
         notes=(*notes, *(note for note in found[0].assumptions if note.key in _TOLD)),
         layout_open=layout_open,
         gpus_open=gpus is None and row.tp is None,
     )
+
+
+def least(found: Sequence[Scenario], names: Names) -> Iterator[Scenario]:
+    """The scenarios of a model by its size that no model of that size beats; none where its shape is known.
+
+    One whose weights' format nobody states might have been in four bits.
+    """
+    for sc in found:
+        if sc.checkpoint.sized is None:
+            return
+        weights = sc.deployment.weights or _NARROW
+        bare = msgspec.structs.replace(sc.deployment, weights=weights, weight_bytes=None, **dict.fromkeys(SHAPE))
+        try:
+            yield names.scenario(sparse(sc.checkpoint), sc.accelerator, bare)
+        except RooflightError:
+            continue
 
 
 def _unlaid(row: Measurement, card: Accelerator, routed: bool, notes: list[Note]) -> Deployment:
@@ -85,6 +110,14 @@ def _unlaid(row: Measurement, card: Accelerator, routed: bool, notes: list[Note]
         max_num_batched_tokens=row.max_num_batched_tokens, max_num_seqs=row.max_num_seqs,
         network=row.network, ignore_capacity=card.memory_bytes is None, **workers,
     )  # fmt: skip
+
+
+def _sized(bare: Deployment, size_bytes: float) -> Deployment:
+    """With the file's size: what is expected is of that, while the ceiling is of the fewer bytes a step.
+
+    A size does not say how a file's bytes lie: a table or layers that no step reads may take more of it than the mix's.
+    """
+    return msgspec.structs.replace(bare, weight_bytes=size_bytes)
 
 
 def _version(row: Measurement) -> str | None:

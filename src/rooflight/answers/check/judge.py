@@ -72,7 +72,7 @@ class Judge:
             return self._above(known, question, held)
         if held is not None:
             return NoCeiling(asked=asked, scenario=sc, held=held)
-        if not question.claimed and not holds_weights(sc):
+        if not question.claimed and not question.row.offloaded and not holds_weights(sc):
             return replace(known, verdict="cannot-judge", span=_bare(span), found=(Finding("too big"),), filled=None)
         under = self._open(known, question) if known.filled is not None else self._under(known, known.span)
         return replace(under, bound=under.bound or bound_of(sc, known.row)) if question.claimed else under
@@ -85,10 +85,10 @@ class Judge:
         """
         sc, row = known.scenario, known.row
         one = too_fast(sc, row, known.over, lengths=question.lengths)
-        doubt = next(doubts(one, gpus_open=question.options.gpus_open), None)
+        doubt = next(doubts(one, gpus_open=question.options.gpus_open, by_size=question.by_size), None)
         if doubt is not None and held is None:
             return replace(known, verdict="cannot-judge", found=(doubt,), others=self._mix_ups(one), filled=None)
-        fits = holds_weights(sc)
+        fits = holds_weights(sc) or row.offloaded
         if known.on_measured and held is not None:
             return replace(known, verdict="impossible", held=held, bound="capacity", filled=None)
         if known.on_measured and not fits:
@@ -161,7 +161,9 @@ def _too_little(sc: Scenario | None, question: Question) -> MemoryBlock | None:
     if sc is None or not question.claimed or sc.deployment.ignore_capacity:
         return None
     try:
-        return None if holds_weights(sc) and saturating_batch(sc) >= 1 else memory(sc)
+        # the cache of a shape that was assumed makes nothing impossible
+        some = sc.checkpoint.sized is not None or saturating_batch(sc) >= 1
+        return None if holds_weights(sc) and some else memory(sc)
     except RooflightError:
         return None
 

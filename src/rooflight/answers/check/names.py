@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec.structs import replace
+
+from rooflight.answers.check.wording import model_names
 from rooflight.errors import BadInput, Named, RooflightError, UnknownName
 from rooflight.ingest.rows import BadRow
 from rooflight.scenario.definite import Scenario, scenario
@@ -13,6 +17,7 @@ from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import Deployment
 from rooflight.values.measurement import Measurement
 from rooflight.values.model import Model
+from rooflight.values.note import Note
 from rooflight.values.workload import Workload
 
 Found = TypeVar("Found")
@@ -43,29 +48,59 @@ class Names:
         self._cards: dict[str, tuple[Accelerator, int] | RooflightError] = {}
         self._scenarios: dict[tuple[str, str, Deployment], Scenario | RooflightError] = {}
 
-    def model(self, row: Measurement) -> tuple[Model, str | None]:
-        """The row's model; or the one of its shape, and that one's name. Raises BadRow."""
+    def model(self, row: Measurement) -> tuple[Model, Note | None]:
+        """The row's model; or the one of its shape, and a note of that; or one of its size. Raises BadRow."""
+        problem: RooflightError = UnknownName("there is no model")
+        for tried, name in enumerate(model_names(row)):
+            try:
+                return self._stated(name, row), None
+            except RooflightError as error:
+                problem = problem if tried else error
+        if not row.config_like:
+            return self._by_size(row, problem), None
         try:
-            return self._stated(row), None
-        except RooflightError as error:
-            if not row.config_like:
-                raise BadRow(f"{_first(error)}, and no config_like is given") from None
-        try:
-            return self._model(row.config_like), row.config_like
+            return self._model(row.config_like), Note(key="config_like", value=row.config_like)
         except RooflightError as error:
             raise BadRow(f"config_like: {_first(error)}") from None
 
-    def _stated(self, row: Measurement) -> Model:
+    def _by_size(self, row: Measurement, error: RooflightError) -> Model:
+        """A model of which nobody knows more than its name, by the size in it. Raises BadRow.
+
+        Of a shape in the catalog it is not asked: what its name adds, a format, is not stated.
+        """
+        from rooflight.catalog import spelled
+        from rooflight.scenario.alike import read_by_name
+
+        def read() -> Model:
+            found = read_by_name(row.model[:_LONGEST_NAME])
+            form = spelled.format_in(row.model)
+            if form is None and spelled.names_format(row.model) and row.weights is None:
+                raise UnknownName(f"{row.model[:60]!r} names a format of its weights that is not known")
+            sized = found.sized
+            return found if sized is None else replace(found, sized=replace(sized, weights=form))
+
+        try:
+            known = self._model(row.model)
+            if known.sized is None:
+                raise BadRow(f"{_first(error)}, and no config_like is given")
+        except RooflightError:
+            pass
+        try:
+            return _remembered(self._models, f"size of {row.model}", read)
+        except RooflightError:
+            raise BadRow(f"{_first(error)}, and no config_like is given") from None
+
+    def _stated(self, name: str, row: Measurement) -> Model:
         """The model by its own name; one of which the catalog knows the shape alone needs its weights' format stated.
 
         Check: "Qwen2.5-7B-Instruct-AWQ" without weights is no run in 16 bits.
         """
         from rooflight.catalog import models, spelled
 
-        found = self._model(row.model)
-        named = row.weights is None and row.model not in self._files and spelled.names_format(row.model)
-        if named and models.entry_file(row.model) is None:
-            raise UnknownName(f"{row.model[:60]!r} names a format of its weights, and weights are not stated")
+        found = self._model(name)
+        named = row.weights is None and name not in self._files and spelled.names_format(name)
+        if named and models.entry_file(name) is None:
+            raise UnknownName(f"{name[:60]!r} names a format of its weights, and weights are not stated")
         return found
 
     def _model(self, name: str) -> Model:
@@ -90,12 +125,16 @@ class Names:
 
     def accelerator(self, row: Measurement) -> tuple[Accelerator, int]:
         """The row's accelerator, and the count in front of its name (1: none). Raises BadRow."""
-        if row.has_accelerator is False:
+        problem: RooflightError | None = None
+        for name in (row.accelerator, row.accelerator_as_given):
+            try:
+                if name:
+                    return _remembered(self._cards, name, partial(_card, name))
+            except RooflightError as error:
+                problem = problem or error
+        if row.has_accelerator is False or problem is None:
             raise BadRow(f"nothing is known of the accelerator {row.accelerator}")
-        try:
-            return _remembered(self._cards, row.accelerator, lambda: _card(row.accelerator))
-        except RooflightError as error:
-            raise BadRow(_first(error)) from None
+        raise BadRow(_first(problem)) from None
 
     def scenario(self, model: Model, card: Accelerator, deployment: Deployment) -> Scenario:
         """The model on the card in that deployment, under the default workload. Raises BadInput, MissingFact."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import msgspec
 
-from rooflight.answers.check.candidates import Candidates, candidates
+from rooflight.answers.check.candidates import Candidates, candidates, least
 from rooflight.answers.check.names import Names
+from rooflight.answers.check.wording import plain
 from rooflight.ingest.rows import BadRow
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.metrics import saturating_batch
 from rooflight.values.measurement import Measurement, Timed
+from rooflight.values.model import Model
 from rooflight.values.note import Note
 from rooflight.values.workload import Workload
 
@@ -36,7 +39,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     context     of a decode step where it is stated by itself
     cached      tokens of the prompt that are cached already
     prompts     prefilled together; None: as many as the batch
-    bare        lengths are missing, so that there is a ceiling but nothing can be expected
+    bare        lengths are missing, or a part of it ran on the host: there is a ceiling, but nothing can be expected
     lengths     both are stated
     claimed     it is a claim, made by options, of which the devices are stated
     """
@@ -57,6 +60,11 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     claimed: bool = False
 
     @property
+    def by_size(self) -> bool:
+        """Whether nothing is known of its model but the size."""
+        return any(note.key == "by_size" for note in self.notes)
+
+    @property
     def counts_tokens(self) -> bool:
         """Whether what it times or counts are tokens that are put out, and not prompts or whole requests."""
         metric = self.row.measures
@@ -72,10 +80,11 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 def question(row: Measurement, names: Names, more: tuple[Note, ...] = ()) -> Question:
     """The row made definite. Raises BadRow where something that cannot be taken for granted is missing."""
+    row, read = plain(row)
     model, stand_in = names.model(row)
     card, count = names.accelerator(row)
     options = candidates(row, model, card, count, names)
-    notes = [Note(key="config_like", value=stand_in)] if stand_in else []
+    notes = [*([stand_in] if stand_in is not None else []), *read, *by_size(model)]
     notes += [note for note in card.assumptions if note.key == "read_as"]
     notes += [*options.notes, *more]
     if row.prompts is not None and row.batch is not None and row.prompts < row.batch:
@@ -85,7 +94,14 @@ def question(row: Measurement, names: Names, more: tuple[Note, ...] = ()) -> Que
     make = _decode if timed is Timed.STEP else _prefill if timed.prompt else _request
     found = make(row, options, notes)
     lengths = bool(row.input_len) and row.output_len is not None
-    return _possible(msgspec.structs.replace(found, drafts=_drafts(row), lengths=lengths))
+    bare = found.bare or row.offloaded  # what a host adds is not counted here
+    return _possible(msgspec.structs.replace(found, drafts=_drafts(row), lengths=lengths, bare=bare))
+
+
+def by_size(model: Model) -> Iterator[Note]:
+    """Which shape was taken for a model of which only the size is known."""
+    if model.sized is not None:
+        yield Note(key="by_size", value=model.assumptions[-1])
 
 
 def claim(sc: Scenario, row: Measurement, more: tuple[Note, ...] = ()) -> Question:
@@ -94,7 +110,8 @@ def claim(sc: Scenario, row: Measurement, more: tuple[Note, ...] = ()) -> Questi
     prompt = row.timed is Timed.PREFILL
     batch = load.batch if prompt else _batch(row, notes)
     return _possible(Question(
-        row=row, options=Candidates(scenarios=(sc,)), notes=tuple(notes), batch=batch,
+        row=row, options=Candidates(scenarios=(sc,), least=tuple(least((sc,), Names()))),
+        notes=(*notes, *by_size(sc.checkpoint)), batch=batch,
         alone=row.batch is None and not prompt and batch is not None,
         isl=load.isl, osl=load.osl, context=load.context if row.timed is Timed.STEP else None,
         cached=load.cached_prefix, prompts=load.prefill_batch,

@@ -18,6 +18,7 @@ from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import DEPLOYMENT, Deployment
 from rooflight.values.measurement import Measurement
 from rooflight.values.model import Model
+from rooflight.values.note import Note
 from rooflight.values.recorded import Record, Recorded, Spread
 from rooflight.values.workload import Workload
 
@@ -64,7 +65,7 @@ class SaidNames(Names):
         super().__init__(configs)
         self._said = said
 
-    def model(self, row: Measurement) -> tuple[Model, str | None]:
+    def model(self, row: Measurement) -> tuple[Model, Note | None]:
         return (self._said.model, None) if self._said.model is not None else super().model(row)
 
     def accelerator(self, row: Measurement) -> tuple[Accelerator, int]:

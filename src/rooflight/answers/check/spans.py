@@ -52,21 +52,29 @@ def answered(questions: Sequence[Question]) -> list[Answered]:
     """The fastest candidate of each question; what is expected is of the layout that it states, where it states one."""
     best: dict[int, Answered] = {}
     stated: dict[int, Answered] = {}
+    lightest: dict[int, Answered] = {}
     groups: dict[tuple[Any, ...], list[int]] = {}
     scenarios: dict[int, Scenario] = {}
+    light = {id(sc) for one in questions for sc in one.options.least}
     for place, one in enumerate(questions):
-        for sc in one.options.scenarios:
+        for sc in (*one.options.scenarios, *one.options.least):
             scenarios[id(sc)] = sc
             groups.setdefault((id(sc), one.shape), []).append(place)
     for (scenario_id, _), places in groups.items():
         members = [questions[place] for place in places]
         for place, found in zip(places, _group(scenarios[scenario_id], members), strict=True):
+            if scenario_id in light:
+                if place not in lightest or _before(found, lightest[place], time=questions[place].row.measures.time):
+                    lightest[place] = found
+                continue
             if _states(questions[place], scenario_id):
                 stated[place] = found
             if place not in best or _before(found, best[place], time=questions[place].row.measures.time):
                 best[place] = found
     for place, found in stated.items():
         best[place] = _expected_of(found, best[place], questions[place])
+    for place, found in lightest.items():
+        best[place] = _least_of(best[place], found, questions[place])
     open_ = [place for place in best if best[place].span is not None and _asks(questions[place], best[place])]
     needs = filled([(best[place].scenario, questions[place]) for place in open_])
     for place, need in zip(open_, needs, strict=True):
@@ -87,6 +95,15 @@ def _expected_of(stated: Answered, best: Answered, one: Question) -> Answered:
     above = one.row.measures.speed_over(one.row.value, stated.span.ceiling) > 1
     span = msgspec.structs.replace(stated.span, ceiling=best.span.ceiling)
     return Answered(scenario=best.scenario if above else stated.scenario, span=span, demand=stated.demand)
+
+
+def _least_of(best: Answered, least: Answered, one: Question) -> Answered:
+    """Of a model by its size: the ceiling of the fewest bytes, with what is expected of the shape that was taken."""
+    if best.span is None or least.span is None or not _faster(least, best, time=one.row.measures.time):
+        return best
+    above = one.row.measures.speed_over(one.row.value, least.span.ceiling) > 1
+    span = msgspec.structs.replace(best.span, ceiling=least.span.ceiling)
+    return msgspec.structs.replace(best, span=span, scenario=least.scenario if above else best.scenario)
 
 
 def _asks(one: Question, found: Answered) -> bool:

@@ -141,7 +141,7 @@ def _contender(
     try:
         sc = scenario(model, card, count, load, deployment)
         if largest:
-            sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(load, batch=_largest(sc)))
+            sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, batch=_largest(sc)))
         timed, users, late = _loaded(msgspec.structs.replace(sc, workload=mean_load(sc.workload, mix)))
         sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, batch=timed.workload.batch))
         held = memory(sc)

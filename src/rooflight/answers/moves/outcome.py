@@ -14,7 +14,7 @@ from rooflight.serve.phases import PhaseTime
 from rooflight.serve.schedule import scheduled, whole
 from rooflight.values.analysis import MemoryBlock
 from rooflight.values.moves import Dot, Outcome
-from rooflight.values.steptime import BOUNDS
+from rooflight.values.steptime import BINDING, BOUNDS
 
 _MILLION = 1_000_000
 
@@ -78,7 +78,7 @@ def dot(sc: Scenario, phase: PhaseTime) -> Dot:
     terms = dict(zip(BOUNDS, map(float, (time.compute_s, time.memory_s, time.link_s, time.launch_s)), strict=True))
     return Dot(
         time_s=phase.span.plain(),
-        bound=BOUNDS[time.bound],
+        bound=BINDING[time.bound],
         terms_s={name: seconds for name, seconds in terms.items() if not (sc.unrated and name == "compute")},
         intensity_flop_per_byte=work.flop / work.moved_bytes,
         ridge_flop_per_byte=phases.ridge(sc, time),

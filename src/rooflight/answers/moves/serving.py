@@ -12,6 +12,7 @@ from rooflight.serve.apart import is_apart
 from rooflight.serve.formulas import tokens_per_verify
 from rooflight.serve.held import device_sequence_bytes
 from rooflight.serve.replica import replica
+from rooflight.work.count import has_source, is_encoder
 
 # Tokens of a step that are tried where the engine's own budget is larger: shorter steps while prompts are prefilled.
 _CHUNK = 2048
@@ -24,6 +25,8 @@ _MOST_WORKERS = 3
 def speculative(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """A draft model proposes tokens, one step verifies them all."""
     drafted, load = asked.draft_tokens, sc.workload
+    if is_encoder(sc.model):  # nothing is put out that could be drafted
+        return
     if not load.draft_tokens or "speculative-decoding" in asked.named:
         tokens = tokens_per_verify(draft_tokens=drafted, acceptance=load.acceptance)
         yield option(
@@ -48,7 +51,8 @@ def pays_up_to(sc: Scenario, drafted: int) -> int | None:
 @move("chunked-prefill", needs_peak=True)
 def chunked(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Fewer tokens a step: the others' tokens come sooner while a prompt is prefilled, its own first one later."""
-    if sc.budget_tokens > _CHUNK and sc.workload.batch > 1:
+    cut = not (is_encoder(sc.model) or has_source(sc.model))  # there each token sees those behind it
+    if cut and sc.budget_tokens > _CHUNK and sc.workload.batch > 1:
         one = replica(sc)
         steps = [one.expected_s(1, min(one.prompt, budget)) for budget in (sc.budget_tokens, _CHUNK)]
         if steps[1] < steps[0]:
@@ -59,7 +63,7 @@ def chunked(sc: Scenario, asked: Asked) -> Iterator[Option]:
 def disaggregated(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Prefill and decode on workers of their own, the cache sent from the ones to the others; as many requests each."""
     load = sc.workload
-    if load.batch > 1 and not is_apart(sc):
+    if load.batch > 1 and not is_apart(sc) and not is_encoder(sc.model):
         one = replica(sc)
         prefill_s = one.prompt_s(one.expected_s)
         decode_s = one.steps * one.expected_s(one.users, None) / one.users

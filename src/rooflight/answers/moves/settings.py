@@ -9,7 +9,7 @@ from rooflight.roofline.rates import hardware_format, unrated
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.memory import memory
 from rooflight.values.formats import FORMATS
-from rooflight.work.count import layer_matrices, stored_format
+from rooflight.work.count import has_source, is_encoder, layer_matrices, stored_format
 from rooflight.work.layout import Layout
 from rooflight.work.storage import element_bytes
 
@@ -52,6 +52,8 @@ def weights(sc: Scenario, asked: Asked) -> Iterator[Option]:
 @move("kv-cache")
 def kv_cache(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """A narrower KV cache; in FP4 where the accelerator has it."""
+    if is_encoder(sc.model):
+        return
     for name in _CACHES:
         form = FORMATS[name].compute or name
         if element_bytes(name) < sc.numbers.kv_bytes and hardware_format(sc.accelerator, form) == form:
@@ -92,6 +94,8 @@ def layout(sc: Scenario, asked: Asked) -> Iterator[Option]:
 @move("prefix-caching", alone=True, needs_peak=True)
 def prefix_caching(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Prompts that begin alike are prefilled once, but for their last token."""
+    if is_encoder(sc.model) or has_source(sc.model):  # each token sees those behind it
+        return
     isl, cached = sc.workload.isl, sc.workload.cached_prefix
     hit = max(min(int(isl * asked.hit_rate), isl - 1), cached)
     if hit > cached or "prefix-caching" in asked.named:

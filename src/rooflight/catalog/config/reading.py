@@ -14,7 +14,7 @@ from rooflight.catalog.config.heads import headed
 from rooflight.catalog.config.names import canonical_type, first_architecture, refuse_other_shapes, unknown_type
 from rooflight.catalog.config.placement import Placed, apply
 from rooflight.catalog.config.plan import MLX_SECTION, SECTIONS, Plan
-from rooflight.catalog.config.registry import Text, default_sizes_of, reader_of, tower_counter_of
+from rooflight.catalog.config.registry import Text, default_sizes_of, reader_of, shapes_reader, tower_counter_of
 from rooflight.catalog.config.unread import unread
 from rooflight.catalog.config.vocabulary import merged, runs_of
 from rooflight.errors import BadConfig
@@ -92,8 +92,8 @@ def model_from_dict(
     placed = _formatted(outer, text, plan, dtype, None if weighed else id)
     stored = Stored(text=placed.text) if weighed is None else _said(outer, weighed(placed.text))
     text, dtype = stored.text, stored.dtype or dtype
-    towers = stored.towers or _towers(outer, dtype)
-    max_context, rope_positions = cfg.optional(*_CONTEXTS), _rope_positions(cfg)
+    towers = _seen(outer, stored.towers or _towers(outer, dtype))
+    max_context, rope_positions = text.max_context or cfg.optional(*_CONTEXTS), _rope_positions(cfg)
     _say(outer, cfg, keys=weighed is None, sizes=not leaves_defaults_out)
     layers = merged(text.layers)
     model = Model(
@@ -116,6 +116,8 @@ def model_from_dict(
         runs=runs_of(text.layers, layers),
         kv_format=plan.kv_format if plan else None,
         max_context=max_context,
+        max_source=text.max_source,
+        start_tokens=text.start_tokens,
         rope_positions=rope_positions,
         origin=origin,
         assumptions=tuple(outer.notes),
@@ -281,3 +283,11 @@ def _towers(outer: Config, dtype: str) -> tuple[Tower, ...]:
             outer.assume(f"the {name} tower ({key}) is not counted")
             towers.append(Tower(name=name, parameters=None, format=dtype))
     return tuple(towers)
+
+
+def _seen(outer: Config, towers: tuple[Tower, ...]) -> tuple[Tower, ...]:
+    """The towers with what they multiply; a model without one does not import what reads that."""
+    outer_type = outer.raw("model_type")
+    if not towers or not isinstance(outer_type, str):
+        return towers
+    return shapes_reader()(outer, outer_type.lower(), towers)

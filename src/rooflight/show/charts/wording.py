@@ -14,6 +14,8 @@ BOUND_WORDS = {
     "memory": "memory-bound",
     "link": "link-bound",
     "launch": "launch-bound",
+    "host_memory": "bound by the host's memory",
+    "host_link": "bound by the link to the host",
     "capacity": "does not fit",
 }
 

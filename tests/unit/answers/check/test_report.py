@@ -281,7 +281,7 @@ def test_models_are_files_in_the_folders_given(tmp_path):
         ({"model": "x" * 5000}, "there is no model"),
         ({"accelerator": "h1000"}, "no accelerator is called 'h1000'"),
         ({"accelerator": "/etc/passwd"}, "is no accelerator's id"),
-        ({"has_accelerator": False}, "nothing is known of the accelerator h100-sxm"),
+        ({"has_accelerator": False, "accelerator": "h1000"}, "nothing is known of the accelerator h1000"),
         (
             {"accelerator": "cerebras-wse3", "phase": "prefill", "metric": "ttft_ms", "input_len": 100},
             "cerebras-wse3 has no dense bf16 peak",

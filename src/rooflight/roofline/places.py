@@ -1,0 +1,189 @@
+"""Steps over several places: the devices, and the host beside them; what is passed in turn adds up."""
+
+from __future__ import annotations
+
+import msgspec
+
+from rooflight.affine import elements
+from rooflight.numeric import Number, largest_of, maximum, minimum, where
+from rooflight.roofline.formulas import largest
+from rooflight.roofline.rates import Beside, Rates, no_peak, unrated
+from rooflight.roofline.step import Pass, evaluated, step_time
+from rooflight.values.calibration import Calibration
+from rooflight.values.steptime import Parts, StepTime, Terms
+from rooflight.values.work import Operator, Work
+from rooflight.work import places
+
+# llama.cpp copies the weights of the host's layers to the card for batches of so many tokens, and multiplies there.
+# Source: ggml-cuda.cu, op_offload_min_batch_size (GGML_OP_OFFLOAD_MIN_BATCH, 32).
+COPIED_TOKENS = 32
+
+
+class Way(msgspec.Struct, frozen=True, kw_only=True):
+    """One way to run a step over the places; any of its parts may be None.
+
+    device  with what is read beside it at the same time (beside, and link_bytes over the link); turn: comes after it
+    """
+
+    device: Pass
+    beside: Pass | None
+    turn: Pass | None
+    link_bytes: Number
+
+
+class PlacedPass(msgspec.Struct, frozen=True, kw_only=True):
+    """One pass: where the weights lie, or with the host's weights copied to the device; `copies`: the engine's habit.
+
+    copied is None where nothing could be copied.
+    """
+
+    lying: Way
+    copied: Way | None
+    copies: Number
+    roofline_s: Number
+    parts: Parts | None
+
+
+def placed_pass(
+    ops: places.Placed, rates: Rates, fits: Calibration | None, *, tokens: Number, stages: int, expert_devices: int
+) -> PlacedPass:
+    """The pass of operators by place. Raises MissingFact where the link is needed and nobody knows its rate."""
+    beside = _beside(rates)
+
+    def here(device: tuple[Operator, ...]) -> Pass:
+        return evaluated(device, rates, fits, stages=stages, expert_devices=expert_devices)
+
+    def there(host: tuple[Operator, ...]) -> Pass | None:
+        return _on_host(evaluated(host, beside.rates)) if host else None
+
+    lying = Way(
+        device=here(ops.device), beside=there(ops.beside + ops.cached), turn=there(ops.turn + ops.turn_cached),
+        link_bytes=beside.streamed_bytes,
+    )  # fmt: skip
+    weights = ops.beside + ops.turn
+    copied = None
+    if weights and beside.link_bytes_per_s is not None:
+        sent = sum((op.work.weight_bytes - op.work.avoidable_bytes) * op.count for op in weights)
+        copied = Way(
+            device=here(ops.device + tuple(_copied(op) for op in weights)),
+            beside=there(ops.cached),
+            turn=there(ops.turn_cached),
+            link_bytes=beside.streamed_bytes + sent,
+        )  # fmt: skip
+    copies = tokens >= COPIED_TOKENS if copied is not None else False
+    ways = [(way, _host_s(way, beside)) for way in (lying, copied) if way is not None]
+    roofline = [way.device.roofline_s + seconds for way, seconds in ways]
+    parts = None if fits is None else [_parts(way, seconds, beside) for way, seconds in ways]
+    return PlacedPass(
+        lying=lying, copied=copied, copies=copies, roofline_s=_picked(copies, roofline),
+        parts=None if parts is None else _joined(copies, parts),
+    )  # fmt: skip
+
+
+def placed_time(one: PlacedPass, rates: Rates, *, stages: int = 1, overlap: Number = 1, fill: Number = 1) -> StepTime:
+    """Times of a step of such passes: the ceiling of the fastest legal way, the roofline of the engine's."""
+    ways = [_way_time(way, rates, stages, overlap, fill) for way in (one.lying, one.copied) if way is not None]
+    if len(ways) == 1:
+        return msgspec.structs.replace(ways[0], parts=one.parts)
+    lying, copied = ways
+    faster = copied.ceiling_s < lying.ceiling_s
+    names = ("compute_s", "memory_s", "link_s", "network_s", "launch_s", "bound", "host_memory_s", "host_link_s")
+    chosen = {name: _picked(faster, [getattr(lying, name), getattr(copied, name)]) for name in names}
+    habit = copied if _all(one.copies) else lying
+    return msgspec.structs.replace(
+        habit,
+        streamed_bytes=_picked(faster, [lying.streamed_bytes, copied.streamed_bytes]),
+        ceiling_s=minimum(lying.ceiling_s, copied.ceiling_s),
+        roofline_s=_picked(one.copies, [lying.roofline_s, copied.roofline_s]),
+        parts=one.parts,
+        **chosen,
+    )
+
+
+def _way_time(way: Way, rates: Rates, stages: int, overlap: Number, fill: Number) -> StepTime:
+    beside = _beside(rates)
+    device = step_time(way.device, rates, stages=stages, overlap=overlap, fill=fill, part=True)
+    aside = None if way.beside is None else step_time(way.beside, beside.rates, part=True)
+    turn = None if way.turn is None else step_time(way.turn, beside.rates, part=True)
+    link = _link_s(way.link_bytes, beside)
+    at_once = largest(device.ceiling_s, 0.0 if aside is None else aside.ceiling_s, link)
+    ceiling = at_once + (0.0 if turn is None else turn.ceiling_s)
+    there = [one for one in (aside, turn) if one is not None]
+    compute = device.compute_s + sum(one.compute_s for one in there)
+    memory_s: Number = sum(one.memory_s for one in there)
+    roofline = device.roofline_s + (sum(one.roofline_s for one in there) + link) * fill
+    work = Work()
+    for one in there:
+        work = work + one.work
+    return msgspec.structs.replace(
+        device,
+        compute_s=compute,
+        host_memory_s=elements(memory_s),
+        host_link_s=elements(link) if beside.link_bytes_per_s is not None else None,
+        ceiling_s=elements(ceiling),
+        roofline_s=maximum(elements(roofline), elements(ceiling)),
+        bound=largest_of(compute, device.memory_s, device.link_s, device.launch_s, memory_s, link)[1],
+        timed=(*device.timed, *(row for one in there for row in one.timed)),
+        host_work=work,
+    )
+
+
+def _on_host(one: Pass) -> Pass:
+    """The same, its operators named and bound by where they run."""
+    return msgspec.structs.replace(
+        one,
+        timed=tuple(
+            (
+                msgspec.structs.replace(op, name=f"{op.name} (host)"),
+                seconds,
+                Terms(terms.compute, terms.memory, terms.link, terms.launch, on_host=True),
+            )
+            for op, seconds, terms in one.timed
+        ),
+    )
+
+
+def _copied(op: Operator) -> Operator:
+    return msgspec.structs.replace(op, name=f"{op.name} (copied)")
+
+
+def _host_s(way: Way, beside: Beside) -> Number:
+    """Roofline seconds of what the host does and the link carries."""
+    there = sum(one.roofline_s for one in (way.beside, way.turn) if one is not None)
+    return there + _link_s(way.link_bytes, beside)
+
+
+def _link_s(link_bytes: Number, beside: Beside) -> Number:
+    return 0.0 if beside.link_bytes_per_s is None else link_bytes / beside.link_bytes_per_s
+
+
+def _parts(way: Way, seconds: Number, beside: Beside) -> Parts:
+    parts = way.device.parts or Parts()
+    return msgspec.structs.replace(parts, host=elements(seconds), reached=beside.reached, least=beside.least)
+
+
+def _joined(copies: Number, parts: list[Parts]) -> Parts:
+    """The parts of the engine's way."""
+    names = ("body", "floors", "link", "experts", "unit_bytes", "host")
+    return msgspec.structs.replace(
+        parts[0], **{name: _picked(copies, [getattr(one, name) for one in parts]) for name in names}
+    )
+
+
+def _picked(second: Number | bool, values: list[Number]) -> Number:
+    """The second of two values where the condition holds, elementwise; the only one where there is one."""
+    if len(values) == 1 or values[0] is values[1]:
+        return values[0]
+    if isinstance(second, bool):
+        return values[1] if second else values[0]
+    return where(second, elements(values[1]), elements(values[0]))
+
+
+def _all(condition: Number | bool) -> bool:
+    return condition if isinstance(condition, bool) else bool(condition.all())
+
+
+def _beside(rates: Rates) -> Beside:
+    if rates.beside is None:
+        raise no_peak(rates.accelerator, unrated(rates.accelerator, ()), "a host beside it")
+    return rates.beside

@@ -1,0 +1,50 @@
+"""What an answer says of a model beside its counts: real ones of its size, and adapters that are run beside it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from rooflight.values.shown import Part
+
+
+class AlikeFigure(msgspec.Struct, frozen=True, kw_only=True):
+    """A figure of the model taken (`own`), and its least and largest over real models of that size, with their ids."""
+
+    own: float
+    low: float
+    high: float
+    low_model: str
+    high_model: str
+
+
+class LikeBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
+    """Of a model by its size: the shape that was taken for it, and how figures vary over the catalog's of that size.
+
+    near        the catalog's model whose shape was scaled to the size; null: a typical shape
+    within      a model counts where its parameters (of a routed one, the active ones too) are within this share of it
+    models      the catalog's models that count, in the same formats; figures are null where there are none
+    decode_ceiling_s    of a decode step as asked; null where none of them can be laid out or nothing is decoded
+    """
+
+    brief = ("parameters", "models")
+
+    parameters: int
+    active_parameters: int | None
+    layers: int
+    hidden: int
+    near: str | None
+    within: float
+    models: tuple[str, ...]
+    kv_bytes_per_token: AlikeFigure | None
+    streamed_weight_bytes: AlikeFigure | None
+    decode_ceiling_s: AlikeFigure | None
+
+
+class AdapterBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """LoRA adapters: of what rank, how many resident, on which matrices; parameters of one, bytes of all."""
+
+    rank: int
+    count: int
+    modules: tuple[str, ...]
+    parameters_each: int
+    bytes: int

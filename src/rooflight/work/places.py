@@ -1,0 +1,126 @@
+"""Which operators of a step run where, when layers, experts or the cache lie in the memory of a host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from rooflight.values.model import Layer, Model
+from rooflight.values.work import Operator
+from rooflight.work.layout import Layout
+from rooflight.work.numbers import Numbers
+from rooflight.work.step import Step, operators
+
+# What holds the cache (or the state that stands for it).
+_CACHING = ("attention", "recurrent")
+_OUTSIDE = ("embedding", "final_norm")
+
+
+class Split(msgspec.Struct, frozen=True, kw_only=True):
+    """What lies in the host's memory: the first so many layers, the head, experts of the first so many, the cache."""
+
+    layers: int = 0
+    head: bool = False
+    experts: int = 0
+    cache: bool = False
+
+
+class Placed(msgspec.Struct, frozen=True, kw_only=True):
+    """Operators by place. Layers of the host come in turn; what else lies there is read beside the device's memory.
+
+    beside  of the device's layers, on the host: their weights lie there; cached: their cache does
+    turn    of the host's own layers; turn_cached: their attention, which stays where their cache is
+    """
+
+    device: tuple[Operator, ...]
+    beside: tuple[Operator, ...]
+    cached: tuple[Operator, ...]
+    turn: tuple[Operator, ...]
+    turn_cached: tuple[Operator, ...]
+
+
+def stack(model: Model) -> Iterable[tuple[int, int]]:
+    """The layers in order: (which of model.layers, how many in a row)."""
+    return model.runs or tuple((index, layer.count) for index, layer in enumerate(model.layers))
+
+
+def layer_count(model: Model) -> int:
+    """All layers."""
+    return sum(layer.count for layer in model.layers)
+
+
+def cut(model: Model, first: int, last: int) -> Model:
+    """The model with layers first .. last - 1 of its stack alone; tables and head as they are."""
+    counts = [0] * len(model.layers)
+    at = 0
+    for index, many in stack(model):
+        counts[index] += max(0, min(last, at + many) - max(first, at))
+        at += many
+    kept: tuple[Layer, ...] = tuple(
+        msgspec.structs.replace(layer, count=count) for layer, count in zip(model.layers, counts, strict=True) if count
+    )
+    return msgspec.structs.replace(model, layers=kept, runs=())
+
+
+def device_model(model: Model, split: Split) -> Model:
+    """What of the model lies on the devices, its experts included wherever they are."""
+    kept = cut(model, split.layers, layer_count(model)) if split.layers else model
+    return msgspec.structs.replace(kept, head=None) if split.head else kept
+
+
+def host_model(model: Model, split: Split) -> Model:
+    """The host's own layers, and the head where that is there; no tables."""
+    return msgspec.structs.replace(
+        cut(model, 0, split.layers), head=model.head if split.head else None, outside=(), vector_parameters=0,
+        vector_bytes=0.0,
+    )  # fmt: skip
+
+
+def with_experts_aside(model: Model, split: Split) -> Model | None:
+    """The devices' layers whose experts lie on the host; None where there are none."""
+    if split.experts <= split.layers:
+        return None
+    found = msgspec.structs.replace(cut(model, split.layers, split.experts), head=None, outside=())
+    return found if any(layer.experts is not None for layer in found.layers) else None
+
+
+def placed(model: Model, split: Split, step: Step, layout: Layout, numbers: Numbers) -> Placed:
+    """The operators of one pass by place: those of the host for one device that does them all."""
+    aside = with_experts_aside(model, split)
+    rest = msgspec.structs.replace(split, layers=max(split.layers, split.experts)) if aside is not None else split
+    device = operators(device_model(model, rest), step, layout, numbers)
+    beside: tuple[Operator, ...] = ()
+    if aside is not None:
+        inner = _inside(operators(aside, step, layout, numbers))
+        device += _kept(inner, lambda op: not _of_experts(op))
+        alone = _inside(operators(aside, step, Layout(), numbers))
+        beside = _kept(alone, _of_experts)
+    cached: tuple[Operator, ...] = ()
+    if split.cache:
+        whole = device_model(model, split)
+        cached = _kept(operators(whole, step, Layout(), numbers), _caches)
+        device = _kept(device, lambda op: not _caches(op))
+    turn = operators(host_model(model, split), step, Layout(), numbers) if split.layers or split.head else ()
+    turn = _inside(turn)
+    return Placed(
+        device=device, beside=beside, cached=cached,
+        turn=_kept(turn, lambda op: not _caches(op)), turn_cached=_kept(turn, _caches),
+    )  # fmt: skip
+
+
+def _inside(ops: tuple[Operator, ...]) -> tuple[Operator, ...]:
+    """Without what is no layer's."""
+    return _kept(ops, lambda op: op.name not in _OUTSIDE)
+
+
+def _of_experts(op: Operator) -> bool:
+    return op.kind == "experts" or op.name.startswith("expert_act")
+
+
+def _caches(op: Operator) -> bool:
+    return op.kind in _CACHING
+
+
+def _kept(ops: tuple[Operator, ...], keep: Callable[[Operator], bool]) -> tuple[Operator, ...]:
+    return tuple(op for op in ops if keep(op))
