@@ -40,7 +40,7 @@ def names_format(name: str) -> bool:
 def format_in(name: str) -> str | None:
     """The number format that a model's name ends in, as formats are called; None: none, or one that nobody knows.
 
-    Check: "some-model-32B-Q4_K_M.gguf" -> "q4_k_m"; "some-model-FP8-dynamic" -> "fp8".
+    Check: "some-model-32B-Q4_K_M.gguf" -> "q4_k_m"; "some-model-FP8-dynamic" -> "fp8-channel".
     """
     _, form = next(forms.bare_names(_FILE.sub("", name[:_LONGEST].strip().rstrip("/"))), ("", None))
     return form

@@ -33,7 +33,10 @@ from rooflight.values.workload import Workload
 
 MOST_CARDS = 4
 # What the studio takes of a field at most, by what the field counts; the library takes more.
-MOST = {"sequences": 1 << 16, "tokens": 1 << 22, "devices": 1024, "workers": 1024}
+MOST = {
+    "sequences": 1 << 16, "tokens": 1 << 22, "devices": 1024, "workers": 1024, "layers": 1024, "elements": 1 << 18,
+    "heads": 1024, "entries": 1 << 19, "ranks": 1024, "adapters": 1024,
+}  # fmt: skip
 # Where the studio's default is not the library's: a card is asked about without a count, and its tp shows on the page.
 _DEFAULTS = {"tp": 1}
 PASTED = "your config.json"

@@ -159,7 +159,7 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
         blank="typical of its size",
     )] = None
     vocab: Annotated[int | None, Field(
-        words="Vocabulary of a model by its size.", kind="degree", unit="tokens",
+        words="Vocabulary of a model by its size.", kind="degree", unit="entries",
         most=LARGEST_DEGREE, blank="typical of its size",
     )] = None
     lora_rank: Annotated[int | None, Field(

@@ -16,7 +16,7 @@ from rooflight.errors import BadInput, Named
 from rooflight.numeric import Number, minimum
 from rooflight.values.model import Adapters, Layer, Linear, Model
 from rooflight.values.parts import pieces
-from rooflight.values.work import Gemm, Operator, Work
+from rooflight.values.work import Gemm, Operator, Row, Work
 from rooflight.work import formulas
 from rooflight.work.layout import Layout, local_sizes
 from rooflight.work.numbers import Numbers
@@ -114,9 +114,9 @@ def _beside(adapters: Adapters, layer: Layer, linear: Linear, cut: int) -> _Side
     )  # fmt: skip
 
 
-def adapter_operators(
+def adapter_rows(
     model: Model, layer: Layer, linear: Linear, tokens: Number, sequences: Number, cut: int, numbers: Numbers
-) -> Iterator[Operator]:
+) -> Iterator[Row]:
     """A and B beside a matrix: 2 x tokens x rank x (inputs + outputs) FLOP, the adapters that the sequences use read.
 
     N adapters are used alike and independently, so a step of M sequences reads N (1 - (1 - 1/N)^M) of them in
@@ -140,7 +140,8 @@ def adapter_operators(
         ) + more  # fmt: skip
         read = Work(activation_bytes=tokens * inputs * wide, avoidable_bytes=own * (used - minimum(used, 1)))
         shape = Gemm(tokens=tokens, inputs=elements / outputs, outputs=outputs)
-        yield Operator(
+        op = Operator(
             name=f"{name} {linear.name}", kind="linear", count=layer.count, compute="bf16", work=work + read,
             shape=shape,
         )  # fmt: skip
+        yield (op.name, linear, elements, outputs), layer.kind, op

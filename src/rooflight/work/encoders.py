@@ -8,15 +8,12 @@ import msgspec
 
 from rooflight.numeric import Number, is_plain, minimum
 from rooflight.values.model import EncoderLayer, Encoding, Linear, View
-from rooflight.values.work import Gemm, Operator, Rows, Scores, Work
+from rooflight.values.work import Gemm, Operator, Row, Rows, Scores, Work
 from rooflight.work import formulas
 from rooflight.work.count import stored_format
 from rooflight.work.layout import Layout
 from rooflight.work.numbers import Numbers, product_format
 from rooflight.work.storage import linear_bytes
-
-# What tells an operator from others, what its layers are called, and the operator.
-Row = tuple[object, str, Operator]
 
 
 def encoder_rows(encodings: tuple[Encoding, ...], prompts: Number, layout: Layout, numbers: Numbers) -> Iterator[Row]:

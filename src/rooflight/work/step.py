@@ -9,16 +9,16 @@ import msgspec
 from rooflight.affine import elements, like
 from rooflight.numeric import Number, is_plain, minimum, where
 from rooflight.values.format import Format
-from rooflight.values.formats import format_named
 from rooflight.values.model import Attention, Experts, Layer, Linear, Model
-from rooflight.values.work import Exchange, Gemm, Operator, Rows, Work
+from rooflight.values.work import Gemm, Operator, Row, Rows, Work
 from rooflight.work import formulas
-from rooflight.work.adapters import adapter_operators
+from rooflight.work.adapters import adapter_rows
+from rooflight.work.collectives import all_reduce_rows, all_to_all_rows, expert_width, hop_rows
 from rooflight.work.count import stored_format, table_row_bytes, vector_bytes
-from rooflight.work.encoders import Row, encoder_rows
-from rooflight.work.layout import Group, Layout, expert_group, hops, kv_share, local_sizes, packed_domains, tensor_group
+from rooflight.work.encoders import encoder_rows
+from rooflight.work.layout import Layout, kv_share, local_sizes
 from rooflight.work.mixers import Slice, mixer_operators
-from rooflight.work.numbers import Numbers, product_format
+from rooflight.work.numbers import Numbers, input_bytes, product_format
 from rooflight.work.rows import met, rows_of
 from rooflight.work.storage import linear_bytes
 
@@ -134,7 +134,7 @@ def _all(model: Model, step: Step, layout: Layout, numbers: Numbers) -> Iterator
         else:
             yield from _some(model, layer, step, layout, numbers)
     if layout.pp > 1:
-        yield from _hops(model, step, layout, numbers)
+        yield from hop_rows(model, step.tokens, layout, numbers)
     if model.head is not None:
         yield from _head(model.head, step.head_rows, layout.tp, numbers)
 
@@ -148,22 +148,6 @@ def _head(head: Linear, rows: Number, cut: int, numbers: Numbers) -> Iterator[Ro
     runs = elements(rows) > 0
     key, kind, op = _linear_row(head, rows if runs.all() else where(runs, rows, 1.0), "", 1, cut, numbers)
     yield key, kind, op if runs.all() else msgspec.structs.replace(op, count=where(runs, 1, 0))
-
-
-def _hops(model: Model, step: Step, layout: Layout, numbers: Numbers) -> Iterator[Row]:
-    """Activations handed from one pipeline stage to the next, each tensor rank its part, within a domain or across."""
-    sent = step.tokens * model.hidden * numbers.act_bytes / layout.tp
-    near, across = hops(layout)
-    for name, count, far in (("pipeline hop", near, False), ("pipeline hop across", across, True)):
-        if count:
-            together = far and layout.tp * layout.pp <= layout.domain  # all stages might be in one domain
-            shape = Exchange(
-                what="send", payload_bytes=sent, devices=2, local=1 if far else 2, domains=2 if far else 1,
-                least_across_bytes=0 if together else None,
-            )  # fmt: skip
-            work = Work(link_bytes=sent, network_bytes=sent if far else 0, launches=1)
-            op = Operator(name=name, kind="collective", count=count, compute="bf16", work=work, shape=shape)
-            yield name, "", op
 
 
 def _embedding(model: Model, step: Step, numbers: Numbers) -> Iterator[Row]:
@@ -202,7 +186,7 @@ def _layer(model: Model, layer: Layer, step: Step, layout: Layout, numbers: Numb
         yield _linear_row(linear, tokens, kind, count, layout.tp, numbers)
         yield from _adapters(model, layer, linear, step, layout.tp, numbers)
     if outputs:
-        yield from _all_reduce(model, tokens, count, layout, numbers)
+        yield from all_reduce_rows(model, tokens, count, layout, numbers)
     yield from _mlp(layer.mlp, tokens, kind, count, layout.tp, numbers)
     for linear in layer.mlp if model.adapters is not None else ():
         yield from _adapters(model, layer, linear, step, layout.tp, numbers)
@@ -211,14 +195,13 @@ def _layer(model: Model, layer: Layer, step: Step, layout: Layout, numbers: Numb
     tensor_cut = any(linear.split == "row" for linear in layer.mlp)
     tensor_cut |= layer.experts is not None and layout.pooled == 1
     if tensor_cut:
-        yield from _all_reduce(model, tokens, count, layout, numbers)
+        yield from all_reduce_rows(model, tokens, count, layout, numbers)
 
 
 def _adapters(model: Model, layer: Layer, linear: Linear, step: Step, cut: int, numbers: Numbers) -> Iterator[Row]:
     """What LoRA adapters run beside a matrix."""
     sequences = sum(part.sequences for part in step.slices)
-    for op in adapter_operators(model, layer, linear, step.tokens, sequences, cut, numbers):
-        yield (op.name, linear, op.shape), layer.kind, op
+    yield from adapter_rows(model, layer, linear, step.tokens, sequences, cut, numbers)
 
 
 def _norm_row(model: Model, part: Layer | Model, tokens: Number, count: int, norms: int, numbers: Numbers) -> Row:
@@ -295,14 +278,6 @@ def quantised_bytes(elements: Number, form: Format, numbers: Numbers) -> Number:
     return elements * (numbers.act_bytes + narrow) if narrow < numbers.act_bytes else 0
 
 
-def input_bytes(form: Format, numbers: Numbers) -> float:
-    """Bytes of one input element: narrow where the product takes narrow activations."""
-    narrow = numbers.activations or form.activations
-    if narrow is None or format_named(narrow, "activations").bits >= 16:
-        return numbers.act_bytes
-    return format_named(narrow, "activations").bits / 8
-
-
 def _mlp(mlp: tuple[Linear, ...], tokens: Number, kind: str, count: int, cut: int, numbers: Numbers) -> Iterator[Row]:
     for position, linear in enumerate(mlp):
         if linear.name.endswith("down") and position:
@@ -329,7 +304,7 @@ def _experts(experts: Experts, step: Step, kind: str, count: int, layout: Layout
     wide = stored_format(experts.router).bits > 16 and beside != "fp32"
     yield _linear_row(experts.router, tokens, kind, count, 1, numbers, compute="bf16" if wide else None)
     if layout.pooled > 1:
-        yield from _all_to_all(experts, tokens, count, layout, numbers)
+        yield from all_to_all_rows(experts, tokens, count, layout, numbers)
     pool_tokens = tokens * (step.busy * layout.pooled if layout.pooled > 1 else 1)
     routing = {"experts": experts.count, "chosen": experts.chosen, "tokens": pool_tokens}
     touched = like(tokens, formulas.touched_experts(**routing) / layout.ep)
@@ -355,62 +330,6 @@ def _experts(experts: Experts, step: Step, kind: str, count: int, layout: Layout
     ) + Work(activation_bytes=tokens * width * numbers.act_bytes, launches=1)
     op = Operator(name="expert_sort_combine", kind="elementwise", count=count, compute="bf16", work=combine)
     yield ("combine", experts), kind, op
-
-
-def expert_width(experts: Experts) -> int:
-    """Elements of a token that reach an expert and leave it: the hidden size, or the latent it works in."""
-    return experts.linears[0].inputs
-
-
-def _all_reduce(model: Model, tokens: Number, count: int, layout: Layout, numbers: Numbers) -> Iterator[Row]:
-    if layout.tp == 1:
-        return
-    payload, group = tokens * model.hidden * numbers.act_bytes, tensor_group(layout)
-    within = formulas.all_reduce_bytes(payload_bytes=payload, devices=group.local, in_switch=layout.in_switch)
-    across = formulas.across_bytes(payload_bytes=payload, local=group.local, domains=group.domains)
-    op = Operator(
-        name="all_reduce",
-        kind="collective",
-        count=count,
-        compute="bf16",
-        work=Work(link_bytes=within + across, network_bytes=across, launches=1),
-        shape=_exchange("all_reduce", payload, group),
-    )
-    yield ("all_reduce", model.hidden), "", op
-
-
-def _exchange(what: str, payload: Number, group: Group, once: Number = 0) -> Exchange:
-    return Exchange(
-        what=what, payload_bytes=payload, devices=group.devices, local=group.local, domains=group.domains,
-        once_bytes=once,
-    )  # fmt: skip
-
-
-def _all_to_all(experts: Experts, tokens: Number, count: int, layout: Layout, numbers: Numbers) -> Iterator[Row]:
-    """Dispatch in the experts' activation format, combine in the wide one; each tensor rank moves its part.
-
-    Within a domain a copy goes to each device that needs it, across to each domain that does.
-    """
-    width, form, group = expert_width(experts), stored_format(experts.linears[0]), expert_group(layout)
-    routing = {"chosen": experts.chosen, "groups": experts.groups, "chosen_groups": experts.chosen_groups}
-    neighbours = (group.local - 1) / (layout.ep - 1)
-    for name, element in (("dispatch", input_bytes(form, numbers)), ("combine", numbers.act_bytes)):
-        rows = {"tokens": tokens / layout.tp, "row_bytes": width * element, **routing}
-        within = formulas.all_to_all_bytes(**rows, devices=layout.ep) * neighbours
-        across = formulas.all_to_all_bytes(**rows, devices=group.domains)
-        packed = packed_domains(layout)
-        least = None if packed == group.domains else formulas.all_to_all_bytes(**rows, devices=packed)
-        # what a rank sends out if each token went to every expert it chose
-        payload = tokens / layout.tp * experts.chosen * width * element
-        op = Operator(
-            name=f"all_to_all {name}",
-            kind="collective",
-            count=count,
-            compute="bf16",
-            work=Work(link_bytes=within + across, network_bytes=across, launches=1),
-            shape=msgspec.structs.replace(_exchange("all_to_all", payload, group, across), least_across_bytes=least),
-        )
-        yield ("all_to_all", name, experts), "", op
 
 
 def total(ops: tuple[Operator, ...]) -> Work:
