@@ -23,7 +23,7 @@ NOT_AS_STATED = {
     # of it 580 of 307: drafts, or another model under that tag
     "m2-llmfit-0180", "m2-llmfit-0208",
 }  # fmt: skip
-# Runs whose rows are wrong as recorded, by their name in the source; the arithmetic stands in test_check_measured.WRONG.
+# Runs whose rows are wrong as recorded, by their name in the source; test_check_measured.WRONG has the arithmetic.
 WRONG_RUNS = ("_tp1x4_", "_tp1x1_", "_tp1x2_")
 
 

@@ -30,7 +30,7 @@ def doubts(one: TooFast, *, gpus_open: bool, by_size: bool = False) -> Iterator[
     """Each that would do.
 
     gpus_open   the row does not say on how many devices it ran
-    by_size     nothing is known of the model but its size
+    by_size     nothing is known of the model but its size, not even whether it is routed
     """
     sc, row = one.scenario, one.row
     load = sc.workload
@@ -62,7 +62,7 @@ def doubts(one: TooFast, *, gpus_open: bool, by_size: bool = False) -> Iterator[
         joined = replace(sc.accelerator, link=Link(name=name, bytes_per_s=_ANY_LINK_BYTES_PER_S), unrated_link="")
         if one.possible(changed(sc, accelerator=joined)):
             yield Finding("unrated link", name)
-    if row.offloaded:
+    if row.offloaded and sc.rates.beside is None:
         yield Finding("offloaded")
     if by_size:
         yield Finding("by size")

@@ -53,6 +53,7 @@ def answered(questions: Sequence[Question]) -> list[Answered]:
     best: dict[int, Answered] = {}
     stated: dict[int, Answered] = {}
     lightest: dict[int, Answered] = {}
+    ways: dict[int, list[Span]] = {}
     groups: dict[tuple[Any, ...], list[int]] = {}
     scenarios: dict[int, Scenario] = {}
     light = {id(sc) for one in questions for sc in one.options.least}
@@ -69,10 +70,14 @@ def answered(questions: Sequence[Question]) -> list[Answered]:
                 continue
             if _states(questions[place], scenario_id):
                 stated[place] = found
+            if questions[place].options.split_open and found.span is not None:
+                ways.setdefault(place, []).append(found.span)
             if place not in best or _before(found, best[place], time=questions[place].row.measures.time):
                 best[place] = found
     for place, found in stated.items():
         best[place] = _expected_of(found, best[place], questions[place])
+    for place, spans in ways.items():
+        best[place] = _over_all(best[place], spans)
     for place, found in lightest.items():
         best[place] = _least_of(best[place], found, questions[place])
     open_ = [place for place in best if best[place].span is not None and _asks(questions[place], best[place])]
@@ -85,7 +90,18 @@ def answered(questions: Sequence[Question]) -> list[Answered]:
 def _states(one: Question, scenario_id: int) -> bool:
     """Whether the scenario is the layout that the question states, of which there are other readings."""
     options = one.options
-    return len(options.scenarios) > 1 and not options.layout_open and id(options.scenarios[0]) == scenario_id
+    left_open = options.layout_open and not options.split_open
+    return len(options.scenarios) > 1 and not left_open and id(options.scenarios[0]) == scenario_id
+
+
+def _over_all(found: Answered, spans: Sequence[Span]) -> Answered:
+    """With the interval of every split between devices and host that the row may have had."""
+    span = found.span
+    low = [one.low for one in spans if one.low is not None]
+    high = [one.high for one in spans if one.high is not None]
+    if span is None or span.low is None or not low or not high:
+        return found
+    return msgspec.structs.replace(found, span=msgspec.structs.replace(span, low=min(low), high=max(high)))
 
 
 def _expected_of(stated: Answered, best: Answered, one: Question) -> Answered:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rooflight.answers.check.wording import format_open, plain, size_of
+from rooflight.answers.check.wording import format_open, plain
 from rooflight.ingest.rows import measurement
 from rooflight.values.formats import element_bits, format_named
 
@@ -40,9 +40,6 @@ def test_a_cache_is_read_by_its_format_alone(said, cache):
     assert plain(row(kv_cache=said))[0].kv_cache == cache
 
 
-def test_sizes_and_assumed_formats():
-    assert size_of(row(model="kai-os-grug-35b-a3b")) == "35b-a3b"
-    assert size_of(row(model="gemma-4-e4b")) is None
-    assert size_of(row(model="ds-r1-671b")) is None  # no dense model is so large
+def test_a_format_that_is_assumed_is_open():
     assert format_open(row(weights="q4_k_m", weights_as_given="ollama default (assumed)"))
     assert not format_open(row(weights="q4_k_m"))
