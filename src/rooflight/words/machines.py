@@ -209,5 +209,5 @@ def offloaded(note: Note) -> str:
         return f"{part} lay on the host"
     return (
         f"a part of it ran on the host, the row does not say which: {part}, as much as has to, is expected there; the "
-        "interval goes up to all of it, the ceiling is that of the fastest of these"
+        "interval goes up to all of it and over usual hosts, the ceiling is that of the fastest of these splits"
     )

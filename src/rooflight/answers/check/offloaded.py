@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
 from rooflight.answers.check.names import Names
+from rooflight.catalog.accelerators import host_usual_most
 from rooflight.errors import RooflightError
+from rooflight.scenario.definite import Scenario
 from rooflight.serve.room import holds_weights
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import Deployment
@@ -45,6 +47,19 @@ def splits(
     if there is None:
         return ()
     return (_with_layers(asked, layers, there), everything) if there <= layers else (everything,)
+
+
+def others(found: Scenario, names: Names) -> Iterator[Scenario]:
+    """The same beside other hosts that it may have run with, which no row names: what is expected goes up to theirs.
+
+    One with fast memory, and each multiplying itself what engines would copy to the card.
+    """
+    asked = replace(found.deployment, host_memory_bandwidth=f"{host_usual_most():.0f}B/s")
+    try:
+        fast = names.scenario(found.checkpoint, found.accelerator, asked)
+    except RooflightError:
+        return
+    yield from (fast, names.uncopied(found), names.uncopied(fast))
 
 
 def _with_layers(asked: Deployment, layers: int, there: int) -> Deployment:

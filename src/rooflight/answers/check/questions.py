@@ -60,11 +60,6 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     claimed: bool = False
 
     @property
-    def by_size(self) -> bool:
-        """Whether nothing is known of its model but the size, not even whether it is routed."""
-        return any(note.key == "by_size" and note.why for note in self.notes)
-
-    @property
     def counts_tokens(self) -> bool:
         """Whether what it times or counts are tokens that are put out, and not prompts or whole requests."""
         metric = self.row.measures
