@@ -294,4 +294,4 @@ def test_nothing_measured_is_too_large_but_what_arithmetic_shows(request: pytest
     for row in large:
         weights_gb, label_gib = TOO_LARGE[row.given["model"], row.given["accelerator"], row.given["gpus"]]
         assert weights_gb * 1e9 > label_gib * 2**30, row.given["id"]
-    assert len(large) < 70
+    assert len(large) <= 71  # of measured.csv, six of them falcon-7b's, which the catalog has by now
