@@ -71,7 +71,7 @@ def candidates(row: Measurement, model: Model, card: Accelerator, count: int, na
     for one in (_sized(bare, row.weight_bytes), bare) if row.weight_bytes is not None else (bare,):
         for layout in options:
             laid = _laid(one, layout)
-            placed = splits(row, model, card, laid, names) if row.offloaded else ()
+            placed = splits(row, model, card, laid, names)
             ways = max(ways, len(placed))
             for deployment in placed or (laid,):
                 try:

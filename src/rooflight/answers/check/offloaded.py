@@ -26,52 +26,62 @@ def splits(
 ) -> tuple[Deployment, ...]:
     """The deployment with what the host holds; first as engines are set: as much on the devices as they hold.
 
-    Then, where the row does not say what it was, those with more on the host, up to all. () where nothing can be told:
-    processors and memory that both share have no host beside them.
+    Then, where the row does not say what it was, those with more on the host, up to all. () where nothing lies there,
+    or nothing can be told: processors and memory that both share have no host beside them.
     """
-    said = row.partial_offload.lower()
-    if card.kind != "gpu":
+    if row.n_gpu_layers is not None or row.n_cpu_moe:
+        return (_beside(replace(asked, n_gpu_layers=row.n_gpu_layers, n_cpu_moe=row.n_cpu_moe), row),)
+    if card.kind != "gpu" or not row.offloaded:
         return ()
+    said = row.partial_offload.lower()
     if _CACHE in said:
-        return (replace(asked, kv_offload=False),)
+        return (_beside(replace(asked, kv_offload=False), row),)
+    everything = _beside(replace(asked, n_gpu_layers=0), row)
     if _ALL in said:
-        return (replace(asked, n_gpu_layers=0),)
+        return (everything,)
     layers = layer_count(model)
-    everything = replace(asked, n_gpu_layers=0)
+
+    def with_experts(there: int) -> Deployment:
+        return _beside(replace(asked, n_cpu_moe=there), row) if there else asked
+
+    def with_layers(there: int) -> Deployment:  # the head is the last to go
+        return _beside(replace(asked, n_gpu_layers=layers + 1 - there), row) if there else asked
+
+    def fits(one: Deployment) -> bool:
+        try:
+            return holds_weights(names.scenario(model, card, one))
+        except RooflightError:
+            return False
+
     if any(layer.experts is not None for layer in model.layers):
-        experts = _fewest(layers, lambda there: _fits(replace(asked, n_cpu_moe=there), model, card, names))
+        experts = _fewest(layers, lambda there: fits(with_experts(there)))
         if experts is not None:
-            some = sorted({experts, (experts + layers) // 2, layers})
-            return (*(replace(asked, n_cpu_moe=there) if there else asked for there in some), everything)
-    there = _fewest(layers + 1, lambda there: _fits(_with_layers(asked, layers, there), model, card, names))
+            return (*map(with_experts, sorted({experts, (experts + layers) // 2, layers})), everything)
+    there = _fewest(layers + 1, lambda there: fits(with_layers(there)))
     if there is None:
         return ()
-    return (_with_layers(asked, layers, there), everything) if there <= layers else (everything,)
+    return (with_layers(there), everything) if there <= layers else (everything,)
+
+
+def _beside(asked: Deployment, row: Measurement) -> Deployment:
+    """With what the row says of the host."""
+    return replace(asked, host=row.host or None, host_memory_bandwidth=row.host_memory_bandwidth)
 
 
 def others(found: Scenario, names: Names) -> Iterator[Scenario]:
-    """The same beside other hosts that it may have run with, which no row names: what is expected goes up to theirs.
+    """The same on other hosts that it may have run with: what is expected goes up to theirs.
 
-    One with fast memory, and each multiplying itself what engines would copy to the card.
+    One with fast memory, where the row names none, and each multiplying itself what engines would copy to the card.
     """
+    yield names.uncopied(found)
+    if found.deployment.host is not None or found.deployment.host_memory_bandwidth is not None:
+        return
     asked = replace(found.deployment, host_memory_bandwidth=f"{host_usual_most():.0f}B/s")
     try:
         fast = names.scenario(found.checkpoint, found.accelerator, asked)
     except RooflightError:
         return
-    yield from (fast, names.uncopied(found), names.uncopied(fast))
-
-
-def _with_layers(asked: Deployment, layers: int, there: int) -> Deployment:
-    """With so many layers on the host, the head being the last to go; 0: none."""
-    return replace(asked, n_gpu_layers=layers + 1 - there) if there else asked
-
-
-def _fits(asked: Deployment, model: Model, card: Accelerator, names: Names) -> bool:
-    try:
-        return holds_weights(names.scenario(model, card, asked))
-    except RooflightError:
-        return False
+    yield from (fast, names.uncopied(fast))
 
 
 def _fewest(most: int, fits: Callable[[int], bool]) -> int | None:

@@ -96,6 +96,28 @@ def test_a_row_that_leaves_the_split_open_has_the_fastest_ones_ceiling_and_every
     assert found.verdict == "ok"
 
 
+def test_a_row_that_says_its_split_and_host_is_judged_by_them():
+    """10 of 80 layers of 1.711 GB on the device; 70 and, first of all, their turn at 0.65 of 80 GB/s: 2.3 s a token."""
+    found = judged(n_gpu_layers=11, host_memory_bandwidth="80GB/s", partial_offload="", value=0.4)
+
+    host, device = 70 * 1.711e9, 10 * 1.711e9 + 2.1e9
+    assert found.ceiling == pytest.approx(1 / (host / 80e9 + device / 1008e9), rel=0.01)
+    assert found.high < judged().high
+    assert "all but 11 layers lay on the host" in found.reason
+
+
+def test_all_layers_on_the_device_is_no_split():
+    row = judged(model="llama-3.1-8b", n_gpu_layers=99, partial_offload="", value=30.0)
+
+    assert row.ceiling == judged(model="llama-3.1-8b", partial_offload="", value=30.0).ceiling
+    assert "on the host" not in row.reason
+
+
+def test_a_host_that_is_none_is_said():
+    assert "is no CPU" in judged(n_gpu_layers=11, host="h100-sxm", partial_offload="").reason
+    assert "host_memory_bandwidth is 'fast'" in judged(host_memory_bandwidth="fast").reason
+
+
 def test_what_no_split_allows_is_impossible():
     assert judged(value=100.0).verdict == "impossible"
 
@@ -111,7 +133,7 @@ def test_a_long_prompt_may_have_read_the_host_for_each_of_its_chunks():
 def test_other_hosts_count_in_what_is_expected_alone():
     names = Names()
     sc = names.scenario(load(LLAMA), rooflight.accelerator("rtx-4090"), Deployment(weights="bf16", n_gpu_layers=13))
-    fast, own, own_fast = others(sc, names)
+    own, fast, own_fast = others(sc, names)
 
     assert fast.rates.beside.rates.accelerator.memory_bytes_per_s == to_base(614.4, "GB/s")
     assert own.rates.beside.link_bytes_per_s is None is own_fast.rates.beside.link_bytes_per_s
