@@ -274,8 +274,8 @@ def test_rows_with_a_part_on_the_host_are_below_their_ceilings_and_nearly_all_as
 def test_experts_on_a_host_that_is_named_take_what_is_expected(measured2: Report, folders) -> None:
     """ktransformers' notes name it: sockets of eight channels of DDR5-4800, 8 x 8 B x 4.8 GT/s = 307.2 GB/s each.
 
-    A token of DeepSeek-V3 runs 58 x 8 x 3 x 7168 x 2048 = 20.4 G of experts, 12.4 GB in 4.85 bits: 31 ms of 0.65 x 614.4
-    GB/s, and 10 GB of the device at 1,008 GB/s: some 45 ms or 22 tok/s; 12 to 13.5 were measured.
+    A token of DeepSeek-V3 runs 58 x 8 x 3 x 7168 x 2048 = 20.4 G of experts, 12.4 GB in 4.85 bits: 31 ms of 0.65 x
+    614.4 GB/s, and 10 GB of the device at 1,008 GB/s: some 45 ms or 22 tok/s; 12 to 13.5 were measured.
     """
     rows = [row.given for row in measured2.rows if row.given["engine"] == "ktransformers"]
     socket = 8 * 8 * 4.8

@@ -40,6 +40,7 @@ _MODES = {
 }  # fmt: skip
 # Remarks in which tables of llama-bench keep what it prints of the file ("size" of its table).
 _FILE_SIZE = re.compile(r"\bfile size ([\d.]+ ?[KMGT]i?B)\b")
+_LONGEST_HOST = 200
 _WATTS = re.compile(r"(\d{1,6}(?:\.\d+)?) ?W?", re.IGNORECASE)
 _METRIC_OF = {other: name for name, others in _SPELLINGS.items() for other in others}
 
@@ -173,7 +174,7 @@ def measurement(cells: Mapping[str, object]) -> Measurement:
         speculative=_word("speculative", text["speculative"], SPECULATIVE, _SPECULATIVE, other="yes"),
         mode=mode,
         network=_rate("network", text["network"]),
-        host=text["host"],
+        host=_host(text["host"]),
         host_memory_bandwidth=_rate("host_memory_bandwidth", text["host_memory_bandwidth"]),
         run=text["run"],
         weight_bytes=_size(text["weight_bytes"], _text(cells.get("note"))),
@@ -253,6 +254,13 @@ def _rate(name: str, text: str) -> str | None:
         network(text)
     except ValueError:
         raise BadRow(f"{name} is {_short(text)!r}, no rate with its unit such as 400Gb/s or 50GB/s,5us") from None
+    return text
+
+
+def _host(text: str) -> str:
+    """A CPU's name; a table's names are no paths."""
+    if len(text) > _LONGEST_HOST or "/" in text or "\\" in text or text.lower().endswith(".toml") or text == "-":
+        raise BadRow(f"host is {_short(text)!r}, no name of a CPU")
     return text
 
 

@@ -114,6 +114,8 @@ def test_all_layers_on_the_device_is_no_split():
 
 
 def test_a_host_that_is_none_is_said():
+    for path in ("/etc/passwd", "-", "mine.toml"):  # a table's names are no files
+        assert "no name of a CPU" in judged(n_gpu_layers=11, host=path, partial_offload="").reason
     assert "is no CPU" in judged(n_gpu_layers=11, host="h100-sxm", partial_offload="").reason
     assert "host_memory_bandwidth is 'fast'" in judged(host_memory_bandwidth="fast").reason
 
