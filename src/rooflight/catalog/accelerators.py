@@ -267,6 +267,11 @@ def host_assumed(card: Accelerator, memory_bytes_per_s: float | None, memory_byt
     )  # fmt: skip
 
 
+def host_usual_most() -> float:
+    """Bytes a second that the memory of a host gives at most, which nobody names beside a measured run, as expected."""
+    return to_base(_assumptions()["host"]["usual_most_GB_per_s"], "GB/s")
+
+
 def host_shares() -> tuple[float, float]:
     """What an engine gets of a host's memory and link, as shares: expected, and at least."""
     said = _assumptions()["host"]

@@ -40,6 +40,7 @@ _MODES = {
 }  # fmt: skip
 # Remarks in which tables of llama-bench keep what it prints of the file ("size" of its table).
 _FILE_SIZE = re.compile(r"\bfile size ([\d.]+ ?[KMGT]i?B)\b")
+_LONGEST_HOST = 200
 _WATTS = re.compile(r"(\d{1,6}(?:\.\d+)?) ?W?", re.IGNORECASE)
 _METRIC_OF = {other: name for name, others in _SPELLINGS.items() for other in others}
 
@@ -172,7 +173,9 @@ def measurement(cells: Mapping[str, object]) -> Measurement:
         prefill_ep=_count("prefill_ep", text["prefill_ep"], 0) or None,
         speculative=_word("speculative", text["speculative"], SPECULATIVE, _SPECULATIVE, other="yes"),
         mode=mode,
-        network=_network(text["network"]),
+        network=_rate("network", text["network"]),
+        host=_host(text["host"]),
+        host_memory_bandwidth=_rate("host_memory_bandwidth", text["host_memory_bandwidth"]),
         run=text["run"],
         weight_bytes=_size(text["weight_bytes"], _text(cells.get("note"))),
         power_limit_w=_watts(text["power_limit_w"]),
@@ -189,6 +192,7 @@ _COUNTS = {
     **dict.fromkeys(("gpus", "tp", "pp", "dp", "batch", "max_num_batched_tokens", "max_num_seqs", "prompts"), 1),
     **dict.fromkeys(("prefill_workers", "decode_workers", "prefill_tp", "prefill_dp"), 1),
     **dict.fromkeys(("input_len", "output_len", "depth", "cached_prefix", "draft_tokens"), 0),
+    **dict.fromkeys(("n_gpu_layers", "n_cpu_moe"), 0),
 }
 _SHARES = ("prefix_hit", "acceptance", "draft_share")
 _NUMBERS = ("value", *_COUNTS, *_SHARES)
@@ -243,13 +247,20 @@ def _watts(text: str) -> float | None:
     return float(found[1]) if found is not None else None
 
 
-def _network(text: str) -> str | None:
+def _rate(name: str, text: str) -> str | None:
     if not text:
         return None
     try:
         network(text)
     except ValueError:
-        raise BadRow(f"network is {_short(text)!r}, no rate with its unit such as 400Gb/s or 50GB/s,5us") from None
+        raise BadRow(f"{name} is {_short(text)!r}, no rate with its unit such as 400Gb/s or 50GB/s,5us") from None
+    return text
+
+
+def _host(text: str) -> str:
+    """A CPU's name; a table's names are no paths."""
+    if len(text) > _LONGEST_HOST or "/" in text or "\\" in text or text.lower().endswith(".toml") or text == "-":
+        raise BadRow(f"host is {_short(text)!r}, no name of a CPU")
     return text
 
 

@@ -19,6 +19,9 @@ WITHIN, ACTIVE_WITHIN = 0.15, 0.5
 LEAST = 0.75
 # A family's model is scaled to a size no further from it than this factor.
 _FAMILY_WITHIN = 1.6
+# Ours, 2026-11-29: routed models no further from a size than this factor say how few of its parameters a token may run.
+# Wide, for the catalog lacks some: granite-4.0-h-tiny runs 1 of 7 billion, where those of the catalog near it run 0.2.
+_KIN = 3.0
 # Words of names that are no family's.
 _NO_FAMILY = frozenset(
     {
@@ -63,6 +66,7 @@ def read_by_name(name: str) -> Model:
     asked = sized.size_in(name)
     if asked is None:
         raise UnknownName(f"no size stands in the name {name[:60]!r}", got=name[:60])
+    asked = msgspec.structs.replace(asked, named=True)
     kin = _of_family(name, asked)
     if kin is None:
         return sized.shaped(asked, name)
@@ -72,13 +76,24 @@ def read_by_name(name: str) -> Model:
 def sparse(model: Model) -> Model:
     """The fewest bytes that a model of a size may stream, for a ceiling: weights alone, without a cache.
 
-    Of a routed model those that one token runs; of these the share that LEAST says, in matrices of one format.
+    Of a routed model those that one token runs; of these the share that LEAST says, in matrices of one format. A name
+    that says no more than the size may be a routed model's: those of the catalog near it say how few one token runs.
     """
     asked = model.sized or Sized(parameters=count.parameters(model))
-    fewest = int((asked.active_parameters or asked.parameters) * LEAST)
+    runs = asked.active_parameters or asked.parameters * (least_run(asked.parameters) if asked.named else 1)
+    fewest = int(runs * LEAST)
     bare = sized.shaped(Sized(parameters=fewest, vocab=256), model.id)
     layers = tuple(msgspec.structs.replace(layer, mixer=None) for layer in bare.layers)
     return msgspec.structs.replace(bare, layers=layers, sized=asked, origin=f"least:{model.origin}")
+
+
+def least_run(parameters: int) -> float:
+    """The least share of its parameters that a token runs, of the catalog's models near that size; 1: none is routed.
+
+    Check: 35 billion -> 0.049 (Qwen3-Next-80B-A3B, 3.9 of 79.7 billion).
+    """
+    near = (active / total for _, total, active in _known() if 1 / _KIN <= total / parameters <= _KIN)
+    return min(near, default=1.0)
 
 
 def _of_family(name: str, asked: Sized) -> Model | None:

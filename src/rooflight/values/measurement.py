@@ -118,6 +118,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     network                 what a device sends between machines, as --network
     weight_bytes            of the file, where it is known
     partial_offload         what ran on the host, in the row's words; "" or "no": nothing
+    n_gpu_layers, n_cpu_moe, host, host_memory_bandwidth    of that, as in values.deployment.Deployment
     power_limit_w           of a device, where it was set below what the card draws
     run                     rows of one run have the same
     """
@@ -163,6 +164,10 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     run: str = ""
     weight_bytes: float | None = None
     partial_offload: str = ""
+    n_gpu_layers: int | None = None
+    n_cpu_moe: int | None = None
+    host: str = ""
+    host_memory_bandwidth: str | None = None
     power_limit_w: float | None = None
     weights_as_given: str = ""
     model_as_given: str = ""

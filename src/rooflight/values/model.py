@@ -280,6 +280,7 @@ class Sized(msgspec.Struct, frozen=True, kw_only=True):
 
     near    the catalog's model whose shape was scaled to that size (None: a typical shape)
     weights the format that its name says
+    named   the size stands in a name that says no more, so it may be of a routed model
     """
 
     parameters: int
@@ -291,6 +292,7 @@ class Sized(msgspec.Struct, frozen=True, kw_only=True):
     vocab: int | None = None
     near: str | None = None
     weights: str | None = None
+    named: bool = False
 
 
 class Model(Displayed, msgspec.Struct, frozen=True, kw_only=True):

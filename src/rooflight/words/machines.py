@@ -190,3 +190,24 @@ def default_size(note: Note) -> str:
     size, others = note.value
     named = ", ".join(f"{note.why}-{other}gb" for other in others)
     return f"{note.why} taken with {size} GB; sold in other sizes: {named}"
+
+
+def offloaded(note: Note) -> str:
+    """What of a measured run lay on the host, as far as its row says."""
+    asked = note.value
+    if asked is None:
+        return "a part of it ran on the host: the ceiling is that of everything on the accelerator, nothing is expected"
+    if not asked.kv_offload:
+        part = "the KV cache"
+    elif asked.n_cpu_moe:
+        part = f"the experts of {asked.n_cpu_moe:,} layers"
+    elif asked.n_gpu_layers is not None:
+        part = f"all but {asked.n_gpu_layers:,} layers" if asked.n_gpu_layers else "all layers"
+    else:
+        part = "nothing"
+    if note.why == "stated":
+        return f"{part} lay on the host"
+    return (
+        f"a part of it ran on the host, the row does not say which: {part}, as much as has to, is expected there; the "
+        "interval goes up to all of it and over usual hosts, the ceiling is that of the fastest of these splits"
+    )

@@ -199,7 +199,6 @@ _DOUBTS: dict[str, Callable[[Scenario, Any], str]] = {
     "offloaded": lambda sc, _: (
         f"{_above(sc)} of all of it on {sc.accelerator.id}; a part ran on the host, whose memory is read beside"
     ),
-    "by size": lambda sc, _: f"{_above(sc)} of a typical model of its size; its own shape is not known",
     # value: formats
     "no peak": lambda sc, forms: (
         f"slower than memory alone explains, but {sc.accelerator.id} has no published {' or '.join(forms)} peak: the "

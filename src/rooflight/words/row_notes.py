@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rooflight.values.note import Note
+from rooflight.words import machines
 
 
 def _devices_and_gpus(note: Note) -> str:
@@ -51,14 +52,15 @@ ROW_WORDS: dict[str, Callable[[Note], str]] = {
     "read_cache": lambda note: (
         f"kv_cache {note.why} read as {note.value}" if note.value else f"kv_cache {note.why} names no format"
     ),
-    # value: what, in the row's words
-    "offloaded": lambda _: (
-        "a part of it ran on the host: the ceiling is that of everything on the accelerator, nothing is expected"
-    ),
+    # value: the deployment that is expected; why: "open" where the row does not say which part, "stated", "" not known
+    "offloaded": machines.offloaded,
     # value: watts
     "power_limit": lambda note: f"power limited to {note.value:g} W; figures are those of full power",
-    # value: how the size was taken, in words
-    "by_size": lambda note: f"{note.value}; the ceiling is that of the fewest bytes a model of that size may stream",
+    # value: the shape that was taken; why: "routed" where its name leaves open whether it is
+    "by_size": lambda note: (
+        f"{note.value}; the ceiling is that of the fewest bytes a model of that size may stream"
+        f"{', a routed one too' if note.why else ''}"
+    ),
     # value: a format
     "named_weights": lambda note: f"weights not stated: {note.value}, as the name says",
     "uncalibrated_engine": lambda note: (

@@ -8,7 +8,7 @@ import rooflight
 from rooflight.catalog.models import load
 from rooflight.catalog.spelled import format_in
 from rooflight.errors import BadInput, UnknownName
-from rooflight.scenario.alike import LEAST, of_size, read_by_name, sparse
+from rooflight.scenario.alike import LEAST, least_run, of_size, read_by_name, sparse
 from rooflight.work.count import active_parameters, kv_bytes_per_token, parameters, streamed_weight_bytes
 
 
@@ -97,9 +97,23 @@ def test_a_row_with_a_size_in_its_name_is_judged_and_says_so():
 def test_an_assumed_shape_makes_nothing_impossible():
     """Weights of 32e9 x 2 bytes take 19.1 ms of 3.35 TB/s; three quarters of them 14.3 ms."""
     assert rooflight.check(row(value=16.0)).to_dict()["rows"][0]["verdict"] != "impossible"
-    above = rooflight.check(row(value=10.0)).to_dict()["rows"][0]
-    assert above["verdict"] == "cannot-judge"
-    assert "above the ceiling of a typical model of its size" in above["reason"]
+    assert rooflight.check(row(value=10.0, model="32b")).to_dict()["rows"][0]["verdict"] == "impossible"
+
+
+def test_a_name_that_says_a_size_alone_may_be_a_routed_models():
+    """Of routed models near 32 billion a token runs 4.9 % at least (Qwen3-Next-80B-A3B): 2.4 GB in bf16, 0.70 ms."""
+    assert least_run(32 * 10**9) == pytest.approx(3.9 / 79.7, rel=0.02)
+    fast = rooflight.check(row(value=10.0)).to_dict()["rows"][0]
+
+    assert fast["verdict"] == "fast"
+    assert "a routed one too" in fast["reason"]
+    assert fast["ceiling"] == pytest.approx(32e9 * least_run(32 * 10**9) * LEAST * 2 / 3.35e12 * 1e3, rel=0.05)
+    assert rooflight.check(row(value=0.5)).to_dict()["rows"][0]["verdict"] == "impossible"
+    assert rooflight.check(row(value=1.2, model="some-32B-A3B")).to_dict()["rows"][0]["verdict"] == "impossible"
+
+
+def test_no_routed_model_is_as_small_as_a_hundred_million():
+    assert least_run(100 * 10**6) == 1
 
 
 def test_a_row_of_a_name_without_a_size_is_not_judged():

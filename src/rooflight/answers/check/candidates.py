@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from rooflight.answers.check.names import Names
+from rooflight.answers.check.offloaded import others, splits
 from rooflight.catalog.calibration import calibrated
 from rooflight.errors import BadInput, RooflightError
 from rooflight.ingest.rows import BadRow
 from rooflight.scenario.alike import sparse
 from rooflight.scenario.definite import Scenario
+from rooflight.serve.room import holds_weights
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import SHAPE, Deployment
 from rooflight.values.measurement import Measurement
@@ -25,22 +27,27 @@ _MOST_DEVICES = 4096
 _NARROW = "nvfp4"
 _LONGEST_VERSION = 60
 # What a scenario assumed of formats that a verdict should say too.
-_TOLD = ("checkpoint_cache", "lightest", "engine_file", "weight_bytes")
+_TOLD = ("checkpoint_cache", "lightest", "engine_file", "weight_bytes", "host_rate", "variant")
 
 
 class Candidates(msgspec.Struct, frozen=True, kw_only=True):
     """Scenarios the row may have run as (workload left open), and what was taken for what it does not say.
 
+    beside          the same beside other hosts than the one assumed: what is expected goes up to theirs
     least           of a model by its size, the same with the fewest bytes that any model of it may stream: its ceiling
     layout_open     the row states no layout, so the fastest counts
     gpus_open       not even the number of devices
+    hosted          a part of it lies on a host; split_open: the row does not say which
     """
 
     scenarios: tuple[Scenario, ...]
     notes: tuple[Note, ...] = ()
+    beside: tuple[Scenario, ...] = ()
     least: tuple[Scenario, ...] = ()
     layout_open: bool = False
     gpus_open: bool = False
+    hosted: bool = False
+    split_open: bool = False
 
 
 def candidates(row: Measurement, model: Model, card: Accelerator, count: int, names: Names) -> Candidates:
@@ -60,22 +67,37 @@ def candidates(row: Measurement, model: Model, card: Accelerator, count: int, na
         notes.append(Note(key="named_weights", value=model.sized.weights))
     found: list[Scenario] = []
     problem: RooflightError | None = None
+    ways = 1
     for one in (_sized(bare, row.weight_bytes), bare) if row.weight_bytes is not None else (bare,):
         for layout in options:
-            try:
-                found.append(names.scenario(model, card, _laid(one, layout)))
-            except RooflightError as error:
-                problem = problem or error
+            laid = _laid(one, layout)
+            placed = splits(row, model, card, laid, names)
+            ways = max(ways, len(placed))
+            for deployment in placed or (laid,):
+                try:
+                    found.append(names.scenario(model, card, deployment))
+                except RooflightError as error:
+                    problem = problem or error
+    larger = names.larger(card)
+    if larger is not None and not row.offloaded and not any(map(holds_weights, found)):
+        return candidates(row, model, larger, count, names)
+    if any(sc.rates.beside is not None for sc in found):
+        notes.append(Note(key="offloaded", value=found[0].deployment, why="open" if ways > 1 else "stated"))
+    elif row.offloaded:
+        notes.append(Note(key="offloaded"))
     if not found and isinstance(problem, BadInput) and problem.where == "tp":
         found = list(_wider(options[0], bare, model, card, names, notes))
     if not found:
         raise BadRow(problem.what if problem else "no layout is legal")
     return Candidates(
         scenarios=tuple(found),
+        beside=tuple(other for sc in found if sc.rates.beside is not None for other in others(sc, names)),
         least=tuple(least(found, names)),
         notes=(*notes, *(note for note in found[0].assumptions if note.key in _TOLD)),
         layout_open=layout_open,
         gpus_open=gpus is None and row.tp is None,
+        hosted=any(sc.rates.beside is not None for sc in found),
+        split_open=ways > 1,
     )
 
 

@@ -26,11 +26,10 @@ _ANY_NETWORK = "1000PB/s"
 _ANY_LINK_BYTES_PER_S = to_base(1000, "PB/s")
 
 
-def doubts(one: TooFast, *, gpus_open: bool, by_size: bool = False) -> Iterator[Finding]:
+def doubts(one: TooFast, *, gpus_open: bool) -> Iterator[Finding]:
     """Each that would do.
 
     gpus_open   the row does not say on how many devices it ran
-    by_size     nothing is known of the model but its size
     """
     sc, row = one.scenario, one.row
     load = sc.workload
@@ -62,10 +61,8 @@ def doubts(one: TooFast, *, gpus_open: bool, by_size: bool = False) -> Iterator[
         joined = replace(sc.accelerator, link=Link(name=name, bytes_per_s=_ANY_LINK_BYTES_PER_S), unrated_link="")
         if one.possible(changed(sc, accelerator=joined)):
             yield Finding("unrated link", name)
-    if row.offloaded:
+    if row.offloaded and sc.rates.beside is None:
         yield Finding("offloaded")
-    if by_size:
-        yield Finding("by size")
     more = next(devices(one), None) if gpus_open else None
     if more is not None and more.kind == "more devices":
         yield Finding("devices", more.value)

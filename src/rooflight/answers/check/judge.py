@@ -85,7 +85,7 @@ class Judge:
         """
         sc, row = known.scenario, known.row
         one = too_fast(sc, row, known.over, lengths=question.lengths)
-        doubt = next(doubts(one, gpus_open=question.options.gpus_open, by_size=question.by_size), None)
+        doubt = next(doubts(one, gpus_open=question.options.gpus_open), None)
         if doubt is not None and held is None:
             return replace(known, verdict="cannot-judge", found=(doubt,), others=self._mix_ups(one), filled=None)
         fits = holds_weights(sc) or row.offloaded

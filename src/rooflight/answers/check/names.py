@@ -136,12 +136,36 @@ class Names:
             raise BadRow(f"nothing is known of the accelerator {row.accelerator}")
         raise BadRow(_first(problem)) from None
 
+    def larger(self, card: Accelerator) -> Accelerator | None:
+        """The card in the largest size that it is sold in, where its plain name took a smaller one."""
+        from rooflight.catalog import spelled
+
+        taken = next((note.value for note in card.assumptions if note.key == "default_size"), None)
+        if taken is None or max(taken[1]) <= taken[0]:
+            return None
+        name = f"{card.id}-{max(taken[1])}gb"
+        return _remembered(self._cards, name, lambda: spelled.accelerator(name))[0]
+
     def scenario(self, model: Model, card: Accelerator, deployment: Deployment) -> Scenario:
         """The model on the card in that deployment, under the default workload. Raises BadInput, MissingFact."""
         key = (model.origin or model.id, card.origin or card.id, deployment)
 
         def made() -> Scenario:
             return scenario(model, card, None, Workload(), deployment)
+
+        return _remembered(self._scenarios, key, made, most=_MOST_SCENARIOS)
+
+    def uncopied(self, sc: Scenario) -> Scenario:
+        """The same whose host multiplies what lies there itself, whatever the engine's habit is."""
+        beside = sc.rates.beside
+        if beside is None:
+            return sc
+        key = (sc.checkpoint.origin or sc.checkpoint.id, f"{sc.accelerator.origin}, nothing copied", sc.deployment)
+
+        def made() -> Scenario:
+            rates = replace(sc.rates, beside=replace(beside, link_bytes_per_s=None))
+            steps = sc.plans.steps(sc.model, sc.layout, sc.numbers, rates, sc.fits)
+            return replace(sc, rates=rates, steps=steps)
 
         return _remembered(self._scenarios, key, made, most=_MOST_SCENARIOS)
 

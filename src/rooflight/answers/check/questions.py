@@ -39,7 +39,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     context     of a decode step where it is stated by itself
     cached      tokens of the prompt that are cached already
     prompts     prefilled together; None: as many as the batch
-    bare        lengths are missing, or a part of it ran on the host: there is a ceiling, but nothing can be expected
+    bare        lengths are missing, or nobody knows what lay on a host: there is a ceiling, but nothing is expected
     lengths     both are stated
     claimed     it is a claim, made by options, of which the devices are stated
     """
@@ -58,11 +58,6 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     bare: bool = False
     lengths: bool = True
     claimed: bool = False
-
-    @property
-    def by_size(self) -> bool:
-        """Whether nothing is known of its model but the size."""
-        return any(note.key == "by_size" for note in self.notes)
 
     @property
     def counts_tokens(self) -> bool:
@@ -94,14 +89,16 @@ def question(row: Measurement, names: Names, more: tuple[Note, ...] = ()) -> Que
     make = _decode if timed is Timed.STEP else _prefill if timed.prompt else _request
     found = make(row, options, notes)
     lengths = bool(row.input_len) and row.output_len is not None
-    bare = found.bare or row.offloaded  # what a host adds is not counted here
+    # what a host adds of which nothing is known
+    bare = found.bare or (row.offloaded and not options.hosted)
     return _possible(msgspec.structs.replace(found, drafts=_drafts(row), lengths=lengths, bare=bare))
 
 
 def by_size(model: Model) -> Iterator[Note]:
     """Which shape was taken for a model of which only the size is known."""
     if model.sized is not None:
-        yield Note(key="by_size", value=model.assumptions[-1])
+        open_ = model.sized.named and model.sized.active_parameters is None
+        yield Note(key="by_size", value=model.assumptions[-1], why="routed" if open_ else "")
 
 
 def claim(sc: Scenario, row: Measurement, more: tuple[Note, ...] = ()) -> Question:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -25,10 +25,12 @@ from rooflight.serve.metrics import (
 )
 from rooflight.serve.room import holds_weights
 from rooflight.span import Span
-from rooflight.values.measurement import Measurement
+from rooflight.values.measurement import Measurement, Timed
 from rooflight.values.run import WholeRun
 
 Column = list[float | None]
+# Tokens of a prompt that llama.cpp passes at once, n_ubatch: what lies on the host is read for each so many.
+_UBATCH = 512
 # Fewer than this are cheaper one by one.
 _FEW = 6
 
@@ -53,11 +55,13 @@ def answered(questions: Sequence[Question]) -> list[Answered]:
     best: dict[int, Answered] = {}
     stated: dict[int, Answered] = {}
     lightest: dict[int, Answered] = {}
+    ways: dict[int, list[Span]] = {}
     groups: dict[tuple[Any, ...], list[int]] = {}
     scenarios: dict[int, Scenario] = {}
     light = {id(sc) for one in questions for sc in one.options.least}
+    aside = {id(sc) for one in questions for sc in one.options.beside}
     for place, one in enumerate(questions):
-        for sc in (*one.options.scenarios, *one.options.least):
+        for sc in (*one.options.scenarios, *one.options.beside, *one.options.least):
             scenarios[id(sc)] = sc
             groups.setdefault((id(sc), one.shape), []).append(place)
     for (scenario_id, _), places in groups.items():
@@ -69,10 +73,16 @@ def answered(questions: Sequence[Question]) -> list[Answered]:
                 continue
             if _states(questions[place], scenario_id):
                 stated[place] = found
+            if questions[place].options.hosted and found.span is not None:
+                ways.setdefault(place, []).append(found.span)
+            if scenario_id in aside:
+                continue
             if place not in best or _before(found, best[place], time=questions[place].row.measures.time):
                 best[place] = found
     for place, found in stated.items():
         best[place] = _expected_of(found, best[place], questions[place])
+    for place, spans in ways.items():
+        best[place] = _over_all(best[place], [*spans, *_in_chunks(questions[place])])
     for place, found in lightest.items():
         best[place] = _least_of(best[place], found, questions[place])
     open_ = [place for place in best if best[place].span is not None and _asks(questions[place], best[place])]
@@ -85,7 +95,31 @@ def answered(questions: Sequence[Question]) -> list[Answered]:
 def _states(one: Question, scenario_id: int) -> bool:
     """Whether the scenario is the layout that the question states, of which there are other readings."""
     options = one.options
-    return len(options.scenarios) > 1 and not options.layout_open and id(options.scenarios[0]) == scenario_id
+    left_open = options.layout_open and not options.split_open
+    return len(options.scenarios) > 1 and not left_open and id(options.scenarios[0]) == scenario_id
+
+
+def _in_chunks(one: Question) -> Iterator[Span]:
+    """Of a long prompt of which a part lies on the host: what it takes where that is read for each of its chunks."""
+    tokens = one.isl - one.cached
+    if one.row.timed is not Timed.PREFILL or tokens <= _UBATCH:
+        return
+    times = tokens / _UBATCH if one.row.measures.time else 1.0
+    chunk = msgspec.structs.replace(one, isl=one.cached + _UBATCH)
+    for sc in one.options.scenarios:
+        (found,) = _group(sc, [chunk])
+        if found.span is not None and found.span.low is not None and found.span.high is not None:
+            yield msgspec.structs.replace(found.span, low=found.span.low, high=found.span.high * times)
+
+
+def _over_all(found: Answered, spans: Sequence[Span]) -> Answered:
+    """With the interval of every host, and of every split between devices and host, that the row may have had."""
+    span = found.span
+    low = [one.low for one in spans if one.low is not None]
+    high = [one.high for one in spans if one.high is not None]
+    if span is None or span.low is None or not low or not high:
+        return found
+    return msgspec.structs.replace(found, span=msgspec.structs.replace(span, low=min(low), high=max(high)))
 
 
 def _expected_of(stated: Answered, best: Answered, one: Question) -> Answered:

@@ -36,8 +36,6 @@ def plain(row: Measurement) -> tuple[Measurement, tuple[Note, ...]]:
     if weights != row.weights:
         notes += (Note(key="read_format", value=weights, why=row.weights or ""),)
         row = replace(row, weights=weights)
-    if row.offloaded:
-        notes += (Note(key="offloaded", value=row.partial_offload),)
     if row.power_limit_w is not None:
         notes += (Note(key="power_limit", value=row.power_limit_w),)
     return row, notes

@@ -40,6 +40,6 @@ def test_a_cache_is_read_by_its_format_alone(said, cache):
     assert plain(row(kv_cache=said))[0].kv_cache == cache
 
 
-def test_assumed_formats_are_open():
+def test_a_format_that_is_assumed_is_open():
     assert format_open(row(weights="q4_k_m", weights_as_given="ollama default (assumed)"))
     assert not format_open(row(weights="q4_k_m"))
