@@ -177,7 +177,7 @@ def speculation(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] 
     batch = sc.workload.batch
     if batch < 8 and not sc.workload.draft_tokens:
         return None
-    last = pays_up_to(sc, asked.draft_tokens)
+    last = pays_up_to(sc, asked.draft_tokens, asked)
     return None if last is None or batch * 4 < last else (asked.draft_tokens, sc.workload.acceptance, last, batch)
 
 
