@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from rooflight.units import percent, scaled
 from rooflight.values.note import Note
 from rooflight.words import machines
+from rooflight.words.drafts import DRAFTS
 
 # Cards named of those that an engine was fitted on.
 _CARDS = 3
@@ -133,6 +134,7 @@ def _implied_batch(note: Note) -> str:
 
 
 _WORDS: dict[str, Callable[[Note], str]] = {
+    **DRAFTS,
     # value: what a reader found in a model's files, in its words
     "file": lambda note: str(note.value),
     # value: (id, name, ids it may also mean); why: as it was named
@@ -183,41 +185,6 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "longest_prompt": lambda note: f"isl {note.value:,}: as many as {note.why} was made for",
     "no_tokens": lambda note: f"{note.why} puts out no tokens: osl 0, and the times are the prefill's",
     "context": lambda note: f"decode context isl + osl / 2 - 1 tokens, {note.why}",
-    # value: (chance, share of a decode step)
-    "acceptance": lambda note: (
-        f"each drafted token is accepted with a chance of {note.value[0]:g}"
-        + ("" if note.value[1] is None else f"; drafting it takes {note.value[1]:g} of a decode step")
-    ),
-    # value: tokens
-    "verify": lambda note: (
-        "verify: tok/s as if every drafted token were accepted; "
-        + (
-            f"the phase draft is one of the {note.value} draft steps before it, and runs count all of them"
-            if note.why
-            else "the draft model's own time is counted in runs alone"
-        )
-    ),
-    # value: (parameters, bytes, format); why: what drafts
-    "draft": lambda note: (
-        f"{note.why} drafts on the same devices, one token of every sequence a step, one step after the other: "
-        f"{note.value[0]:,} parameters of its own in {scaled(note.value[1], 'B')} ({note.value[2]}), its own KV cache "
-        "in the format of the model's; prompts pass it too"
-    ),
-    # value: by how much intervals are wider
-    "draft_unfitted": lambda note: (
-        "no fit has seen a draft's steps: their kernels and launches are the engine's, its host time is the verify "
-        f"step's, and expected intervals are {note.value:g} times wider at both ends"
-    ),
-    # value: tensor ranks of the model
-    "draft_uncut": lambda note: (
-        f"{note.why} cannot be cut over {note.value} devices: one of them drafts, and memory is reckoned as if each "
-        "held it"
-    ),
-    # value: entries of the draft's vocabulary, and of the model's
-    "draft_vocab": lambda note: (
-        f"{note.why} has a vocabulary of {note.value[0]:,} and the model one of {note.value[1]:,}: engines may refuse "
-        "the pair or translate between them, which is not counted"
-    ),
     "mixed": lambda _: "mixed: one prompt's chunk beside each decode step, half of that prompt cached before it",
     # value: (images, seconds of sound, tokens)
     "media": lambda note: (
