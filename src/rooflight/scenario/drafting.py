@@ -9,11 +9,12 @@ import msgspec
 from rooflight.catalog import models
 from rooflight.errors import BadInput, Named, UnknownName
 from rooflight.values.calibration import Engine
-from rooflight.values.deployment import Deployment
+from rooflight.values.deployment import OWN_LAYERS, Deployment
 from rooflight.values.model import Model
 from rooflight.values.note import Note
 from rooflight.values.workload import Workload
 from rooflight.work.count import has_source, parameters, puts_out_tokens, weight_bytes
+from rooflight.work.drafts import KNOWN, OWN_MARK, Drafts, own_layers, with_head
 from rooflight.work.layout import Layout, check_layout
 
 # Ours, 2026-11-29: no fit has seen a draft's steps, so expected intervals are so much wider, at both ends.
@@ -23,17 +24,6 @@ _SHARED = (
     "engine", "engine_version", "graphs", "attention", "network", "max_num_batched_tokens", "max_num_seqs", "sampler",
     "gpu_memory_utilization", "mem_fraction_static", "free_gpu_memory_fraction", "ignore_capacity",
 )  # fmt: skip
-
-
-class Drafts(msgspec.Struct, frozen=True, kw_only=True):
-    """A draft as models: what a draft step runs, what the first of a cycle does, and what is in memory of its own.
-
-    The three are one where it is a model by itself.
-    """
-
-    steps: Model
-    first: Model
-    own: Model
 
 
 def drafts_of(model: Model, deployment: Deployment, layout: Layout) -> Drafts | None:
@@ -46,9 +36,16 @@ def drafts_of(model: Model, deployment: Deployment, layout: Layout) -> Drafts | 
             "which stage of a pipeline drafts, and when, is not known", where=Named.of("draft_model", "pp"),
             got=layout.pp, want=Named("{pp} beside a {draft_model}", pp=1),
         )  # fmt: skip
-    one = _named(name)
-    _check(model, one)
-    return Drafts(steps=one, first=one, own=one)
+    if name.lower() == OWN_LAYERS:
+        if deployment.draft_weights is not None:
+            raise BadInput(
+                "layers for multi-token prediction are in the model's own formats", where=Named.of("draft_weights"),
+                got=deployment.draft_weights, want=Named("{weights}, which are theirs too"),
+            )  # fmt: skip
+        return own_layers(model)
+    found = with_head(model, _named(name))
+    _check(model, found.steps)
+    return found
 
 
 def _named(name: str) -> Model:
@@ -111,6 +108,8 @@ def draft_notes(model: Model, own: Model, steps: Model, layout: Layout, cut: Lay
     weights = own.quantization or own.dtype
     yield Note(key="draft", value=(parameters(own), weight_bytes(own), weights), why=own.id)
     yield Note(key="draft_unfitted", value=UNFITTED_DRAFT)
+    if own.id.endswith(OWN_MARK):
+        yield Note(key="draft_layers", value=model.draft_layers, why="" if model.type in KNOWN else model.type)
     if cut.tp != layout.tp:
         yield Note(key="draft_uncut", value=layout.tp, why=own.id)
     if steps.vocab != model.vocab:

@@ -21,7 +21,12 @@ def check_budget(budget: int, workload: Workload) -> None:
 
 
 def check_kind(model: Model, workload: Workload) -> None:
-    """Refuse what an encoder does not do. Raises BadInput."""
+    """Refuse a head that drafts for another model, and what an encoder does not do. Raises BadInput."""
+    if model.draft_head is not None:
+        raise BadInput(
+            f"{model.id} is a head that drafts for another model, and does not run by itself", where=Named.of("model"),
+            got=model.id[:60], want=Named("that model, with the head as its {draft_model}"),
+        )  # fmt: skip
     if not (is_encoder(model) or has_source(model)):
         return
     refused = [

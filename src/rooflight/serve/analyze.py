@@ -82,7 +82,7 @@ def _speculation(sc: Scenario, timed: bool) -> SpeculationBlock | msgspec.UnsetT
     """What drafts, where it is named, and what a cycle of draft steps and the verify step takes; `timed` if it may."""
     if sc.draft is None or not sc.workload.draft_tokens:
         return msgspec.UNSET
-    own, load = sc.draft.own, sc.workload
+    own, load, head = sc.draft.own, sc.workload, sc.draft.steps.model.head
     drafting = phases.drafting(sc) if timed else None
     return SpeculationBlock(
         draft=own.model.id,
@@ -90,7 +90,7 @@ def _speculation(sc: Scenario, timed: bool) -> SpeculationBlock | msgspec.UnsetT
         weight_bytes=whole(count.weight_bytes(own.model)),
         streamed_weight_bytes=whole(count.streamed_weight_bytes(sc.draft.steps.model)),
         kv_bytes_per_token=whole(count.kv_bytes_per_token(own.model, own.numbers.kv_bytes)),
-        vocab=sc.draft.steps.model.vocab,
+        vocab=sc.draft.steps.model.vocab if head is None else head.outputs,
         tp=own.layout.tp,
         tokens_per_cycle=tokens_per_verify(draft_tokens=load.draft_tokens, acceptance=load.acceptance),
         draft_s=drafting,

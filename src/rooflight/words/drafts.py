@@ -33,6 +33,12 @@ DRAFTS: dict[str, Callable[[Note], str]] = {
         "no fit has seen a draft's steps: their kernels and launches are the engine's, its host time is the verify "
         f"step's, and expected intervals are {note.value:g} times wider at both ends"
     ),
+    # value: layers; why: a model type whose layers no source describes
+    "draft_layers": lambda note: (
+        f"a draft step runs one of {note.value} layer{'s' * (note.value > 1)} for multi-token prediction: a matrix of "
+        "2 x hidden by hidden, a layer in the shape and formats of the model's last one, and the model's own head"
+        + (f"; taken for granted of {note.why}" if note.why else "")
+    ),
     # value: tensor ranks of the model
     "draft_uncut": lambda note: (
         f"{note.why} cannot be cut over {note.value} devices: one of them drafts, and memory is reckoned as if each "

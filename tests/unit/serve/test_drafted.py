@@ -1,5 +1,7 @@
 """Speculation with a named draft: its own steps, cache, weights and launches, by hand."""
 
+import json
+
 import pytest
 
 import rooflight
@@ -200,3 +202,62 @@ def test_a_row_of_a_table_names_its_draft():
     assert named.ceiling - bare.ceiling == pytest.approx(K * draft_ms / TOKENS, rel=1e-3)
     assert strange.verdict == "cannot-judge"
     assert "no draft model" in strange.reason
+
+
+def test_own_layers_draft_with_the_head_of_the_model():
+    """GLM-4.5-Air: a layer of 128 experts, of which one token touches 8, and the head of 151,552 x 4,096."""
+    sc = make_scenario("glm-4.5-air", "4xh100-sxm", draft_tokens=1, draft_model="mtp")
+    attention = 4096 * (96 + 2 * 8) * 128 + 96 * 128 * 4096 + (96 + 2 * 8) * 128
+    cut = attention + 9 * 3 * 4096 * 1408 + 151552 * 4096
+    whole = 2 * 4096 * 4096 + 128 * 4096 + 5 * 4096  # fc, router and norms, on each of the four devices
+    read = 2 * (cut + 4 * whole)
+
+    assert phases.draft(sc).work.weight_bytes == pytest.approx(read, rel=1e-3)
+    assert room(sc).weights - room(make_scenario("glm-4.5-air", "4xh100-sxm")).weights > 2 * 2_375_059_456 / 4
+
+
+def test_an_eagle3_head_drafts_from_its_config(tmp_path):
+    """k = 3: fc of 3 x 4,096 by 4,096 once, the layer and the head of 32,000 three times."""
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps({
+        "architectures": ["LlamaForCausalLMEagle3"], "model_type": "llama", "hidden_size": 4096,
+        "intermediate_size": 14336, "num_attention_heads": 32, "num_key_value_heads": 8, "num_hidden_layers": 1,
+        "vocab_size": 128256, "draft_vocab_size": 32000, "torch_dtype": "bfloat16",
+    }))  # fmt: skip
+    found = rooflight.analyze("llama-3.1-8b", "h100-sxm", draft_tokens=3, draft_model=str(file), context=0)
+    fc, rest = 3 * 4096 * 4096, 424_689_664 - 3 * 4096 * 4096
+    # 50 MB lie in the last-level cache from the step before where a step streams less than 16 times that: not in the
+    # first one, of 849 MB
+    by_hand = (2 * (fc + 3 * rest) - 2 * 50e6) / H100
+
+    assert found.speculation.parameters == 424_689_664
+    assert found.speculation.draft_s.ceiling == pytest.approx(by_hand, rel=3e-3)
+    assert found.speculation.vocab == 32000
+    assert not any("may refuse the pair" in text for text in found.assumptions)
+
+
+def test_a_head_does_not_run_by_itself(tmp_path):
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps({
+        "architectures": ["LlamaForCausalLMEagle"], "model_type": "llama", "hidden_size": 4096,
+        "intermediate_size": 14336, "num_attention_heads": 32, "num_hidden_layers": 1, "vocab_size": 128256,
+    }))  # fmt: skip
+    with pytest.raises(BadInput, match="does not run by itself"):
+        rooflight.analyze(str(file), "h100-sxm")
+
+
+def test_own_layers_have_the_formats_of_the_model():
+    with pytest.raises(BadInput, match="in the model's own formats"):
+        rooflight.analyze("deepseek-v3", "8xh200-sxm", draft_tokens=1, draft_model="mtp", draft_weights="fp8")
+
+
+def test_a_verify_step_of_experts_touches_those_of_all_its_tokens():
+    """128 experts of which a token chooses 8: of 5 tokens 128 (1 - (1 - 8 / 128)^5) are read, of one 8."""
+    plain, checked = (
+        phases.decode(sc).work.weight_bytes if of == 1 else phases.verify(sc).work.weight_bytes
+        for of in (1, 5)
+        for sc in [make_scenario("qwen3-30b-a3b", "h100-sxm", draft_tokens=4)]
+    )
+    more = 128 * (1 - (1 - 8 / 128) ** 5) - 8
+
+    assert checked - plain == pytest.approx(48 * more * 3 * 2048 * 768 * 2)

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from rooflight.catalog.config.draft_heads import as_head, draft_head
 from rooflight.catalog.config.expressions import Endless
 from rooflight.catalog.config.fields import Config, refuse_deep
 from rooflight.catalog.config.heads import headed
@@ -82,12 +83,14 @@ def model_from_dict(
     """
     refuse_deep(data, origin)
     outer = Config(data, origin=origin)
+    called = first_architecture(outer)
+    kind, data = draft_head(data, id)
+    outer = outer if kind is None else outer.replaced(data)
     for warning in warnings:
         outer.warn(warning)
-    architecture = first_architecture(outer)
-    cfg, model_type, text = _read(outer, architecture)
-    dtype = _dtype(outer, cfg)
-    _note_drafts(cfg)
+    cfg, model_type, text = _read(outer, first_architecture(outer))
+    text, head = (text, None) if kind is None else as_head(cfg, text, kind)
+    dtype, draft_layers = _dtype(outer, cfg), _draft_layers(cfg)
     plan = _plan(outer, cfg, sidecar)
     placed = _formatted(outer, text, plan, dtype, None if weighed else id)
     stored = Stored(text=placed.text) if weighed is None else _said(outer, weighed(placed.text))
@@ -99,7 +102,7 @@ def model_from_dict(
     model = Model(
         id=id,
         type=model_type,
-        architecture=architecture,
+        architecture=called,
         hidden=text.hidden,
         vocab=text.vocab,
         layers=layers,
@@ -119,6 +122,8 @@ def model_from_dict(
         max_source=text.max_source,
         start_tokens=text.start_tokens,
         rope_positions=rope_positions,
+        draft_layers=draft_layers,
+        draft_head=head,
         origin=origin,
         assumptions=tuple(outer.notes),
         warnings=tuple(outer.warnings),
@@ -264,11 +269,14 @@ def _doubt_name(outer: Config, id: str, dtype: str) -> None:
             return
 
 
-def _note_drafts(cfg: Config) -> None:
+def _draft_layers(cfg: Config) -> int:
+    """Layers for multi-token prediction, said not to be counted."""
     drafts = cfg.raw(*DRAFT_KEYS)
-    if isinstance(drafts, int) and drafts > 0:
-        layers = "layer" if drafts == 1 else "layers"
-        cfg.assume(f"{drafts} multi-token-prediction {layers} not counted: only speculative decoding runs them")
+    if not isinstance(drafts, int) or isinstance(drafts, bool) or drafts <= 0:
+        return 0
+    layers = "layer" if drafts == 1 else "layers"
+    cfg.assume(f"{drafts} multi-token-prediction {layers} not counted: only speculative decoding runs them")
+    return min(drafts, _MOST_LAYERS)
 
 
 def _towers(outer: Config, dtype: str) -> tuple[Tower, ...]:
