@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from typing import Any
 
 from rooflight.studio.question import MACHINE, PASTED, Question
-from rooflight.values.deployment import DEPLOYMENT
+from rooflight.values.deployment import DEPLOYMENT, OWN_LAYERS
 from rooflight.values.field import Field
 from rooflight.values.question import FIELDS
 from rooflight.values.workload import WORKLOAD
@@ -58,4 +59,13 @@ def vllm(question: Question, model: str) -> str:
         words += _flag(FIELDS[name], FIELDS[name].option, given)
     if given["max_num_seqs"] is None:
         words += ["--max-num-seqs", str(given["batch"])]
+    if given["draft_model"] is not None:
+        words += ["--speculative-config", _speculation(given)]
     return shlex.join(words)
+
+
+def _speculation(given: dict[str, Any]) -> str:
+    """What drafts, as vLLM has it since 0.8."""
+    own = given["draft_model"] == OWN_LAYERS
+    named = {"method": OWN_LAYERS} if own else {"model": given["draft_model"]}
+    return json.dumps({**named, "num_speculative_tokens": given["draft_tokens"]})
