@@ -261,3 +261,16 @@ def test_a_verify_step_of_experts_touches_those_of_all_its_tokens():
     more = 128 * (1 - (1 - 8 / 128) ** 5) - 8
 
     assert checked - plain == pytest.approx(48 * more * 3 * 2048 * 768 * 2)
+
+
+def test_explain_has_the_draft_steps_of_a_cycle():
+    """4 ms a token are cycles of 4 x 2.77 ms, in which the draft is read four times."""
+    plain, drafted = (
+        rooflight.explain(model="llama-3.1-8b", on="h100-sxm", tpot_ms=4, draft_tokens=K, **more)
+        for more in ({}, {"draft_model": "llama-3.2-1b"})
+    )
+    one, other = ({name: value.value for name, value in found.values.items()} for found in (plain, drafted))
+
+    assert other["weight_bytes"] - one["weight_bytes"] == K * DRAFT_BYTES
+    assert other["kv_bytes"] - one["kv_bytes"] == K * DRAFT_KV * (CONTEXT + 1)
+    assert "draft steps before it" in drafted.answer
