@@ -269,7 +269,7 @@ def test_explain_has_the_draft_steps_of_a_cycle():
         rooflight.explain(model="llama-3.1-8b", on="h100-sxm", tpot_ms=4, draft_tokens=K, **more)
         for more in ({}, {"draft_model": "llama-3.2-1b"})
     )
-    one, other = ({name: value.value for name, value in found.values.items()} for found in (plain, drafted))
+    one, other = (dict(found.values) for found in (plain, drafted))
 
     assert other["weight_bytes"] - one["weight_bytes"] == K * DRAFT_BYTES
     assert other["kv_bytes"] - one["kv_bytes"] == K * DRAFT_KV * (CONTEXT + 1)
