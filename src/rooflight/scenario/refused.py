@@ -24,8 +24,9 @@ def check_kind(model: Model, workload: Workload) -> None:
     """Refuse a head that drafts for another model, and what an encoder does not do. Raises BadInput."""
     if model.draft_head is not None:
         raise BadInput(
-            f"{model.id} is a head that drafts for another model, and does not run by itself", where=Named.of("model"),
-            got=model.id[:60], want=Named("that model, with the head as its {draft_model}"),
+            f"{model.id} is a head that drafts for another model, and does not run by itself",
+            where=model.origin or model.id, got=model.id[:60],
+            want=Named("that model, with the head as its {draft_model}"),
         )  # fmt: skip
     if not (is_encoder(model) or has_source(model)):
         return

@@ -180,7 +180,8 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
     draft_model: Annotated[str | None, Field(
         words="Speculative decoding: what drafts: a model as MODEL is named, the config.json of an EAGLE head, or mtp, "
         "the model's own multi-token-prediction layers; needs draft tokens.", kind="model",
-        blank="a share of a decode step", aliases=("--speculative-model", "--speculative-draft-model-path"),
+        blank="a share of a decode step",
+        aliases=("--speculative-model", "--speculative-draft-model-path", "--model-draft"),
     )] = None
     draft_weights: Annotated[str | None, Field(
         words="Format of the draft model's linear layers.", kind="format", blank="as its config says",
