@@ -32,8 +32,9 @@ def rooflight(question: Question, model: str) -> str:
 
 def _flag(field: Field, option: str, given: dict[str, Any]) -> list[str]:
     """The option and its value, where that is not the default."""
-    value = given[field.name]
-    if value == Question.model_fields[field.name].default:
+    default = Question.model_fields[field.name].default
+    value = given.get(field.name, default)  # of a rate of requests there is no number
+    if value == default:
         return []
     return [option] if field.kind == "flag" else [option, str(value)]
 
@@ -57,7 +58,7 @@ def vllm(question: Question, model: str) -> str:
     words += [] if media and given["context"] is None else ["--max-model-len", str(longest)]
     for name in ("max_num_batched_tokens", "max_num_seqs"):
         words += _flag(FIELDS[name], FIELDS[name].option, given)
-    if given["max_num_seqs"] is None:
+    if given["max_num_seqs"] is None and "batch" in given:
         words += ["--max-num-seqs", str(given["batch"])]
     if given["draft_model"] is not None:
         words += ["--speculative-config", _speculation(given)]

@@ -44,7 +44,7 @@ def draft_of(sc: Scenario, asked: Asked) -> Draft:
     return asked.draft or (sc.deployment.draft_model, sc.deployment.draft_weights)
 
 
-def pays_up_to(sc: Scenario, drafted: int, draft: Draft) -> int | None:
+def pays_up_to(sc: Scenario, drafted: int, draft: Draft = (None, None)) -> int | None:
     """The largest power of two of requests at which a token is expected sooner than without; None: at all sizes."""
     plain = changed(sc, draft_tokens=0, draft_model=None, draft_weights=None, ignore_capacity=True)
     drafts = changed(plain, draft_tokens=drafted, draft_model=draft[0], draft_weights=draft[1])

@@ -83,7 +83,7 @@ def as_head(cfg: Config, text: Text, kind: str) -> tuple[Text, DraftHead]:
         + (", whose input table it shares" if not table else "")
         + (", and its output head" if made.head is None else f"; its own head puts out {made.head.outputs:,} tokens")
     )
-    found = msgspec.structs.replace(made, layers=layers, embedding_parameters=table, tied=False)
+    found = msgspec.structs.replace(made, layers=layers, embedding_parameters=table, tied=False, whole=True)
     return found, DraftHead(kind=kind, hidden=wide)
 
 

@@ -82,14 +82,11 @@ def model_from_dict(
     weighed                 puts on the plan what the weight files hold of it
     """
     refuse_deep(data, origin)
+    called = first_architecture(Config(data, origin=origin))
+    drafts, data = draft_head(data, id)
     outer = Config(data, origin=origin)
-    called = first_architecture(outer)
-    kind, data = draft_head(data, id)
-    outer = outer if kind is None else outer.replaced(data)
-    for warning in warnings:
-        outer.warn(warning)
-    cfg, model_type, text = _read(outer, first_architecture(outer))
-    text, head = (text, None) if kind is None else as_head(cfg, text, kind)
+    cfg, model_type, text = _read(outer, warnings)
+    text, head = (text, None) if drafts is None else as_head(cfg, text, drafts)
     dtype, draft_layers = _dtype(outer, cfg), _draft_layers(cfg)
     plan = _plan(outer, cfg, sidecar)
     placed = _formatted(outer, text, plan, dtype, None if weighed else id)
@@ -99,7 +96,7 @@ def model_from_dict(
     max_context, rope_positions = text.max_context or cfg.optional(*_CONTEXTS), _rope_positions(cfg)
     _say(outer, cfg, keys=weighed is None, sizes=not leaves_defaults_out)
     layers = merged(text.layers)
-    model = Model(
+    return Model(
         id=id,
         type=model_type,
         architecture=called,
@@ -127,13 +124,15 @@ def model_from_dict(
         origin=origin,
         assumptions=tuple(outer.notes),
         warnings=tuple(outer.warnings),
+        **{name: getattr(stored, name) for name in _HELD},
     )
-    held = {name: getattr(stored, name) for name in _HELD}
-    return msgspec.structs.replace(model, **held)
 
 
-def _read(outer: Config, architecture: str) -> tuple[Config, str, Text]:
-    """The text config, its model type and its plan. Raises BadConfig, UnknownName."""
+def _read(outer: Config, warnings: tuple[str, ...]) -> tuple[Config, str, Text]:
+    """The text config, its model type and its plan; what is odd is warned of. Raises BadConfig, UnknownName."""
+    for warning in warnings:
+        outer.warn(warning)
+    architecture = first_architecture(outer)
     cfg = text_section(outer)
     refuse_other_shapes(outer, architecture)
     model_type = canonical_type(outer, cfg)
