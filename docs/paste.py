@@ -254,6 +254,7 @@ def _takes(field: Any) -> str:
     kinds = {
         "flag": "True or False", "format": "a [format](counting.md)", "name": "a name", "chance": "from 0 to 1",
         "network": "a text such as `400Gb/s`", "images": "a text such as `2x640x480`",
+        "model": "a model, by name or path",
     }  # fmt: skip
     return kinds.get(field.kind) or " or ".join(f'`"{choice}"`' for choice in field.choices)
 

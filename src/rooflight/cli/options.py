@@ -16,10 +16,11 @@ from rooflight.values.question import FIELDS
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _SCALARS: dict[str, type[Value]] = {"share": Share, "size": Size, "chance": Chance, "rate": Amount, "amount": Amount}
-_TEXTS = {"images": "WxH"}
+_TEXTS = {"images": "WxH", "model": "MODEL"}
+_COMPLETED = {"format": complete.formats, "model": complete.models}
 _MOST_JOBS = 256
 # Fields of further phases: what is a single step, or a claim of one, has none.
-_PHASES = ("draft_tokens", "chunk_tokens")
+_PHASES = ("draft_tokens", "draft_model", "draft_weights", "chunk_tokens")
 STEP = tuple(field for name, field in FIELDS.items() if name not in _PHASES)
 
 
@@ -60,8 +61,8 @@ def field_option(field: Field, kind: Value | None) -> Callable[[Command], Comman
         if isinstance(kind, Choice)
         else kind.name.upper()
     )
-    formats = complete.formats if field.kind == "format" else None
-    return click.option(*names, field.name, type=kind, metavar=metavar, help=field.told, shell_complete=formats)
+    known = _COMPLETED.get(field.kind)
+    return click.option(*names, field.name, type=kind, metavar=metavar, help=field.told, shell_complete=known)
 
 
 def _flag(_ctx: click.Context, param: click.Parameter, given: bool) -> bool:

@@ -172,6 +172,7 @@ def measurement(cells: Mapping[str, object]) -> Measurement:
         ep=_count("ep", text["ep"], 0) or None,  # 0: no expert parallelism
         prefill_ep=_count("prefill_ep", text["prefill_ep"], 0) or None,
         speculative=_word("speculative", text["speculative"], SPECULATIVE, _SPECULATIVE, other="yes"),
+        draft_model=text["draft_model"] or None,
         mode=mode,
         network=_rate("network", text["network"]),
         host=_host(text["host"]),

@@ -54,8 +54,11 @@ def file_notes(said: Iterable[str]) -> Iterator[Note]:
     return (Note(key="file", value=text) for text in said)
 
 
-def workload_notes(workload: Workload) -> Iterator[Note]:
-    """Counts left at their defaults, and what steps of other kinds take for granted."""
+def workload_notes(workload: Workload, *, named_draft: bool = False) -> Iterator[Note]:
+    """Counts left at their defaults, and what steps of other kinds take for granted.
+
+    named_draft     what drafts is named, so that it has a time of its own
+    """
     for name in ("batch", "prefill_batch", "isl", "osl"):
         value = getattr(workload, name)
         counted = name == "batch" and workload.request_rate is not None  # by the rate
@@ -65,9 +68,9 @@ def workload_notes(workload: Workload) -> Iterator[Note]:
     if workload.context is None:
         yield Note(key="context", why="the mean of the request")
     if is_plain(workload.draft_tokens) and workload.draft_tokens:
-        yield Note(key="acceptance", value=(workload.acceptance, workload.draft_share))
-    if is_plain(workload.draft_tokens) and workload.draft_tokens:
-        yield Note(key="verify", value=workload.draft_tokens)
+        share = None if named_draft else workload.draft_share
+        yield Note(key="acceptance", value=(workload.acceptance, share))
+        yield Note(key="verify", value=workload.draft_tokens, why="draft" if named_draft else "")
     if is_plain(workload.chunk_tokens) and workload.chunk_tokens:
         yield Note(key="mixed", value=workload.chunk_tokens)
     if workload.media_tokens:

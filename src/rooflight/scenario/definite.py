@@ -16,9 +16,11 @@ from rooflight.numeric import Number, is_plain, maximum, tidy
 from rooflight.roofline.links import Links, links_of
 from rooflight.roofline.rates import Rates, rates, unrated
 from rooflight.scenario import assume, caches
+from rooflight.scenario.drafting import draft_deployment, draft_notes, draft_workload, drafts_of, within_a_step
 from rooflight.scenario.host import host_notes, with_host
 from rooflight.scenario.measured import is_torch, torch_engine, torch_fits
 from rooflight.scenario.media import with_media
+from rooflight.scenario.refused import check_budget, check_kind
 from rooflight.scenario.shape import shaped, with_adapters
 from rooflight.scenario.share import Share, habits_of, share_of
 from rooflight.scenario.steps import Plans, Steps
@@ -48,6 +50,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     steps       the steps of this plan: model, layout, formats, rates and fits; scenarios of other workloads, engines or
                 memory budgets have the same
     plans       that this scenario and those changed from it come to
+    draft       what drafts, where that is named
     """
 
     model: Model
@@ -69,6 +72,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     plans: Plans
     assumptions: tuple[Note, ...]
     warnings: tuple[Note, ...]
+    draft: Drafter | None = None
 
     @property
     def weights(self) -> str:
@@ -108,6 +112,17 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
         return sum(layer.count for layer in self.model.layers if layer.experts is not None)
 
 
+class Drafter(msgspec.Struct, frozen=True, kw_only=True):
+    """What drafts beside a model, on its devices: a draft step, the first one of a cycle, and what is in memory of it.
+
+    Their plans and formats count; under which load is asked of the model's own scenario.
+    """
+
+    steps: Scenario
+    first: Scenario
+    own: Scenario
+
+
 def scenario(
     model: Model,
     accelerator: Accelerator,
@@ -129,7 +144,7 @@ def scenario(
     layout = _layout(accelerator, count, deployment)
     check_layout(model, layout)
     encodes, workload = with_media(model, lengths(model, workload))
-    _check_kind(model, workload)
+    check_kind(model, workload)
     named = held(model, weights_of(model, deployment))
     kept = with_adapters(_sized(named, deployment), deployment)
     kept = msgspec.structs.replace(kept, encodes=encodes) if encodes else kept
@@ -144,7 +159,7 @@ def scenario(
     habits = habits_of(deployment)
     own = limits(habits.engine if habits is not None else engine_id(deployment.engine or ""), accelerator)
     budget = deployment.max_num_batched_tokens or own.budget_tokens
-    _check_budget(budget, workload)
+    check_budget(budget, workload)
     share = share_of(deployment, None if habits is None else habits.rule, accelerator, kept, layout, budget)
     found = Scenario(
         model=kept,
@@ -167,7 +182,24 @@ def scenario(
         assumptions=(),
         warnings=(),
     )
-    return _noted(found, named, own)
+    return _noted(_drafted(found), named, own)
+
+
+def _drafted(sc: Scenario) -> Scenario:
+    """The scenario with what drafts, where that is named. Raises BadInput."""
+    found = drafts_of(sc.model, sc.deployment, sc.layout)
+    if found is None:
+        return sc
+
+    def beside(draft: Model) -> Scenario:
+        laid = draft_deployment(draft, sc.deployment, sc.layout, sc.numbers.kv)
+        one = scenario(draft, sc.accelerator, None, draft_workload(sc.workload), laid, plans=sc.plans)
+        return msgspec.structs.replace(one, engine=within_a_step(sc.engine))
+
+    made = {draft: beside(draft) for draft in (found.steps, found.first, found.own)}
+    missing = dict.fromkeys((*sc.unrated, *(name for one in made.values() for name in one.unrated)))
+    draft = Drafter(steps=made[found.steps], first=made[found.first], own=made[found.own])
+    return msgspec.structs.replace(sc, draft=draft, unrated=tuple(missing))
 
 
 def _noted(sc: Scenario, named: Model, own: Limits) -> Scenario:
@@ -181,7 +213,7 @@ def _noted(sc: Scenario, named: Model, own: Limits) -> Scenario:
         assumptions=(
             *card.assumptions,
             *assume.file_notes(model.assumptions),
-            *_of_kind(model, assume.workload_notes(sc.workload)),
+            *_of_kind(model, assume.workload_notes(sc.workload, named_draft=sc.draft is not None)),
             *_of_kind(model, assume.format_notes(model, named, card, asked, sc.numbers)),
             *assume.size_notes(named, asked),
             *assume.machine_notes(card, sc.layout, asked, links),
@@ -191,6 +223,11 @@ def _noted(sc: Scenario, named: Model, own: Limits) -> Scenario:
             *assume.run_notes(card, sc.layout, asked, sc.engine, own),
             *assume.model_notes(model, sc.workload),
             *assume.adapter_notes(sc.model),
+            *(
+                []
+                if sc.draft is None
+                else draft_notes(model, sc.draft.own.model, sc.draft.steps.model, sc.layout, sc.draft.steps.layout)
+            ),
         ),
         warnings=(*assume.file_notes(model.warnings), *assume.warnings(model, card, sc.workload, sc.layout, links)),
     )
@@ -206,17 +243,6 @@ def _sized(model: Model, deployment: Deployment) -> Model:
     """The model with its weights as large as the deployment says."""
     size = deployment.weight_bytes
     return model if size is None else resized(model, float(size))
-
-
-def _check_budget(budget: int, workload: Workload) -> None:
-    """Refuse a step that has no room for one sequence's drafted tokens and a prompt's beside. Raises BadInput."""
-    drafted = workload.draft_tokens if is_plain(workload.draft_tokens) else workload.draft_tokens.max()
-    if drafted + 1 >= budget:
-        raise BadInput(
-            "the tokens of a step leave no room beside those that a sequence drafts",
-            where=Named.of("max_num_batched_tokens"), got=f"{budget}, with {drafted} drafted and one verified",
-            want=f"at least {drafted + 2}",
-        )  # fmt: skip
 
 
 def lengths(model: Model, workload: Workload) -> Workload:
@@ -241,30 +267,6 @@ def lengths(model: Model, workload: Workload) -> Workload:
     if is_encoder(model) and "prefill_batch" in usual and workload.request_rate is None:
         found["prefill_batch"] = workload.batch
     return msgspec.structs.replace(workload, **found) if found else workload
-
-
-def _check_kind(model: Model, workload: Workload) -> None:
-    """Refuse what an encoder does not do. Raises BadInput."""
-    if not (is_encoder(model) or has_source(model)):
-        return
-    refused = [
-        ("cached_prefix", "no prompt's prefix is cached: what comes behind changes it"),
-        ("chunk_tokens", "no prompt is cut into chunks: each token sees those behind it"),
-    ]
-    if is_encoder(model):
-        refused = [
-            ("osl", "it puts out vectors or scores, and no tokens"),
-            ("draft_tokens", "there is nothing to draft, for it puts out no tokens"), *refused,
-        ]  # fmt: skip
-    kind = "an encoder" if is_encoder(model) else "an encoder-decoder"
-    for name, why in refused:
-        value = getattr(workload, name)
-        most = value if is_plain(value) else value.max()
-        if most > 0:
-            raise BadInput(
-                f"{model.id} is {kind}: {why}", where=Named.of(name), got=f"{most:,}", want="0",
-                try_this=Named(f"without {{{name}}}"),
-            )  # fmt: skip
 
 
 def engine_of(deployment: Deployment, accelerator: Accelerator) -> Engine:

@@ -17,6 +17,7 @@ from rooflight.serve.alike import like_block
 from rooflight.serve.apart import is_apart
 from rooflight.serve.arrivals import loaded
 from rooflight.serve.efficiency import demand, efficiency
+from rooflight.serve.formulas import tokens_per_verify
 from rooflight.serve.measured import measured_block
 from rooflight.serve.memory import memory
 from rooflight.serve.schedule import chosen, scheduled
@@ -34,7 +35,7 @@ from rooflight.values.analysis import (
     ServedBlock,
     Step,
 )
-from rooflight.values.like import AdapterBlock
+from rooflight.values.like import AdapterBlock, SpeculationBlock
 from rooflight.values.run import Run, WholeRun
 from rooflight.values.steptime import BINDING, BOUNDS, OperatorTime
 from rooflight.work import count
@@ -73,6 +74,27 @@ def analyze(sc: Scenario, *, serving: bool = True) -> Analysis:
         request=_request(found["batch"]) if found and serving else None,
         served=served_block(found["served"]) if found and serving else None,
         memory=held,
+        speculation_or_absent=_speculation(sc, bool(shown and shown.get("verify"))),
+    )
+
+
+def _speculation(sc: Scenario, timed: bool) -> SpeculationBlock | msgspec.UnsetType:
+    """What drafts, where it is named, and what a cycle of draft steps and the verify step takes; `timed` if it may."""
+    if sc.draft is None or not sc.workload.draft_tokens:
+        return msgspec.UNSET
+    own, load, head = sc.draft.own, sc.workload, sc.draft.steps.model.head
+    drafting = phases.drafting(sc) if timed else None
+    return SpeculationBlock(
+        draft=own.model.id,
+        parameters=count.parameters(own.model),
+        weight_bytes=whole(count.weight_bytes(own.model)),
+        streamed_weight_bytes=whole(count.streamed_weight_bytes(sc.draft.steps.model)),
+        kv_bytes_per_token=whole(count.kv_bytes_per_token(own.model, own.numbers.kv_bytes)),
+        vocab=sc.draft.steps.model.vocab if head is None else head.outputs,
+        tp=own.layout.tp,
+        tokens_per_cycle=tokens_per_verify(draft_tokens=load.draft_tokens, acceptance=load.acceptance),
+        draft_s=drafting,
+        cycle_s=None if drafting is None else phases.verify(sc).span + drafting,
     )
 
 
@@ -90,6 +112,7 @@ def _phases(sc: Scenario, whole: bool) -> dict[str, Phase | None]:
     whole = whole and load.osl > 0
     others: dict[str, Callable[[Scenario], phases.PhaseTime]] = {"decode": phases.decode}
     others |= {"verify": phases.verify} if load.draft_tokens else {}
+    others |= {"draft": phases.draft} if load.draft_tokens and sc.draft is not None else {}
     others |= {"mixed": phases.mixed} if load.chunk_tokens else {}
     shown: dict[str, Phase | None] = {"prefill": None if sc.unrated else phase_block(sc, phases.prefill(sc))}
     told = {name: whole and not (sc.unrated and name == "mixed") for name in others}

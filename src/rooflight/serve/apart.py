@@ -11,7 +11,7 @@ from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.formulas import prompts_ahead
 from rooflight.serve.held import device_sequence_bytes
-from rooflight.serve.limits import Limits, decode_sums, prompt_sums
+from rooflight.serve.limits import Limits, decode_sums, least_token_s, prompt_sums
 from rooflight.serve.replica import Clock, Replica, replica, room, step_interval
 from rooflight.serve.run import Course, Times, first_interval, made, whole_interval
 from rooflight.serve.solve import solved
@@ -98,7 +98,13 @@ def _sent_s(both: Pools) -> Number:
     A decode worker of fewer tensor ranks takes in more a device than a prefill worker's gives out, and the reverse.
     """
     sc = both.decode
-    parts = [device_sequence_bytes(sc.model, sc.workload.isl, one.layout, sc.numbers) for one in (both.prefill, sc)]
+    parts = [
+        sum(
+            device_sequence_bytes(each.model, sc.workload.isl, each.layout, each.numbers)
+            for each in (one, *(() if one.draft is None else (one.draft.own,)))
+        )
+        for one in (both.prefill, sc)
+    ]
     return maximum(*parts) / between(sc.accelerator, sc.deployment.network, both.devices)[1]
 
 
@@ -148,7 +154,7 @@ def _limits(both: Pools, users: Number, one: Replica, other: Replica) -> Limits:
     steps = decode_sums(other.with_users(maximum(users / (both.decode_workers * other.copies), 1)))
     lone_s = prompts.lone_s + steps.lone_s
     return Limits(
-        first_s=prompts.lone_s, token_s=other.bounds(1, None).ceiling_s / other.each, lone_s=lone_s,
+        first_s=prompts.lone_s, token_s=least_token_s(other), lone_s=lone_s,
         request_s=maximum(lone_s, maximum(prompts.request_s, steps.request_s)),
     )  # fmt: skip
 

@@ -25,6 +25,11 @@ class Demand(NamedTuple):
         """An equal part of it."""
         return Demand(*(None if seconds is None else seconds / parts for seconds in self))
 
+    def and_more(self, other: Demand, times: Number) -> Demand:
+        """With `times` the other's beside; None where either is."""
+        both = zip(self, other, strict=True)
+        return Demand(*(None if None in (one, two) else one + two * times for one, two in both))
+
 
 class Efficiency(msgspec.Struct, frozen=True, kw_only=True):
     """Shares of the datasheet's rates; None where one is not in print.

@@ -9,6 +9,7 @@ from rooflight.numeric import Number
 from rooflight.roofline.engine import EAGER_KERNEL_S, Expected, engine_time
 from rooflight.scenario.assume import UNFITTED_ENCODER, unfitted_kind
 from rooflight.scenario.definite import Scenario
+from rooflight.scenario.drafting import UNFITTED_DRAFT
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.calibration import Engine
 from rooflight.values.steptime import Parts
@@ -41,6 +42,11 @@ def expected_prefill(sc: Scenario, part: Parts, *, sequences: Number, fill: Numb
 def widened(sc: Scenario) -> float:
     """By how much the engine's intervals are wider in this question: for the accelerator, and for the kind of model."""
     return widening(sc.accelerator, sc.engine) * unfitted_kind(sc.model)
+
+
+def drafted_wider(sc: Scenario) -> float:
+    """The same for a run's steps: no fit has seen those of a named draft."""
+    return widened(sc) * (1.0 if sc.draft is None else UNFITTED_DRAFT)
 
 
 def encoding(sc: Scenario) -> float:

@@ -55,7 +55,7 @@ def device_weight_bytes(model: Model, layout: Layout) -> float:
 def engine_weight_bytes(sc: Scenario, rule: MemoryRule | None) -> float:
     """What the weights take on one device of an engine: stored bytes, with what it adds and leaves out."""
     model, layout = sc.model, sc.layout
-    held = device_weight_bytes(model, layout)
+    held = device_weight_bytes(model, layout) + draft_weight_bytes(sc)
     if rule is None:
         return held
     if rule.table_on_host and not model.tied and sc.accelerator.kind == "gpu":
@@ -66,6 +66,11 @@ def engine_weight_bytes(sc: Scenario, rule: MemoryRule | None) -> float:
         if not any(layer.experts for layer in model.layers) and _main_format(sc).id.startswith("fp8"):
             held *= 1.008  # what fp8 kernels pad and keep beside dense matrices; engine starts of 14B models
     return held
+
+
+def draft_weight_bytes(sc: Scenario) -> float:
+    """What a named draft keeps of its own on one device, as stored."""
+    return 0.0 if sc.draft is None else device_weight_bytes(sc.draft.own.model, sc.draft.own.layout)
 
 
 def rope_bytes(model: Model) -> float:
@@ -276,7 +281,10 @@ def cells_bytes(kinds: tuple[Kind, ...], tokens: Number, ubatch: int, page: int)
 
 
 def held_bytes(sc: Scenario, tokens: Number) -> Number:
-    """What a sequence of so many tokens takes on one device, in the engine's pages."""
+    """What a sequence of so many tokens takes on one device, in the engine's pages; a draft's cache beside."""
+    if sc.draft is not None:
+        alone = msgspec.structs.replace(sc, draft=None)
+        return held_bytes(alone, tokens) + held_bytes(sc.draft.own, tokens)
     found = sc.habits
     if found is None or found.rule.page == 1:
         return device_sequence_bytes(sc.model, tokens, sc.layout, sc.numbers)

@@ -9,6 +9,7 @@ from rooflight.roofline.engine import Expected
 from rooflight.roofline.rates import hardware_format, ridges
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve.apart import is_apart, pools
+from rooflight.serve.drafted import draft_steps
 from rooflight.serve.expected import expected, expected_prefill
 from rooflight.serve.formulas import tokens_per_verify
 from rooflight.span import Span
@@ -98,17 +99,51 @@ def verify(sc: Scenario, *, batch: Number | None = None, bounds_only: bool = Fal
 def token(sc: Scenario, *, batch: Number | None = None) -> tuple[PhaseTime, Span]:
     """The step that a token of every sequence comes from, and its part of it: a decode step; with drafts a verify step.
 
-    Drafting comes before a verify step, which yields several tokens; a ceiling has it for nothing.
+    Drafting comes before a verify step, which yields several tokens; a ceiling has it for nothing where what drafts is
+    not named.
     """
     load = sc.workload
     if not load.draft_tokens:
         phase = decode(sc, batch=batch)
         return phase, phase.span
     phase = verify(sc, batch=batch)
-    drafting = decode(sc, batch=1).span * (load.draft_tokens * load.draft_share)
-    drafting = msgspec.structs.replace(drafting, ceiling=0.0)
-    return phase, (phase.span + drafting) / tokens_per_verify(
+    return phase, (phase.span + drafting(sc, batch=batch)) / tokens_per_verify(
         draft_tokens=load.draft_tokens, acceptance=load.acceptance
+    )
+
+
+def drafting(sc: Scenario, *, batch: Number | None = None) -> Span:
+    """What drafting before a verify step takes: the steps of a named draft, else a share of a decode step."""
+    load = sc.workload
+    steps = drafts(sc, batch=batch)
+    if steps:
+        total = Span.same(0.0)
+        for one, count in steps:
+            total = total + one.span * count
+        return total
+    free: Span = msgspec.structs.replace(decode(sc, batch=1).span * (load.draft_tokens * load.draft_share), ceiling=0.0)
+    return free
+
+
+def draft(sc: Scenario, *, bounds_only: bool = False) -> PhaseTime:
+    """A step of a named draft; of several kinds the last that there is."""
+    return [one for one, count in drafts(sc, bounds_only=bounds_only) if count][-1]
+
+
+def drafts(
+    sc: Scenario, *, batch: Number | None = None, bounds_only: bool = False
+) -> tuple[tuple[PhaseTime, Number], ...]:
+    """The steps of a named draft before a verify step, a token of every sequence each, and how many of each there are.
+
+    Nothing where what drafts is not named.
+    """
+    load = sc.workload
+    batch = load.batch if batch is None else batch
+    context = context_tokens(load)
+    workers = _decode_workers(sc)
+    return tuple(
+        (decode(_replicas(one, workers), batch=batch, context=context, bounds_only=bounds_only), count)
+        for one, count in draft_steps(sc, load.draft_tokens)
     )
 
 
@@ -169,7 +204,18 @@ def _workers(sc: Scenario, *, prefill: bool = False) -> Scenario:
     if not is_apart(sc):
         return sc
     both = pools(sc)
-    one, count = (both.prefill, both.prefill_workers) if prefill else (both.decode, both.decode_workers)
+    return _replicas(*((both.prefill, both.prefill_workers) if prefill else (both.decode, both.decode_workers)))
+
+
+def _decode_workers(sc: Scenario) -> int:
+    """Workers that decode and draft; one where they are not apart."""
+    return pools(sc).decode_workers if is_apart(sc) else 1
+
+
+def _replicas(one: Scenario, count: int) -> Scenario:
+    """So many workers laid out alike, as replicas of one scenario."""
+    if count == 1:
+        return one
     layout = msgspec.structs.replace(one.layout, dp=one.layout.dp * count)
     steps = one.plans.steps(one.model, layout, one.numbers, one.rates, one.fits)
     return msgspec.structs.replace(one, layout=layout, steps=steps)

@@ -60,7 +60,7 @@ def tokens_in(sc: Scenario, pool_bytes: float) -> float:
     Where every layer keeps all tokens, whole pages of them; else as sequences of the question's length have them.
     """
     cut = _pages(sc)
-    if cut is not None and _alike(cut):
+    if cut is not None and _alike(cut) and sc.draft is None:
         return float(pool_bytes // (cut.bytes / sc.layout.pp) * cut.block)
     length = sequence_tokens(sc)
     held = held_bytes(sc, length)
@@ -97,7 +97,9 @@ def log_line(sc: Scenario, pool_bytes: float) -> LogLine | None:
     cut = _pages(sc)
     tokens: Number | None = None
     compare = "bytes"
-    if cut is not None and _alike(cut):
+    if sc.draft is not None:  # layers of two models share the pool, and what is printed of them is not known
+        tokens = None
+    elif cut is not None and _alike(cut):
         tokens, compare = tokens_in(sc, pool_bytes), "tokens"
     elif cut is not None and found.rule.printed:
         blocks = pool_bytes // (cut.bytes / sc.layout.pp)

@@ -8,7 +8,8 @@ import msgspec
 
 from rooflight.numeric import Number, capped, is_plain, maximum, minimum
 from rooflight.scenario.definite import Scenario
-from rooflight.serve.expected import expected, widened
+from rooflight.serve.drafted import draft_steps
+from rooflight.serve.expected import drafted_wider, expected
 from rooflight.serve.formulas import decode_steps, tokens_per_verify
 from rooflight.serve.memory import admitted
 from rooflight.values.model import Attention, LatentAttention
@@ -17,6 +18,8 @@ from rooflight.work import step as steps
 
 # Seconds of a step in which so many sequences decode (None: none) and so many prompt tokens are prefilled (None).
 Clock = Callable[[Number | None, Number | None], Number]
+# Seconds of a step of a scenario.
+_StepClock = Callable[[Scenario, steps.Step], Number]
 # The decode steps of requests that generate one token: too few to count, enough to divide by.
 NO_STEPS = 1e-9
 
@@ -83,18 +86,15 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
 
     def roofline_s(self, decoding: Number | None, tokens: Number | None) -> Number:
         """A step's roofline time, drafting before it."""
-        seconds = self._roofline_s(self._step(decoding, tokens))
-        if decoding is None or not self.drafts:
-            return seconds
-        return seconds + self._drafting(self._roofline_s(self._plain()))
+        seconds = self._roofline_s(self.sc, self._step(decoding, tokens))
+        return seconds + self._drafting_s(decoding, tokens, self._roofline_s) if self.drafts else seconds
 
     def expected_s(self, decoding: Number | None, tokens: Number | None) -> Number:
         """What is expected of a step, never below its roofline; drafting before it."""
         share = self.sc.engine.prefill_share if decoding is None else 1.0
-        seconds = self._expected(self._step(decoding, tokens), self.sequences(decoding, tokens), share)
-        if decoding is None or not self.drafts:
-            return seconds
-        return seconds + self._drafting(self._expected(self._plain(), 1))
+        step, sequences = self._step(decoding, tokens), self.sequences(decoding, tokens)
+        seconds = self._expected(self.sc, step, sequences, share)
+        return seconds + self._drafting_s(decoding, tokens, self._expected) if self.drafts else seconds
 
     def parts(self, decoding: Number | None, tokens: Number | None) -> Parts:
         """What is expected of a step before an engine takes its shares."""
@@ -104,14 +104,27 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
         """Those that a step looks after, by the tokens that they get out of it: decoding, or at a prompt's end."""
         return (0 if decoding is None else decoding * self.each) + (0 if tokens is None else tokens / self.prompt)
 
+    def draft_bounds(self, sc: Scenario, decoding: Number | None, tokens: Number | None) -> StepTime:
+        """Bounds of a draft step, `sc` one of serve.drafted: a token of each sequence, or prompts for its cache."""
+        step = self._draft_step(decoding) if tokens is None else self._prompts(tokens)
+        return sc.steps.time(self._real(step), bounds_only=True)
+
     def _step(self, decoding: Number | None, tokens: Number | None) -> steps.Step:
         found = []
         if decoding is not None:
             shape = self._shape(decoding)
             found.append(steps.verify(draft_tokens=self.drafted, **shape) if self.drafts else steps.decode(**shape))
         if tokens is not None:
-            found.append(steps.chunked(tokens=tokens, prompt=self.prompt, cached=self.cached, ends=self.ends))
+            found.append(self._prompts(tokens))
         return steps.together(*found)
+
+    def _prompts(self, tokens: Number) -> steps.Step:
+        """So many tokens of prompts."""
+        return steps.chunked(tokens=tokens, prompt=self.prompt, cached=self.cached, ends=self.ends)
+
+    def _draft_step(self, decoding: Number | None) -> steps.Step:
+        """A draft's token for so many sequences."""
+        return steps.decode(**self._shape(1 if decoding is None else decoding))
 
     def _plain(self) -> steps.Step:
         """The step of one sequence without drafts."""
@@ -126,22 +139,35 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
     def _bounds(self, step: steps.Step, overlap: Number = 1, bounds_only: bool = True) -> StepTime:
         return self.sc.steps.time(self._real(step), overlap=overlap, bounds_only=bounds_only)
 
-    def _roofline_s(self, step: steps.Step) -> Number:
-        return self.sc.steps.roofline_s(self._real(step))
+    def _roofline_s(self, sc: Scenario, step: steps.Step) -> Number:
+        return sc.steps.roofline_s(self._real(step))
 
     def _real(self, step: steps.Step) -> steps.Step:
         """The step with idle replicas beside."""
         plain = is_plain(self.busy) and self.busy == 1
         return step if plain else msgspec.structs.replace(step, busy=self.busy)
 
-    def _expected(self, step: steps.Step, sequences: Number, share: float = 1.0) -> Number:
+    def _expected(self, sc: Scenario, step: steps.Step, sequences: Number = 1, share: float = 1.0) -> Number:
         """With all replicas busy, as the engines that were measured were."""
-        seconds = expected(self.sc, self.sc.steps.parts(step), sequences=sequences).seconds
-        return maximum(seconds * share, self._roofline_s(step))
+        seconds = expected(sc, sc.steps.parts(step), sequences=sequences).seconds
+        return maximum(seconds * share, self._roofline_s(sc, step))
 
-    def _drafting(self, one: Number) -> Number:
-        """A draft model's time for the tokens of a step, as a share of the plain step of one sequence."""
-        return self.drafted * self.sc.workload.draft_share * one
+    def _drafting_s(self, decoding: Number | None, tokens: Number | None, clock: _StepClock) -> Number:
+        """What drafting takes before a step: a share of the plain step of one sequence, or draft steps of their own.
+
+        A named draft has the prompts pass beside its first step, for a cache of its own.
+        """
+        named = draft_steps(self.sc, self.drafted)
+        if not named:
+            plain = 0.0 if decoding is None else clock(self.sc, self._plain())
+            return self.drafted * self.sc.workload.draft_share * plain
+        first, token = named[0][0], self._draft_step(decoding)
+        if decoding is None:
+            return 0.0 if tokens is None else clock(first, self._prompts(tokens))
+        seconds: Number = sum(count * clock(sc, token) for sc, count in named)
+        if tokens is not None:
+            seconds = seconds + clock(first, steps.together(token, self._prompts(tokens))) - clock(first, token)
+        return seconds
 
     def prompt_s(self, clock: Clock) -> Number:
         """The prefill of one prompt alone: whole, or in steps of what the budget allows."""
@@ -189,6 +215,6 @@ def room(sc: Scenario) -> Number:
 
 def step_interval(sc: Scenario) -> tuple[float, float]:
     """Factors on expected steps that hold eight of ten measurements."""
-    engine, wider = sc.engine, widened(sc)
+    engine, wider = sc.engine, drafted_wider(sc)
     low, high = (engine.moe_low, engine.moe_high) if sc.expert_layers else (engine.low, engine.high)
     return low / wider, high * wider

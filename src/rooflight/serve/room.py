@@ -12,6 +12,7 @@ from rooflight.scenario.share import Share
 from rooflight.serve.held import (
     device_sequence_bytes,
     device_weight_bytes,
+    draft_weight_bytes,
     engine_weight_bytes,
     held_bytes,
     sequence_tokens,
@@ -66,7 +67,7 @@ def holds_weights(sc: Scenario) -> bool:
 def least_weight_bytes(sc: Scenario) -> float:
     """The least that weights take on a device: as stored, or less where an engine leaves a table to the host."""
     found = sc.habits
-    stored = device_weight_bytes(sc.model, sc.layout)
+    stored = device_weight_bytes(sc.model, sc.layout) + draft_weight_bytes(sc)
     least = stored if found is None else min(stored, engine_weight_bytes(sc, found.rule))
     return least if sc.rates.beside is None else max(least - hosted_weight_bytes(sc) / (sc.layout.tp * sc.layout.pp), 0)
 
@@ -135,8 +136,9 @@ def labelled(sc: Scenario) -> Room:
     """The label in full GiB with nothing kept: what is asked before anything is called too large."""
     most = sc.accelerator.most_bytes or math.inf
     weights = least_weight_bytes(sc)
+    both = (sc,) if sc.draft is None else (sc, sc.draft.own)
     cache, prompt = (
-        device_sequence_bytes(sc.model, tokens, sc.layout, sc.numbers) * device_cache_share(sc)
+        sum(device_sequence_bytes(one.model, tokens, one.layout, one.numbers) * device_cache_share(one) for one in both)
         for tokens in (sequence_tokens(sc), sc.workload.isl)
     )
     return Room(

@@ -23,7 +23,7 @@ from rooflight.words.seen import FASTEST
 
 # Operators are listed one by one until they cover this share of a phase's roofline time.
 COVERED = 0.95
-_MARKS = {"prefill": "P", "decode": "D", "verify": "V", "mixed": "M"}
+_MARKS = {"prefill": "P", "decode": "D", "verify": "V", "draft": "F", "mixed": "M"}
 _WORDS = (
     "Ceiling: the shortest time physics allows, every resource used fully and at once. Roofline: each operator at its "
     "own limit, one after the other. Expected: what a well-run engine gets, eight times of ten within the interval "

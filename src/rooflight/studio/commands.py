@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from typing import Any
 
 from rooflight.studio.question import MACHINE, PASTED, Question
-from rooflight.values.deployment import DEPLOYMENT
+from rooflight.values.deployment import DEPLOYMENT, OWN_LAYERS
 from rooflight.values.field import Field
 from rooflight.values.question import FIELDS
 from rooflight.values.workload import WORKLOAD
@@ -31,8 +32,9 @@ def rooflight(question: Question, model: str) -> str:
 
 def _flag(field: Field, option: str, given: dict[str, Any]) -> list[str]:
     """The option and its value, where that is not the default."""
-    value = given[field.name]
-    if value == Question.model_fields[field.name].default:
+    default = Question.model_fields[field.name].default
+    value = given.get(field.name, default)  # of a rate of requests there is no number
+    if value == default:
         return []
     return [option] if field.kind == "flag" else [option, str(value)]
 
@@ -56,6 +58,15 @@ def vllm(question: Question, model: str) -> str:
     words += [] if media and given["context"] is None else ["--max-model-len", str(longest)]
     for name in ("max_num_batched_tokens", "max_num_seqs"):
         words += _flag(FIELDS[name], FIELDS[name].option, given)
-    if given["max_num_seqs"] is None:
+    if given["max_num_seqs"] is None and "batch" in given:
         words += ["--max-num-seqs", str(given["batch"])]
+    if given["draft_model"] is not None:
+        words += ["--speculative-config", _speculation(given)]
     return shlex.join(words)
+
+
+def _speculation(given: dict[str, Any]) -> str:
+    """What drafts, as vLLM has it since 0.8."""
+    own = given["draft_model"] == OWN_LAYERS
+    named = {"method": OWN_LAYERS} if own else {"model": given["draft_model"]}
+    return json.dumps({**named, "num_speculative_tokens": given["draft_tokens"]})

@@ -22,7 +22,7 @@ from rooflight.ingest.samples import samples_in
 from rooflight.scenario.definite import Scenario, scenario
 from rooflight.studio.kept import Kept, digest
 from rooflight.values.accelerator import Accelerator
-from rooflight.values.deployment import Deployment
+from rooflight.values.deployment import OWN_LAYERS, Deployment
 from rooflight.values.field import SMALLEST_RATE
 from rooflight.values.field import Field as TableField
 from rooflight.values.model import Model
@@ -83,6 +83,8 @@ def _type(field: TableField, *, auto: bool) -> Any:
         kind = Annotated[float, Field(gt=0, le=most, allow_inf_nan=False, description=about)]
     elif field.kind == "images":
         kind = Annotated[str, Field(min_length=3, max_length=200, description=about)]
+    elif field.kind == "model":
+        kind = Annotated[str, Field(min_length=1, max_length=200, description=about)]
     elif field.kind in ("format", "name", "network"):
         kind = Annotated[str, Field(min_length=1, max_length=40, description=about)]
     return kind | None if auto or blank else kind
@@ -175,7 +177,11 @@ class Question(_Fields):
 
     def asked(self) -> tuple[Workload, Deployment]:
         """The fields in the library's values. Raises BadInput where they contradict each other."""
-        return asked(None, None, self.given())
+        given = self.given()
+        draft = given["draft_model"]
+        if draft is not None and draft != OWN_LAYERS:
+            _model(draft, "draft_model")
+        return asked(None, None, given)
 
     @property
     def shown(self) -> int:
@@ -220,11 +226,11 @@ def _name_in(config: dict[str, Any]) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def _model(name: str) -> Model:
+def _model(name: str, field: str = "model") -> Model:
     try:
         return models.catalogued(name)
     except BadInput as error:
-        error.where = Named.of("model")
+        error.where = Named.of(field)
         raise
 
 

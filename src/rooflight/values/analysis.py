@@ -9,7 +9,7 @@ import msgspec
 from rooflight.span import Span
 from rooflight.values.accelerator import LevelRoof
 from rooflight.values.known import Known
-from rooflight.values.like import AdapterBlock, LikeBlock
+from rooflight.values.like import AdapterBlock, LikeBlock, SpeculationBlock
 from rooflight.values.run import Run
 from rooflight.values.shown import Part, Shown
 
@@ -329,6 +329,7 @@ class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
     most_requests_per_s     where more arrive than this, which is what is finished; the answer is that of one in flight
     runs        by schedule; run: the one that the answer speaks of. None where not one sequence fits
     phases_or_null, runs_or_null    the same as the JSON has them, where what is missing is null
+    speculation_or_absent           the JSON has `speculation` where what drafts is named
     """
 
     brief = ("answer",)
@@ -349,6 +350,14 @@ class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
     served: ServedBlock | None
     memory: MemoryBlock
     most_requests_per_s: float | None = None
+    speculation_or_absent: SpeculationBlock | msgspec.UnsetType = msgspec.field(
+        name="speculation", default=msgspec.UNSET
+    )
+
+    @property
+    def speculation(self) -> SpeculationBlock | None:
+        """What drafts and what a cycle takes; None where no draft is named."""
+        return None if self.speculation_or_absent is msgspec.UNSET else self.speculation_or_absent
 
     @property
     def phases(self) -> Known[Phase]:

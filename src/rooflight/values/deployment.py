@@ -177,6 +177,15 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
         words="Matrices that adapters are on: q_proj,v_proj ...", kind="name",
         blank="all of attention and of dense and shared feed-forwards", aliases=("--lora-target-modules",),
     )] = None
+    draft_model: Annotated[str | None, Field(
+        words="Speculative decoding: what drafts: a model as MODEL is named, the config.json of an EAGLE head, or mtp, "
+        "the model's own multi-token-prediction layers; needs draft tokens.", kind="model",
+        blank="a share of a decode step",
+        aliases=("--speculative-model", "--speculative-draft-model-path", "--model-draft"),
+    )] = None
+    draft_weights: Annotated[str | None, Field(
+        words="Format of the draft model's linear layers.", kind="format", blank="as its config says",
+    )] = None
     n_gpu_layers: Annotated[int | None, Field(
         words="llama.cpp: layers on the devices, the last of the stack; the others are on the host. The head counts as "
         "one more.", kind="degree", least=0, unit="layers", most=LARGEST_DEGREE, blank="all",
@@ -227,6 +236,11 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
                 f"{name} is of adapters, and no rank says that there are any", where=Named.of(name),
                 got=getattr(self, name), want=Named("{lora_rank} beside it", lora_rank=16),
             )  # fmt: skip
+        if self.draft_model is None and self.draft_weights is not None:
+            raise BadInput(
+                "draft_weights is of a draft model, and none is named", where=Named.of("draft_weights"),
+                got=self.draft_weights, want=Named("{draft_model} beside it", draft_model="llama-3.2-1b"),
+            )  # fmt: skip
         if not self.on_host:
             for name in ("host", "host_memory_bandwidth", "host_memory", "host_link"):
                 if getattr(self, name) is not None:
@@ -253,6 +267,8 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
 SHARES = ("gpu_memory_utilization", "mem_fraction_static", "free_gpu_memory_fraction")
 
 
+# The draft model that is no other model: the model's own layers for multi-token prediction.
+OWN_LAYERS = "mtp"
 # What stands for the shape of a model of which only the size is known.
 SHAPE = ("parameters", "active_parameters", "layers", "hidden", "kv_heads", "head_dim", "vocab")
 

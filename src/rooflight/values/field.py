@@ -41,6 +41,7 @@ Kind = Literal[
     "flag",
     "images",
     "amount",
+    "model",
 ]
 Axis = Literal["", "points", "deployments", "rows"]
 
@@ -52,7 +53,8 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     kind        count: a whole number, in a sweep an array of them; degree: a whole number of devices; share: of 1,
                 and not nothing; size: bytes, or a text with a unit; chance: from 0 to 1; rate: a number of so many a
                 second; format: the name of a number format; choice: one of `choices`; name; network: a rate with its
-                unit, and a latency; flag; images: sizes of images; amount: a number above 0 of so many
+                unit, and a latency; flag; images: sizes of images; model: the name of one; amount: a number above
+                0 of so many
     unit        what a number counts
     least, most     of a number; a share is more than its least
     aliases     further spellings of its option: vLLM's, as far as it has one
@@ -357,5 +359,5 @@ def _flag(field: Field, value: Any) -> bool:
 _CHECKS: dict[Kind, Callable[[Field, Any], Any]] = {
     "count": _count, "degree": _degree, "share": _share, "size": _size, "chance": _chance, "rate": _rate,
     "format": _name, "name": _name, "network": _network, "choice": _choice, "flag": _flag,
-    "images": _images, "amount": _amount,
+    "images": _images, "amount": _amount, "model": _name,
 }  # fmt: skip

@@ -1,9 +1,10 @@
-"""What an answer says of a model beside its counts: real ones of its size, and adapters that are run beside it."""
+"""What an answer says of a model beside its counts: real ones of its size, adapters and drafts beside it."""
 
 from __future__ import annotations
 
 import msgspec
 
+from rooflight.span import Span
 from rooflight.values.shown import Part
 
 
@@ -48,3 +49,26 @@ class AdapterBlock(msgspec.Struct, frozen=True, kw_only=True):
     modules: tuple[str, ...]
     parameters_each: int
     bytes: int
+
+
+class SpeculationBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
+    """What drafts, and a cycle of speculative decoding: draft steps one after the other, then the verify step.
+
+    parameters, weight_bytes    of its own: what it shares with the model is not among them
+    streamed_weight_bytes       a draft step reads, shared ones included
+    tp                          devices it is cut over
+    draft_s, cycle_s            of the draft steps of all sequences, and with the verify step; null: they do not fit
+    """
+
+    brief = ("draft", "parameters", "cycle_s")
+
+    draft: str
+    parameters: int
+    weight_bytes: float
+    streamed_weight_bytes: float
+    kv_bytes_per_token: float
+    vocab: int
+    tp: int
+    tokens_per_cycle: float
+    draft_s: Span | None
+    cycle_s: Span | None

@@ -111,7 +111,8 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     engine_version          a version, or the year it is of
     max_num_batched_tokens, max_num_seqs    the engine's limits, of a step and of a replica
     cached_prefix           tokens of input_len that a prefix cache held; prefix_hit: the same as a share
-    speculative             one of SPECULATIVE; draft_tokens, acceptance, draft_share as in values.workload.Workload
+    speculative             one of SPECULATIVE; draft_tokens, acceptance, draft_share as in values.workload.Workload;
+                            draft_model as in values.deployment.Deployment, of the catalog alone
     mode                    one of MODES; disagg: tp, pp, ep and dp are those of one decode worker, gpus are all
     prefill_workers, decode_workers, prefill_tp, prefill_ep, prefill_dp     of a disaggregated run
     prompts                 requests of the whole run: a finite one drains at its end
@@ -153,6 +154,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     draft_tokens: int | None = None
     acceptance: float | None = None
     draft_share: float | None = None
+    draft_model: str | None = None
     mode: str | None = None
     prefill_workers: int | None = None
     decode_workers: int | None = None

@@ -275,6 +275,17 @@ class Adapters(msgspec.Struct, frozen=True, kw_only=True):
     modules: tuple[str, ...] = ()
 
 
+class DraftHead(msgspec.Struct, frozen=True, kw_only=True):
+    """That a model is a head which drafts for another one: of what kind, and that model's hidden size.
+
+    kind    "eagle": it sees the model's last hidden state in every step; "eagle3": several of them, in the first step
+            of a cycle alone
+    """
+
+    kind: str
+    hidden: int
+
+
 class Sized(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a model by its size: parameters, those a token runs (None: all), what is stated of its shape.
 
@@ -317,6 +328,8 @@ class Model(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     sized                   of a model whose shape is assumed from its size: what was known (None: the shape is known)
     table_bytes, vector_bytes   what a file holds of the input tables, and of vectors outside the layers (None: no file
                             was read); a tied table is the head too
+    draft_layers            for multi-token prediction, which no plain step runs: not among `layers`
+    draft_head              of a head that drafts for another model (None: a model by itself)
     encodes                 of a scenario: the images and sounds of every prompt, which are encoded in its prefill
     """
 
@@ -352,6 +365,8 @@ class Model(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     rope_positions: int | None = None
     sized: Sized | None = None
     adapters: Adapters | None = None
+    draft_layers: int = 0
+    draft_head: DraftHead | None = None
     origin: str = ""
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

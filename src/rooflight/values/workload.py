@@ -51,7 +51,8 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
         words="Speculative decoding: the chance that a drafted token is accepted.", kind="chance",
     )] = 0.7
     draft_share: Annotated[float, Field(
-        words="Speculative decoding: the time of drafting a token, as a share of a decode step.", kind="chance",
+        words="Speculative decoding: the time of drafting a token, as a share of a decode step, where no draft model "
+        "is named.", kind="chance",
     )] = 0.05
     chunk_tokens: Annotated[Number, Field(
         words="Chunked prefill: prompt tokens run beside each decode step; adds the phase mixed.", unit="tokens",

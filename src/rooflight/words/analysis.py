@@ -78,7 +78,7 @@ def answer(sc: Scenario, found: Analysis) -> str:
         said = _decode(sc, steps["decode"]) if "decode" in steps else _too_many(sc, held)
     return (
         f"{fit}{sc.model.id} ({sc.weights} weights) on {sc.devices}: {said}; {_prefill(sc, steps.get('prefill'))}"
-        f"{_others(sc, steps)}.{share}{_run(found)}"
+        f"{_others(sc, steps, found)}.{share}{_run(found)}"
     )
 
 
@@ -205,12 +205,18 @@ RUNS = {
 }  # fmt: skip
 
 
-def _others(sc: Scenario, phases: Mapping[str, Phase]) -> str:
+def _others(sc: Scenario, phases: Mapping[str, Phase], found: Analysis) -> str:
     """Verify and mixed steps, where they were asked for."""
     load, said = sc.workload, ""
     if "verify" in phases:
         best = f"{scaled(phases['verify'].time_s.ceiling, 's')} {at_best(sc.accelerator)}"
         said += f"; verifying {load.draft_tokens} drafted tokens a sequence takes {best}"
+        cycle = None if found.speculation is None else found.speculation.cycle_s
+        if found.speculation is not None and cycle is not None:
+            said += (
+                f", with {found.speculation.draft}'s steps before it {scaled(cycle.ceiling, 's')} for "
+                f"{found.speculation.tokens_per_cycle:.2f} tokens"
+            )
     if "mixed" in phases:
         best = f"{scaled(phases['mixed'].time_s.ceiling, 's')} {at_best(sc.accelerator)}"
         said += f"; a decode step with {load.chunk_tokens:,} prompt tokens beside it takes {best}"

@@ -141,11 +141,13 @@ def _step(found: Findings) -> Iterator[str]:
     if sc is None or not found.stepped:
         return
     batch, context = sc.workload.batch, context_tokens(sc.workload)
-    what = "verify" if sc.workload.draft_tokens else "decode"
+    what = "verify step" if sc.workload.draft_tokens else "decode step"
+    if sc.draft is not None:
+        what += f" and {printable(sc.draft.own.model.id)}'s draft steps before it"
     many = "1 sequence" if batch == 1 else f"{batch:,} sequences"
     weights, cache, flop = _got(found, "weight_bytes", "kv_bytes", "flop")
     yield (
-        f"{printable(sc.model.id)} ({sc.weights} weights) on {sc.devices}: a {what} step of {many} at {context:,g} "
+        f"{printable(sc.model.id)} ({sc.weights} weights) on {sc.devices}: a {what} of {many} at {context:,g} "
         f"tokens of context streams {weights} of weights and {cache} of KV cache and computes {flop}"
         + (f"{_speed(found)}." if "step_s" in values else f"; {_least(found)} {_got(found, 'ceiling_s')[0]}.")
     )

@@ -75,15 +75,19 @@ def _layout(now: Layout, cut: Layout, batch: int) -> Said:
     )
 
 
-def _speculative(drafted: int, tokens: float, last: int | None, acceptance: float, share: float) -> Said:
+def _speculative(
+    drafted: int, tokens: float, last: int | None, acceptance: float, share: float | None, name: str | None = None
+) -> Said:
     pays = "" if last is None else f"; pays up to about batch {last:,}" if last else "; does not pay even at batch 1"
     return Said(
-        f"speculative decoding, {drafted} tokens drafted",
+        f"speculative decoding, {drafted} tokens drafted" + ("" if name is None else f" by {name}"),
         f"yields {tokens:.2f} tokens a step, which verifies {drafted + 1} positions a sequence{pays}",
         "memory: the draft model and its cache; needs a draft that agrees with the target",
         (
             f"{acceptance:.0%} of drafted tokens accepted (--acceptance)",
-            f"drafting a token takes {share:.0%} of a decode step (--draft-share)",
+            "the draft's steps are timed by their own kernels; no measurement has seen them"
+            if share is None
+            else f"drafting a token takes {share:.0%} of a decode step (--draft-share)",
         ),
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from rooflight.units import percent, scaled
 from rooflight.values.note import Note
 from rooflight.words import machines
+from rooflight.words.drafts import DRAFTS
 from rooflight.words.row_notes import ROW_WORDS
 
 # Cards named of those that an engine was fitted on.
@@ -98,6 +99,7 @@ def _adapters(note: Note) -> str:
 
 
 _WORDS: dict[str, Callable[[Note], str]] = {
+    **DRAFTS,
     # value: what a reader found in a model's files, in its words
     "file": lambda note: str(note.value),
     # value: (id, name, ids it may also mean); why: as it was named
@@ -148,15 +150,6 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "longest_prompt": lambda note: f"isl {note.value:,}: as many as {note.why} was made for",
     "no_tokens": lambda note: f"{note.why} puts out no tokens: osl 0, and the times are the prefill's",
     "context": lambda note: f"decode context isl + osl / 2 - 1 tokens, {note.why}",
-    # value: (chance, share of a decode step)
-    "acceptance": lambda note: (
-        f"each drafted token is accepted with a chance of {note.value[0]:g}; drafting it takes {note.value[1]:g} of a "
-        "decode step"
-    ),
-    # value: tokens
-    "verify": lambda _: (
-        "verify: tok/s as if every drafted token were accepted; the draft model's own time is counted in runs alone"
-    ),
     "mixed": lambda _: "mixed: one prompt's chunk beside each decode step, half of that prompt cached before it",
     # value: (images, seconds of sound, tokens)
     "media": lambda note: (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -161,6 +163,17 @@ def test_the_command_line_asks_the_same(question):
     for name in FIELDS:
         default = Question.model_fields[name].default
         assert fields.get(name, default) == getattr(question, name)
+
+
+@pytest.mark.parametrize(
+    ("draft", "said"),
+    [("llama-3.2-1b", '{"model": "llama-3.2-1b", "num_speculative_tokens": 4}'),
+     ("mtp", '{"method": "mtp", "num_speculative_tokens": 4}')],
+)  # fmt: skip
+def test_what_drafts_is_a_flag_of_vllm(draft, said):
+    words = shlex.split(commands.vllm(Question(draft_model=draft, draft_tokens=4), "org/m"))
+
+    assert words[words.index("--speculative-config") + 1] == said
 
 
 def test_flags_for_vllm():

@@ -8,6 +8,7 @@ import msgspec
 
 from rooflight.answers.check.names import Names
 from rooflight.answers.check.offloaded import others, splits
+from rooflight.catalog import models
 from rooflight.catalog.calibration import calibrated
 from rooflight.errors import BadInput, RooflightError
 from rooflight.ingest.rows import BadRow
@@ -15,7 +16,7 @@ from rooflight.scenario.alike import sparse
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.room import holds_weights
 from rooflight.values.accelerator import Accelerator
-from rooflight.values.deployment import SHAPE, Deployment
+from rooflight.values.deployment import OWN_LAYERS, SHAPE, Deployment
 from rooflight.values.measurement import Measurement
 from rooflight.values.model import LatentAttention, Model
 from rooflight.values.note import Note
@@ -130,8 +131,21 @@ def _unlaid(row: Measurement, card: Accelerator, routed: bool, notes: list[Note]
         weights=row.weights, kv_cache=row.kv_cache, compute=row.compute, engine=row.engine if known else None,
         engine_version=_version(row) if known else None,
         max_num_batched_tokens=row.max_num_batched_tokens, max_num_seqs=row.max_num_seqs,
-        network=row.network, ignore_capacity=card.memory_bytes is None, **workers,
+        network=row.network, ignore_capacity=card.memory_bytes is None, draft_model=_draft(row), **workers,
     )  # fmt: skip
+
+
+def _draft(row: Measurement) -> str | None:
+    """What drafts, where the row says how many tokens. Raises BadRow for a model that is not in the catalog."""
+    name = row.draft_model
+    if name is None or not row.draft_tokens:
+        return None
+    if name.lower() != OWN_LAYERS:
+        try:
+            models.catalogued(name, near=False)
+        except BadInput:
+            raise BadRow(f"there is no draft model {name[:60]!r} in the catalog") from None
+    return name
 
 
 def _sized(bare: Deployment, size_bytes: float) -> Deployment:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from rooflight.numeric import Number
 from rooflight.roofline.rates import hardware_format, unrated
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import phases
@@ -53,15 +54,21 @@ def _add(values: dict[str, float], name: str, rate: float | None, devices: float
 
 
 def decode(sc: Scenario) -> Facts:
-    """A decode step of the scenario's batch; with drafts the verify step, which gives a sequence several tokens."""
+    """A decode step of the scenario's batch; with drafts the verify step, which gives a sequence several tokens.
+
+    The steps of a named draft before it count with it.
+    """
     load = sc.workload
     drafts = bool(load.draft_tokens)
     phase = phases.verify(sc, bounds_only=True) if drafts else phases.decode(sc, bounds_only=True)
-    found, work = _step(sc, phase), phase.work
+    cycle = [(phase, 1), *(phases.drafts(sc, bounds_only=True) if drafts else ())]
+    found = _step(sc, *cycle)
     values = {
-        "weight_bytes": float(work.weight_bytes), "kv_bytes": float(work.kv_read_bytes + work.kv_write_bytes),
-        "flop": float(work.flop), "ceiling_s": float(phase.time.ceiling_s),
-    }  # fmt: skip
+        "weight_bytes": float(sum(one.work.weight_bytes * count for one, count in cycle)),
+        "kv_bytes": float(sum((one.work.kv_read_bytes + one.work.kv_write_bytes) * count for one, count in cycle)),
+        "flop": float(sum(one.work.flop * count for one, count in cycle)),
+        "ceiling_s": float(sum(one.time.ceiling_s * count for one, count in cycle)),
+    }
     if drafts:
         made = tokens_per_verify(draft_tokens=load.draft_tokens, acceptance=load.acceptance)
         values["tokens_per_step"] = float(made)
@@ -79,7 +86,7 @@ def prefill(sc: Scenario) -> Facts:
     }
     if not sc.unrated:
         values["prefill_ceiling_s"] = float(phase.time.ceiling_s)
-    return _joined(_step(sc, phase), values, "prefill_arithmetic_s")
+    return _joined(_step(sc, (phase, 1)), values, "prefill_arithmetic_s")
 
 
 class _Step(msgspec.Struct, frozen=True):
@@ -89,11 +96,18 @@ class _Step(msgspec.Struct, frozen=True):
     arithmetic_s: float | None
 
 
-def _step(sc: Scenario, phase: PhaseTime) -> _Step:
+def _step(sc: Scenario, *cycle: tuple[PhaseTime, Number]) -> _Step:
+    """Of a step, or of several with how many of each there are, the first being the one that is spoken of."""
+    phase, _ = cycle[0]
     form = phases.main_format(sc, phase.time)
-    formats = {hardware_format(sc.accelerator, op.compute) for op, _, _ in phase.time.timed if op.work.flop}
+    formats = {
+        hardware_format(sc.accelerator, op.compute) for one, _ in cycle for op, _, _ in one.time.timed if op.work.flop
+    }
     rates = roof(sc.accelerator, phase.layout.devices, form)
-    seconds = demand(sc, phase).arithmetic_s
+    asked = demand(sc, phase)
+    for one, count in cycle[1:]:
+        asked = asked.and_more(demand(sc, one), count)
+    seconds = asked.arithmetic_s
     found = Facts(values=rates.values, form=rates.form, several=len(formats) > 1)
     return _Step(found, None if seconds is None else float(seconds))
 

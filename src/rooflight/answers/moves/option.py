@@ -25,6 +25,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """What moves may take for granted.
 
     draft_tokens    speculative decoding: tokens drafted a step
+    draft           what drafts them, and the format of its weights; None: nothing that is named
     hit_rate        share of a prompt's tokens that prefix caching finds
     named           kinds of moves that the question itself names
     cards           accelerators to consider, beside the next ones up
@@ -33,6 +34,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     draft_tokens: int = 4
+    draft: tuple[str, str | None] | None = None
     hit_rate: float = 0.5
     named: tuple[str, ...] = ()
     cards: tuple[Accelerator, ...] = ()

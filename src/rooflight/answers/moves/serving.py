@@ -19,6 +19,8 @@ _CHUNK = 2048
 _LARGEST_BATCH = 1 << 14
 # Workers of each kind at most, where they are apart.
 _MOST_WORKERS = 3
+# What drafts, and the format of its weights; None: nothing that is named.
+Draft = tuple[str | None, str | None]
 
 
 @move("speculative-decoding", alone=True, needs_peak=True)
@@ -29,15 +31,23 @@ def speculative(sc: Scenario, asked: Asked) -> Iterator[Option]:
         return
     if not load.draft_tokens or "speculative-decoding" in asked.named:
         tokens = tokens_per_verify(draft_tokens=drafted, acceptance=load.acceptance)
+        name, weights = draft_of(sc, asked)
+        share = load.draft_share if name is None else None
         yield option(
-            sc, drafted, tokens, pays_up_to(sc, drafted), load.acceptance, load.draft_share, draft_tokens=drafted
-        )
+            sc, drafted, tokens, pays_up_to(sc, drafted, (name, weights)), load.acceptance, share, name,
+            draft_tokens=drafted, draft_model=name, draft_weights=weights,
+        )  # fmt: skip
 
 
-def pays_up_to(sc: Scenario, drafted: int) -> int | None:
+def draft_of(sc: Scenario, asked: Asked) -> Draft:
+    """What drafts, and the format of its weights: what moves were asked for, else what the deployment has."""
+    return asked.draft or (sc.deployment.draft_model, sc.deployment.draft_weights)
+
+
+def pays_up_to(sc: Scenario, drafted: int, draft: Draft = (None, None)) -> int | None:
     """The largest power of two of requests at which a token is expected sooner than without; None: at all sizes."""
-    plain = changed(sc, draft_tokens=0, ignore_capacity=True)
-    drafts = changed(plain, draft_tokens=drafted)
+    plain = changed(sc, draft_tokens=0, draft_model=None, draft_weights=None, ignore_capacity=True)
+    drafts = changed(plain, draft_tokens=drafted, draft_model=draft[0], draft_weights=draft[1])
     size = 1
     while size <= _LARGEST_BATCH:
         without, with_drafts = (replica(one, size) for one in (plain, drafts))

@@ -161,7 +161,7 @@ def checkpoint(file: json_file.ConfigFile, tensors: tuple[Tensor, ...], *, origi
 
     def weighed(text: Text) -> Stored:
         if text.whole:
-            said = "the headers of its files are not read for an encoder: parts are sized by the config"
+            said = "the headers of its files are not read for this kind of model: parts are sized by the config"
             return Stored(text=text, notes=(f"{origin}: {said}",))
         piles = Piles(tensors, module_spot)
         stored = place(piles, module_names, origin, text, keeps=True)

@@ -8,7 +8,7 @@ from rooflight.units import round_significant
 from rooflight.values.analysis import Analysis, Phase
 
 # Letters of the phases, as in the terminal's drawing.
-MARKS = {"prefill": "P", "decode": "D", "verify": "V", "mixed": "M"}
+MARKS = {"prefill": "P", "decode": "D", "verify": "V", "draft": "F", "mixed": "M"}
 BOUND_WORDS = {
     "compute": "compute-bound",
     "memory": "memory-bound",
