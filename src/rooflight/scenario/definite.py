@@ -22,7 +22,8 @@ from rooflight.scenario.media import with_media
 from rooflight.scenario.shape import shaped, with_adapters
 from rooflight.scenario.share import Share, habits_of, share_of
 from rooflight.scenario.steps import Plans, Steps
-from rooflight.values.accelerator import Accelerator
+from rooflight.scenario.unlike import stage_notes, told, with_stages
+from rooflight.values.accelerator import Accelerator, devices_named
 from rooflight.values.calibration import Calibration, Engine
 from rooflight.values.deployment import Deployment
 from rooflight.values.format import Format
@@ -90,8 +91,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def devices(self) -> str:
         """The devices by name: `4 x h100-sxm`."""
-        count = self.layout.devices
-        return self.accelerator.id if count == 1 else f"{count} x {self.accelerator.id}"
+        return devices_named(self.accelerator.id, self.layout.devices)
 
     @property
     def placed(self) -> dict[str, Any]:
@@ -122,6 +122,7 @@ def scenario(
     Raises BadInput where the layout does not fit model or count, UnknownName for an engine that is not calibrated,
     MissingFact for an unpublished rate.
     """
+    accelerator, count, deployment = told(accelerator, count, deployment)
     if isinstance(deployment.memory, float):  # a Deployment keeps bytes, however they were written
         accelerator = with_memory(accelerator, deployment.memory)
     deployment = _as_asked(model, deployment)
@@ -136,6 +137,7 @@ def scenario(
     numbers = _numbers(model, named, deployment)
     machine = rates(accelerator, layout, graphs=deployment.graphs, network=deployment.network)
     machine = with_host(machine, kept, deployment, layout)
+    machine = with_stages(machine, kept, layout, graphs=deployment.graphs)
     missing = unrated(accelerator, assume.multiplied(named, numbers))
     engine = engine_of(deployment, accelerator)
     torch = is_torch(deployment.engine)
@@ -186,6 +188,7 @@ def _noted(sc: Scenario, named: Model, own: Limits) -> Scenario:
             *assume.size_notes(named, asked),
             *assume.machine_notes(card, sc.layout, asked, links),
             *host_notes(sc.rates.beside, asked),
+            *stage_notes(sc.rates),
             *assume.memory_notes(card, asked, sc.habits, sc.share),
             *assume.expected_notes(model, card, asked, sc.engine, sc.fits),
             *assume.run_notes(card, sc.layout, asked, sc.engine, own),

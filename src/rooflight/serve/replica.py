@@ -98,7 +98,7 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
 
     def parts(self, decoding: Number | None, tokens: Number | None) -> Parts:
         """What is expected of a step before an engine takes its shares."""
-        return self.sc.steps.parts(self._step(decoding, tokens))
+        return self.sc.steps.parts(self._step(decoding, tokens), passes=self.passes)
 
     def sequences(self, decoding: Number | None, tokens: Number | None) -> Number:
         """Those that a step looks after, by the tokens that they get out of it: decoding, or at a prompt's end."""
@@ -124,10 +124,10 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
         }  # fmt: skip
 
     def _bounds(self, step: steps.Step, overlap: Number = 1, bounds_only: bool = True) -> StepTime:
-        return self.sc.steps.time(self._real(step), overlap=overlap, bounds_only=bounds_only)
+        return self.sc.steps.time(self._real(step), overlap=overlap, passes=self.passes, bounds_only=bounds_only)
 
     def _roofline_s(self, step: steps.Step) -> Number:
-        return self.sc.steps.roofline_s(self._real(step))
+        return self.sc.steps.roofline_s(self._real(step), passes=self.passes)
 
     def _real(self, step: steps.Step) -> steps.Step:
         """The step with idle replicas beside."""
@@ -136,7 +136,7 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
 
     def _expected(self, step: steps.Step, sequences: Number, share: float = 1.0) -> Number:
         """With all replicas busy, as the engines that were measured were."""
-        seconds = expected(self.sc, self.sc.steps.parts(step), sequences=sequences).seconds
+        seconds = expected(self.sc, self.sc.steps.parts(step, passes=self.passes), sequences=sequences).seconds
         return maximum(seconds * share, self._roofline_s(step))
 
     def _drafting(self, one: Number) -> Number:

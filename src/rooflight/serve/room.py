@@ -19,6 +19,7 @@ from rooflight.serve.held import (
 from rooflight.serve.hosted import device_cache_share, host_holds, hosted_weight_bytes
 from rooflight.serve.working import activation_bytes, decode_row_bytes, own_bytes, row_bytes
 from rooflight.work.count import is_encoder
+from rooflight.work.places import stage_model
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +60,8 @@ def decode_workers(sc: Scenario) -> int:
 
 def holds_weights(sc: Scenario) -> bool:
     """Whether the weights alone lie in the devices' labelled memory; True where its size is in no source."""
+    if sc.rates.unlike:
+        return all(holds_weights(part) for part in parts(sc))
     most = sc.accelerator.most_bytes
     return most is None or least_weight_bytes(sc) <= most
 
@@ -100,8 +103,33 @@ def _one(one: Room) -> Number:
     return one.left >= one.each
 
 
+def parts(sc: Scenario) -> tuple[Scenario, ...]:
+    """The scenario of each kind of unlike devices, with the layers that they hold; none where all are alike."""
+    return tuple(
+        msgspec.structs.replace(
+            sc, model=stage_model(sc.model, stage.first, stage.last), accelerator=stage.rates.accelerator,
+            layout=msgspec.structs.replace(sc.layout, pp=stage.devices), rates=stage.rates,
+        )
+        for stage in sc.rates.unlike
+    )  # fmt: skip
+
+
 def _room(sc: Scenario, share: Share) -> Room:
-    """The room that a share leaves."""
+    """The room that a share leaves: of unlike devices in the mean, with what the fullest of them leaves."""
+    return _of_fullest(_mean_room(sc, share), [_mean_room(part, share) for part in parts(sc)])
+
+
+def _of_fullest(mean: Room, rooms: list[Room]) -> Room:
+    """The mean room of unlike devices, where each holds its layers' part of every sequence: the fullest decides."""
+    if not rooms:
+        return mean
+    left = mean.left
+    for one in rooms:
+        left = minimum(left, one.left / one.each * mean.each)
+    return msgspec.structs.replace(mean, left=left)
+
+
+def _mean_room(sc: Scenario, share: Share) -> Room:
     found = sc.habits
     rule = None if found is None else found.rule
     total, kept = sc.accelerator.given_bytes, device_cache_share(sc)
@@ -133,6 +161,10 @@ def _room(sc: Scenario, share: Share) -> Room:
 
 def labelled(sc: Scenario) -> Room:
     """The label in full GiB with nothing kept: what is asked before anything is called too large."""
+    return _of_fullest(_labelled(sc), [_labelled(part) for part in parts(sc)])
+
+
+def _labelled(sc: Scenario) -> Room:
     most = sc.accelerator.most_bytes or math.inf
     weights = least_weight_bytes(sc)
     cache, prompt = (
@@ -165,6 +197,9 @@ def share_needed(sc: Scenario, one: Room) -> float | None:
     """The share that one sequence needs, where the default leaves no room for it; more than 1 where none does."""
     if not one.relaxed or sc.accelerator.given_bytes is None:
         return None
+    if sc.rates.unlike:
+        needed = [share_needed(part, one) for part in parts(sc)]
+        return max((share for share in needed if share is not None), default=None)
     full = _room(sc, msgspec.structs.replace(sc.share, value=1.0))
     weights, engine, total = float(full.weights), float(full.engine), float(full.usable)
     sequence, kept = float(full.cache + full.row), float(full.weights + full.chunk + full.engine)

@@ -190,3 +190,22 @@ def default_size(note: Note) -> str:
     size, others = note.value
     named = ", ".join(f"{note.why}-{other}gb" for other in others)
     return f"{note.why} taken with {size} GB; sold in other sizes: {named}"
+
+
+def layer_split(note: Note) -> str:
+    """Which of several kinds of devices holds how many layers."""
+    total = sum(layers for _, _, layers in note.value)
+    held = ", ".join(
+        f"{card if devices == 1 else f'{devices} x {card}'} {layers:,}" for card, devices, layers in note.value
+    )
+    return f"layers are split by memory and passed in turn: of {total:,}, {held}"
+
+
+def slowest_card(note: Note) -> str:
+    """Tensors cut in equal parts over unlike devices."""
+    return f"every tensor is cut in equal parts over {' and '.join(note.value)}: the slowest and smallest sets the pace"
+
+
+def unfitted_cards(note: Note) -> str:
+    """No engine was fitted on unlike cards."""
+    return f"no engine was measured on unlike cards: intervals are {note.value:g} times as wide (ours, 2026-11-29)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from rooflight.units import percent, scaled
+from rooflight.values.accelerator import devices_named
 from rooflight.values.note import Note
 from rooflight.words import machines
 
@@ -295,6 +296,9 @@ _WORDS: dict[str, Callable[[Note], str]] = {
         f"an engine gets {percent(note.value[0])} of the host's memory and link, at least {percent(note.value[1])}: "
         "ours, 2026-11-29, not fitted"
     ),
+    "layer_split": machines.layer_split,
+    "slowest_card": machines.slowest_card,
+    "unfitted_cards": machines.unfitted_cards,
     # value: (engine, era, cards it was fitted on), None for the mean of all; why: the accelerator's id
     "engine": _engine,
     # value: (date, how far the tables are off); why: the accelerator's id
@@ -404,7 +408,7 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     # value: formats of (cache, weights); why: the engine
     "checkpoint_cache": _checkpoint_cache,
     # value: devices; why: the accelerator
-    "weights_beyond": lambda note: f"the weights alone are more than {note.value} x {note.why} hold",
+    "weights_beyond": lambda note: f"the weights alone are more than {devices_named(note.why, note.value)} hold",
     # value: sequences
     "filled_batch": lambda note: f"batch not stated: as many sequences as memory holds at most, {note.value:,}",
     # value: the batch, and what memory holds of it

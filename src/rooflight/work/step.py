@@ -134,7 +134,7 @@ def _all(model: Model, step: Step, layout: Layout, numbers: Numbers) -> Iterator
         else:
             yield from _some(model, layer, step, layout, numbers)
     if layout.pp > 1:
-        yield from _hops(model, step, layout, numbers)
+        yield from hops_of(model, step, layout, numbers)
     if model.head is not None:
         yield from _head(model.head, step.head_rows, layout.tp, numbers)
 
@@ -150,7 +150,7 @@ def _head(head: Linear, rows: Number, cut: int, numbers: Numbers) -> Iterator[Ro
     yield key, kind, op if runs.all() else msgspec.structs.replace(op, count=where(runs, 1, 0))
 
 
-def _hops(model: Model, step: Step, layout: Layout, numbers: Numbers) -> Iterator[Row]:
+def hops_of(model: Model, step: Step, layout: Layout, numbers: Numbers) -> Iterator[Row]:
     """Activations handed from one pipeline stage to the next, each tensor rank its part, within a domain or across."""
     sent = step.tokens * model.hidden * numbers.act_bytes / layout.tp
     near, across = hops(layout)
