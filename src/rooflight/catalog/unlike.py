@@ -19,6 +19,11 @@ from rooflight.values.note import Note
 # Devices of a deployment of unlike cards at most: what one machine holds, with room.
 _MOST = 64
 _WANT = "cards with + between them, as in rtx-4090+2xrtx-3090"
+# What adds up over devices.
+_SUMMED = (
+    "memory_bytes_per_s", "fast_memory_bytes_per_s", "memory_bytes", "program_bytes", "label_bytes",
+    "last_level_cache_bytes",
+)  # fmt: skip
 
 Load = Callable[[str], tuple[Accelerator, int]]
 
@@ -82,11 +87,31 @@ def slowest_of(cards: Iterable[Accelerator]) -> Accelerator:
     return _one_of(cards, min)
 
 
+def changed_each(card: Accelerator, change: Callable[[Accelerator], Accelerator]) -> Accelerator:
+    """The card changed; where it stands for unlike ones, each of them changed so."""
+    return mean_of(map(change, card.joined)) if card.joined else change(card)
+
+
+def pooled(card: Accelerator, devices: int) -> Accelerator:
+    """One of `devices` equal ones that together can do what unlike ones can: nothing cut over these is faster.
+
+    However layers or tensors are spread, a step takes at least its bytes over the sum of bandwidths, and its FLOP over
+    the sum of peaks. Check by hand: 936 and 1,008 GB/s as one device: 1,944 GB/s; as two, 972 each.
+    """
+    times = len(card.joined) / devices
+    sums = {name: getattr(card, name) * times for name in _SUMMED if getattr(card, name) is not None}
+    return msgspec.structs.replace(
+        card, joined=(), origin=f"{card.origin}, pooled as {devices}", **sums,
+        peak_flop_per_s={form: rate * times for form, rate in card.peak_flop_per_s.items()},
+        fast_flop_per_s={form: rate * times for form, rate in card.fast_flop_per_s.items()},
+    )  # fmt: skip
+
+
 def _one_of(cards: Iterable[Accelerator], of: Callable[[Sequence[float]], float]) -> Accelerator:
     all_ = tuple(sorted(cards, key=lambda one: (-(one.given_bytes or 0), -(one.memory_bytes_per_s or 0), one.id)))
     first = all_[0]
     if all(one == first for one in all_):
-        return msgspec.structs.replace(first, joined=all_)
+        return msgspec.structs.replace(first, joined=all_, origin=f"{first.origin}, {len(all_)} in turn")
     kinds = [(one, len(list(same))) for one, same in itertools.groupby(all_)]
     forms = [form for form in first.peak_flop_per_s if all(form in one.peak_flop_per_s for one in all_)]
     network = _network([one.network for one in all_])
@@ -119,7 +144,7 @@ def _one_of(cards: Iterable[Accelerator], of: Callable[[Sequence[float]], float]
         assumed=msgspec.structs.replace(
             first.assumed, launch_graph_s=graph, launch_eager_s=eager, engine_reserve_bytes=reserve
         ),
-        origin=", ".join(dict.fromkeys(one.origin for one, _ in kinds)),
+        origin=", ".join(f"{count} of {one.origin or one.id}" for one, count in kinds),
         assumptions=_noted(kinds),
         joined=all_,
     )  # fmt: skip

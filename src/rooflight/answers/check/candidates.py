@@ -8,6 +8,7 @@ import msgspec
 
 from rooflight.answers.check.names import Names
 from rooflight.catalog.calibration import calibrated
+from rooflight.catalog.unlike import groups, pooled
 from rooflight.errors import BadInput, RooflightError
 from rooflight.ingest.rows import BadRow
 from rooflight.scenario.alike import sparse
@@ -51,6 +52,9 @@ def candidates(row: Measurement, model: Model, card: Accelerator, count: int, na
     if count > 1 and gpus != count:
         notes.append(Note(key="gpus_counted", value=(count, gpus)))
     options, layout_open = _apart(row, routed, notes) if row.apart else _layouts(row, gpus, routed, notes)
+    unlike = len(card.joined) if len(groups(card)) > 1 else 0
+    if unlike and row.tp in (None, 1) and row.pp in (None, 1, unlike) and row.dp in (None, 1) and gpus == unlike:
+        options, layout_open = [Layout(pp=unlike)], False
     whose = routed and (row.dp or 1) > 1 and (row.ep or 1) == 1  # experts of replicas: each has all, or they share them
     if (None in (row.tp, row.dp) or whose) and any(isinstance(layer.mixer, LatentAttention) for layer in model.layers):
         options += [other for one in options if (other := _attention_replicated(one)) not in options]
@@ -66,6 +70,8 @@ def candidates(row: Measurement, model: Model, card: Accelerator, count: int, na
                 found.append(names.scenario(model, card, _laid(one, layout)))
             except RooflightError as error:
                 problem = problem or error
+    if unlike and found:
+        found += _spread(bare, model, card, names)
     if not found and isinstance(problem, BadInput) and problem.where == "tp":
         found = list(_wider(options[0], bare, model, card, names, notes))
     if not found:
@@ -210,6 +216,16 @@ def _wider(
             continue
         notes.append(Note(key="heads", value=(layout.tp, tp), why=model.id))
         yield found
+        return
+
+
+def _spread(bare: Deployment, model: Model, card: Accelerator, names: Names) -> Iterator[Scenario]:
+    """Unlike cards with everything spread as suits them best: no row says how, and no split of layers is faster."""
+    for devices in range(len(card.joined), 0, -1):
+        try:
+            yield names.scenario(model, pooled(card, devices), _laid(bare, Layout(tp=devices)))
+        except RooflightError:
+            continue
         return
 
 
