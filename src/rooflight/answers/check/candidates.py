@@ -8,10 +8,11 @@ import msgspec
 
 from rooflight.answers.check.names import Names
 from rooflight.catalog.calibration import calibrated
-from rooflight.catalog.unlike import groups, pooled
+from rooflight.catalog.unlike import groups
 from rooflight.errors import BadInput, RooflightError
 from rooflight.ingest.rows import BadRow
 from rooflight.scenario.alike import sparse
+from rooflight.scenario.change import spread
 from rooflight.scenario.definite import Scenario
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import SHAPE, Deployment
@@ -71,7 +72,8 @@ def candidates(row: Measurement, model: Model, card: Accelerator, count: int, na
             except RooflightError as error:
                 problem = problem or error
     if unlike and found:
-        found += _spread(bare, model, card, names)
+        found += spread(found[0])
+        notes.append(Note(key="spread"))
     if not found and isinstance(problem, BadInput) and problem.where == "tp":
         found = list(_wider(options[0], bare, model, card, names, notes))
     if not found:
@@ -216,16 +218,6 @@ def _wider(
             continue
         notes.append(Note(key="heads", value=(layout.tp, tp), why=model.id))
         yield found
-        return
-
-
-def _spread(bare: Deployment, model: Model, card: Accelerator, names: Names) -> Iterator[Scenario]:
-    """Unlike cards with everything spread as suits them best: no row says how, and no split of layers is faster."""
-    for devices in range(len(card.joined), 0, -1):
-        try:
-            yield names.scenario(model, pooled(card, devices), _laid(bare, Layout(tp=devices)))
-        except RooflightError:
-            continue
         return
 
 
