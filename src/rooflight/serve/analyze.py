@@ -17,8 +17,10 @@ from rooflight.serve.alike import like_block
 from rooflight.serve.apart import is_apart
 from rooflight.serve.arrivals import loaded
 from rooflight.serve.efficiency import demand, efficiency
+from rooflight.serve.held import device_weight_bytes
 from rooflight.serve.measured import measured_block
 from rooflight.serve.memory import memory
+from rooflight.serve.room import parts
 from rooflight.serve.schedule import chosen, scheduled
 from rooflight.span import Span
 from rooflight.units import whole
@@ -32,6 +34,7 @@ from rooflight.values.analysis import (
     Phase,
     Request,
     ServedBlock,
+    StageBlock,
     Step,
 )
 from rooflight.values.like import AdapterBlock
@@ -134,6 +137,24 @@ def accelerator_block(sc: Scenario, shown: Sequence[str] = ()) -> AcceleratorBlo
         confidence=card.confidence,
         levels=level_roofs(card),
         measured_or_absent=measured_block(sc, shown),
+        split_or_absent=_split(sc) or msgspec.UNSET,
+    )
+
+
+def _split(sc: Scenario) -> tuple[StageBlock, ...]:
+    """The kinds of devices that layers are split over; none where all are alike."""
+    return tuple(
+        StageBlock(
+            accelerator=part.accelerator.id,
+            devices=stage.devices,
+            memory_bytes_per_s=stage.rates.memory_bytes_per_s,
+            memory_bytes=part.accelerator.memory_bytes,
+            program_memory_bytes=part.accelerator.given_bytes,
+            first_layer=stage.first,
+            layers=stage.layers,
+            weights_bytes=whole(device_weight_bytes(part.model, part.layout) * stage.devices),
+        )
+        for stage, part in zip(sc.rates.unlike, parts(sc), strict=True)
     )
 
 

@@ -91,12 +91,26 @@ class MeasuredBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     datasheet: DatasheetBlock | None
 
 
+class StageBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of unlike devices: what each of them is, and what they hold together; layers counted from 0."""
+
+    accelerator: str
+    devices: int
+    memory_bytes_per_s: float
+    memory_bytes: float | None
+    program_memory_bytes: float | None
+    first_layer: int
+    layers: int
+    weights_bytes: float
+
+
 class AcceleratorBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     """Rates of one device, from its datasheet or (medians) as measured; memory_bytes by its driver,
     program_memory_bytes what a program gets of it.
 
     levels                  other levels of memory whose rate is known; no time here is made of them
     measured_or_absent      the JSON has `measured` on measured machines alone
+    split_or_absent         the JSON has `split` where layers are split over unlike devices: each kind, in turn
     """
 
     brief = ("id", "count")
@@ -112,6 +126,7 @@ class AcceleratorBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     confidence: str
     levels: tuple[LevelRoof, ...] = ()
     measured_or_absent: MeasuredBlock | msgspec.UnsetType = msgspec.field(name="measured", default=msgspec.UNSET)
+    split_or_absent: tuple[StageBlock, ...] | msgspec.UnsetType = msgspec.field(name="split", default=msgspec.UNSET)
 
     @property
     def measured(self) -> MeasuredBlock | None:

@@ -267,6 +267,8 @@ def _remedies(sc: Scenario) -> str:
     found = remedy(sc)
     if found.unjoined:
         said = [f"How many {sc.accelerator.id} would hold it cannot be told: nothing is known of a link between them"]
+    elif sc.accelerator.joined:
+        said = ["Cards with more memory between them would hold it"]
     elif found.layout is None:
         said = [f"No layout of up to 1,024 {sc.accelerator.id} holds it"]
     else:
