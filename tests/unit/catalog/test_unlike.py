@@ -85,8 +85,13 @@ def test_a_change_of_unlike_cards_is_of_each():
     assert [one.memory_bytes_per_s for one in twice.joined] == [2 * one.memory_bytes_per_s for one in card.joined]
 
 
-@pytest.mark.parametrize("name", ["rtx-4090+", "+rtx-4090", "+", "rtx-4090++rtx-3090", "rtx-4090+epyc-9654",
-                                  "64xrtx-4090+rtx-3090", "1000000xrtx-4090+rtx-3090", "0xrtx-4090+rtx-3090"])  # fmt: skip
+WRONG = (
+    "rtx-4090+", "+rtx-4090", "+", "rtx-4090++rtx-3090", "rtx-4090+epyc-9654", "64xrtx-4090+rtx-3090",
+    "1000000xrtx-4090+rtx-3090", "0xrtx-4090+rtx-3090",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
 def test_what_cannot_be_joined_is_refused(name):
     with pytest.raises(BadInput):
         load(name)
