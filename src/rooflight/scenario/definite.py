@@ -16,6 +16,7 @@ from rooflight.numeric import Number, is_plain, maximum, tidy
 from rooflight.roofline.links import Links, links_of
 from rooflight.roofline.rates import Rates, rates, unrated
 from rooflight.scenario import assume, caches
+from rooflight.scenario.cards import prompts_card
 from rooflight.scenario.host import host_notes, with_host
 from rooflight.scenario.measured import is_torch, torch_engine, torch_fits
 from rooflight.scenario.media import with_media
@@ -136,9 +137,8 @@ def scenario(
     kept = msgspec.structs.replace(kept, encodes=encodes) if encodes else kept
     numbers = _numbers(model, named, deployment)
     machine = rates(accelerator, layout, graphs=deployment.graphs, network=deployment.network)
-    machine = with_host(machine, kept, deployment, layout)
-    machine = with_stages(machine, kept, layout, graphs=deployment.graphs)
-    missing = unrated(accelerator, assume.multiplied(named, numbers))
+    machine = with_stages(with_host(machine, kept, deployment, layout), kept, layout, graphs=deployment.graphs)
+    missing = unrated(prompts_card(accelerator, deployment), assume.multiplied(named, numbers))
     engine = engine_of(deployment, accelerator)
     torch = is_torch(deployment.engine)
     fits = torch_fits(accelerator, named, numbers) if torch else calibration(accelerator.family)

@@ -53,11 +53,10 @@ def told(card: Accelerator, count: int | None, deployment: Deployment) -> Asked:
 
 def _check(card: Accelerator, deployment: Deployment) -> None:
     """Refuse what is not known of unlike cards. Raises BadInput."""
-    apart = deployment.schedule == "apart" or deployment.prefill_workers or deployment.decode_workers
     refused = (
         ("memory", deployment.memory is not None, "each has a memory of its own", "a file of its own for each card"),
         ("n_gpu_layers", deployment.on_host, "how they share a host beside them is not known", "nothing on the host"),
-        ("decode_workers", bool(apart), "workers of several kinds of cards are not known", "workers of one kind"),
+        ("decode_workers", deployment.is_apart, "workers of several kinds are not known", "workers of one kind"),
         ("engine", is_torch(deployment.engine), "operators were measured on one machine", "another engine"),
     )  # fmt: skip
     for name, found, why, want in refused:

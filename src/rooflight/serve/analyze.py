@@ -11,6 +11,7 @@ from rooflight.numeric import Number
 from rooflight.roofline.engine import Expected
 from rooflight.roofline.rates import hardware_format, level_roofs, no_peak, ridges
 from rooflight.scenario.definite import Scenario, context_tokens
+from rooflight.scenario.pools import prompts_on
 from rooflight.scenario.share import SHARES
 from rooflight.serve import phases
 from rooflight.serve.alike import like_block
@@ -94,7 +95,9 @@ def _phases(sc: Scenario, whole: bool) -> dict[str, Phase | None]:
     others: dict[str, Callable[[Scenario], phases.PhaseTime]] = {"decode": phases.decode}
     others |= {"verify": phases.verify} if load.draft_tokens else {}
     others |= {"mixed": phases.mixed} if load.chunk_tokens else {}
-    shown: dict[str, Phase | None] = {"prefill": None if sc.unrated else phase_block(sc, phases.prefill(sc))}
+    shown: dict[str, Phase | None] = {
+        "prefill": None if sc.unrated else phase_block(prompts_on(sc), phases.prefill(sc))
+    }
     told = {name: whole and not (sc.unrated and name == "mixed") for name in others}
     return shown | {name: phase_block(sc, of(sc)) if told[name] else None for name, of in others.items()}
 

@@ -8,6 +8,7 @@ import msgspec
 
 from rooflight.numeric import Number, maximum, minimum, where
 from rooflight.scenario.definite import Scenario
+from rooflight.scenario.pools import prefill_worker
 from rooflight.scenario.share import Share
 from rooflight.serve.held import (
     device_sequence_bytes,
@@ -81,7 +82,16 @@ def room(sc: Scenario) -> Room:
     is obeyed. A device whose size is in no source has room for any number.
     """
     found = _relaxed(sc)
-    return found if host_holds(sc) else msgspec.structs.replace(found, left=-found.each)
+    return found if host_holds(sc) and prefill_holds(sc) else msgspec.structs.replace(found, left=-found.each)
+
+
+def prefill_holds(sc: Scenario) -> bool:
+    """Whether a prefill worker on a card of its own holds the weights and a prompt of the question's length."""
+    if sc.deployment.prefill_on is None:
+        return True
+    found = _relaxed(prefill_worker(sc))
+    some = found.prompt <= found.left
+    return some if isinstance(some, bool) else bool(some.all())
 
 
 def _relaxed(sc: Scenario) -> Room:

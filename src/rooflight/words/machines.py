@@ -209,3 +209,10 @@ def slowest_card(note: Note) -> str:
 def unfitted_cards(note: Note) -> str:
     """No engine was fitted on unlike cards."""
     return f"no engine was measured on unlike cards: intervals are {note.value:g} times as wide (ours, 2026-11-29)"
+
+
+def prefill_on(note: Note) -> str:
+    """The card of the prefill workers."""
+    card, devices, tp = note.value
+    cut = f", tp {tp}" if devices > 1 else ""
+    return f"a prefill worker has {devices} x {card}{cut}: a first token is timed there, on that card's own fits"

@@ -315,6 +315,7 @@ _WORDS: dict[str, Callable[[Note], str]] = {
         f"{note.value[0]} worker{'s' * (note.value[0] > 1)} for prefill and {note.value[1]} for decode, "
         f"{note.value[2]} accelerators in all" + (": one of a kind, unless said" if note.why else "")
     ),
+    "prefill_on": machines.prefill_on,
     # value: bytes a second; why: the link
     "between_workers": lambda note: (
         f"a prompt's cache goes from prefill to decode workers over {machines.LINKS.get(note.why, note.why)} at "

@@ -127,7 +127,7 @@ def test_a_card_and_its_twin_of_another_name_are_two_stages_of_it(batch):
     assert len(two.rates.unlike) == 2
     assert decode(two).time.ceiling_s == pytest.approx(decode(one).time.ceiling_s, rel=1e-9)
     assert prefill(two).time.ceiling_s == pytest.approx(prefill(one).time.ceiling_s, rel=0.01)
-    # the card with the head, 17.5 layers' time, is the longer stage and sets the pace where several passes are in flight
+    # the card with the head, 17.5 layers' time, sets the pace where several passes are in flight
     longest = 1 if batch == 1 else 1.07
     assert 1 - 1e-9 <= decode(two).time.roofline_s / decode(one).time.roofline_s <= longest + 1e-9
 
