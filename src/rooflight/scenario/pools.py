@@ -9,11 +9,6 @@ from rooflight.scenario.cards import prefill_card, prefill_devices
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
 
-# What says that workers are apart.
-_OF_WORKERS = (
-    "schedule", "prefill_workers", "decode_workers", "prefill_on", "prefill_tp", "prefill_ep", "prefill_dp",
-)  # fmt: skip
-
 
 def prefill_worker(sc: Scenario) -> Scenario:
     """The scenario of one prefill worker. Raises BadInput where it cannot be laid out.
@@ -29,7 +24,10 @@ def prefill_worker(sc: Scenario) -> Scenario:
     try:
         if own is None:
             return msgspec.structs.replace(changed(sc, tp=tp, ep=ep, dp=dp, pp=layout.pp), engine=sc.engine)
-        return changed(sc, accelerator=own[0], tp=tp, ep=ep, dp=dp, pp=1, **dict.fromkeys(_OF_WORKERS))
+        return changed(
+            sc, accelerator=own[0], tp=tp, ep=ep, dp=dp, pp=1, schedule=None, prefill_workers=None,
+            decode_workers=None, prefill_on=None, prefill_tp=None, prefill_ep=None, prefill_dp=None,
+        )  # fmt: skip
     except BadInput as error:
         raise BadInput(
             f"a prefill worker cannot be laid out: {error.what}",

@@ -84,6 +84,12 @@ def with_stages(rates: Rates, model: Model, layout: Layout, *, graphs: bool) -> 
     return msgspec.structs.replace(rates, unlike=tuple(found))
 
 
+def rates_for(rates: Rates, operator: str) -> Rates:
+    """The rates of the device that an operator of that name runs on, where there are unlike ones."""
+    own = (one.rates for one in rates.unlike if operator.endswith(f" ({one.rates.accelerator.id})"))
+    return next(own, rates)
+
+
 def stage_notes(rates: Rates) -> Iterator[Note]:
     """Which card holds how many layers; whose pace cut tensors go at."""
     card = rates.accelerator

@@ -13,6 +13,7 @@ from rooflight.roofline.rates import hardware_format, level_roofs, no_peak, ridg
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.scenario.pools import prompts_on
 from rooflight.scenario.share import SHARES
+from rooflight.scenario.unlike import rates_for
 from rooflight.serve import phases
 from rooflight.serve.alike import like_block
 from rooflight.serve.apart import is_apart
@@ -168,7 +169,7 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
     for row in time.operators:
         op = row.operator
         if op.work.flop:
-            used = hardware_format(sc.accelerator, op.compute)
+            used = hardware_format(rates_for(sc.rates, op.name).accelerator, op.compute)
             by_format[used] = by_format.get(used, 0.0) + op.work.flop * op.count * phase.copies(op)
     span, shares = phase.span, split(time.operators)
     shown = efficiency(demand(sc, phase), span.expected)
@@ -289,7 +290,7 @@ def _operator_block(sc: Scenario, row: OperatorTime, copies: float) -> OperatorB
         bound=BINDING[row.bound],
         time_s=row.time_s,
         share=row.share,
-        compute=hardware_format(sc.accelerator, op.compute) if op.work.flop else op.compute,
+        compute=hardware_format(rates_for(sc.rates, op.name).accelerator, op.compute) if op.work.flop else op.compute,
     )
 
 

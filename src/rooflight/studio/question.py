@@ -282,8 +282,21 @@ def _altered(card: Accelerator, bandwidth_times: float, peak_times: float) -> Ac
     )
 
 
+def _known(field: str, name: str) -> None:
+    """Refuse what is no entry of the catalog: a name that a page sends opens no file. Raises BadInput."""
+    try:
+        accelerators.counted(name)
+    except BadInput as error:
+        error.where = Named.of(field)
+        raise
+
+
 def scenario_of(question: Question, model: Model, card: Accelerator) -> Scenario:
     """The definite question about one card. Raises BadInput, MissingFact."""
+    for name in ("prefill_on", "host"):
+        said = getattr(question, name)
+        if said is not None:
+            _known(name, said)
     return scenario(model, card, None, *question.asked())
 
 

@@ -68,6 +68,11 @@ def setting(
     one, count = (None, None) if card is None else card
     if one is not None:
         check_kind(one)
+    if given.get("prefill_on") is not None:
+        raise BadInput(
+            "what is seen of two kinds of workers is of neither", where=Named.of("prefill_on"),
+            got=given["prefill_on"], want="the card that the file is of alone",
+        )  # fmt: skip
     if count is None and one is not None:
         count = said.gpus
     its_own = _told(said, {})
