@@ -18,7 +18,11 @@ def prefill_card(deployment: Deployment) -> tuple[Accelerator, int | None] | Non
     name = deployment.prefill_on
     if name is None:
         return None
-    card, count = load(name)
+    try:
+        card, count = load(name)
+    except BadInput as error:
+        error.where = error.where or Named.of("prefill_on")
+        raise
     if card.joined:
         raise BadInput(
             "a prefill worker is of one kind of card", where=Named.of("prefill_on"), got=card.id,

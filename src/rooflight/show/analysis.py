@@ -73,7 +73,8 @@ def blocks(analysis: Analysis, *, drawn: bool = True, ascii_only: bool = False, 
     beside = () if like is None else (like_line(like),)
     shown.append(Bullets("Assumed:", tuple(one for one in analysis.assumptions if one not in beside)))
     if drawn and phases:
-        shown += _roofline(analysis, phases, ascii_only)
+        here = {name: phase for name, phase in phases.items() if name in analysis.on_roof}
+        shown += _roofline(analysis, here, ascii_only)
     return shown
 
 

@@ -371,6 +371,12 @@ class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
         return Known(self.phases_or_null, "phase", self._lacking)
 
     @property
+    def on_roof(self) -> dict[str, Phase]:
+        """The phases that run on the accelerator whose roof is drawn: a prompt on another card is not among them."""
+        elsewhere = ("prefill",) if self.deployment.get("prefill_on") else ()
+        return {name: phase for name, phase in self.phases.items() if name not in elsewhere}
+
+    @property
     def runs(self) -> Known[Run]:
         """The runs that there are, by schedule; [] of another raises NotThere, `get` gives None."""
         return Known(self.runs_or_null, "run", self._lacking)

@@ -92,8 +92,9 @@ def _prefill(sc: Scenario, prefill: Phase | None) -> str:
             f"prefill, first token and whole requests are withheld, for {sc.accelerator.id} has no published {forms} "
             f'peak (a [[fact]] with what = "peak", dtype = "{sc.unrated[0]}")'
         )
+    where = f" on {prompts_on(sc).devices}" if sc.deployment.prefill_on is not None else ""
     return (
-        f"prefill of {_prompts(sc.workload)} is {bound_word(prefill)}, "
+        f"prefill of {_prompts(sc.workload)}{where} is {bound_word(prefill)}, "
         f"{at_best(sc.accelerator)} {scaled(prefill.time_s.ceiling, 's')}{_texts(sc, prefill)}{_launches(prefill)}"
         f"{_expected(prefill)}"
     )

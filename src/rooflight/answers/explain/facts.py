@@ -10,7 +10,6 @@ import msgspec
 from rooflight.roofline.rates import hardware_format, unrated
 from rooflight.scenario.change import spread
 from rooflight.scenario.definite import Scenario
-from rooflight.scenario.pools import prompts_on
 from rooflight.serve import phases
 from rooflight.serve.efficiency import demand, printed, streamed_bytes
 from rooflight.serve.formulas import tokens_per_verify
@@ -82,7 +81,7 @@ def prefill(sc: Scenario) -> Facts:
     }
     if not sc.unrated:
         values["prefill_ceiling_s"] = _least_s(sc, phase, phases.prefill)
-    return _joined(_step(prompts_on(sc), phase), values, "prefill_arithmetic_s")
+    return _joined(_step(sc, phase), values, "prefill_arithmetic_s")
 
 
 def _least_s(sc: Scenario, phase: PhaseTime, step: Callable[..., PhaseTime]) -> float:
