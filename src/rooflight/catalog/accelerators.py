@@ -2,7 +2,8 @@
 
 `load("8xh100-sxm")` gives the accelerator and the count. A name is an id, another spelling of one, the short name of a
 family (`h100`: a stated pick, listed among the assumptions), one of these with a memory size (`m4-pro-48gb`), the path
-of a TOML file of your own, "-" for one on standard input, or `this`: the machine itself, as it was last measured.
+of a TOML file of your own, "-" for one on standard input, or `this`: the machine itself, as it was last measured. With
++ between them several stand for the devices of one deployment (catalog/unlike.py).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from rooflight.catalog import card, tables, totals, variants
+from rooflight.catalog import card, tables, totals, unlike, variants
 from rooflight.catalog.assumed import assumed_of
 from rooflight.catalog.this import THIS, measured_file
 from rooflight.errors import BadConfig, BadInput, UnknownName
@@ -40,6 +41,8 @@ def load(name: str) -> tuple[Accelerator, int]:
     """
     if _is_path(name):
         return _from_file(Path(name)), 1
+    if unlike.joins(name):
+        return unlike.joined(name, load)
     if _squeezed(name) in _letters_for_counts():
         return _by_name(name), 1
     count, rest = _split_count(name)
@@ -57,7 +60,7 @@ def file_name(name: str) -> str | None:
     """
     if _is_path(name):
         return name
-    if _squeezed(name) in _letters_for_counts():
+    if unlike.joins(name) or _squeezed(name) in _letters_for_counts():
         return None
     rest = _split_count(name)[1]
     return rest if rest.lower().endswith(".toml") or _is_path(rest) or _dashed(rest) == THIS else None
@@ -79,6 +82,8 @@ def counted(name: str) -> tuple[Accelerator, int]:
 
     For names that come from strangers. Raises UnknownName, BadInput.
     """
+    if unlike.joins(name):
+        return unlike.joined(name, counted)
     if _squeezed(name) in _letters_for_counts():
         return catalogued(name), 1
     count, rest = _split_count(name)

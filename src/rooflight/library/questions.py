@@ -52,6 +52,7 @@ def accelerator(name: str) -> Accelerator:
     if not isinstance(name, str):
         raise BadInput("an accelerator goes by its name", where="accelerator", got=name, want='one, such as "h100"')
     card, count = load(name)
+    _alone(card, "accelerator")
     if count != 1:
         raise BadInput("one accelerator has no count", where="accelerator", got=name, want=card.id)
     return here.told(card)
@@ -103,7 +104,7 @@ def changed(
     from rooflight.catalog.changed import changed as with_other
 
     return with_other(
-        card if isinstance(card, Accelerator) else accelerator(card),
+        _alone(card if isinstance(card, Accelerator) else accelerator(card), "card"),
         id=id, peak_flop_per_s=peak_flop_per_s, memory_bytes_per_s=memory_bytes_per_s, memory_bytes=memory_bytes,
     )  # fmt: skip
 
@@ -280,7 +281,7 @@ def moves(
 
     plain, draft = move_drafts(fields)
     sc = make_scenario(model, on, workload=workload, deployment=deployment, **plain)
-    tried = tuple(devices_of(card)[0] for card in cards)
+    tried = tuple(_alone(devices_of(card)[0], "cards") for card in cards)
     named = {"speculative-decoding": speculative_tokens, "prefix-caching": hit_rate}
     asked = Asked(
         draft_tokens=4 if speculative_tokens is None else speculative_tokens,
@@ -318,6 +319,13 @@ def make_scenario(
 
 
 _model = model
+
+
+def _alone(card: Accelerator, what: str) -> Accelerator:
+    """The card. Raises BadInput where it stands for several kinds."""
+    if card.joined:
+        raise BadInput("unlike cards are no one card", where=Named.of(what), got=card.id, want="a card of one kind")
+    return card
 
 
 def _several(on: str | Accelerator | Sequence[str | Accelerator]) -> list[tuple[Accelerator, int | None]]:

@@ -236,7 +236,7 @@ def _run_fields(load: Load, fields: Mapping[str, Any]) -> dict[str, Any]:
     question = {name: one for name, one in fields.items() if name != "batch"}
     if load.request_rate is None:
         question["batch"] = min(load.concurrency or load.num_prompts, load.num_prompts)
-    if not {"prefill_workers", "decode_workers", "schedule"} & fields.keys():
+    if not {"prefill_workers", "decode_workers", "prefill_on", "schedule"} & fields.keys():
         question["schedule"] = "batch" if load.burst else "served"
     return question
 

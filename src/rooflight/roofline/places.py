@@ -1,4 +1,4 @@
-"""Steps over several places: the devices, and the host beside them; what is passed in turn adds up."""
+"""Steps over several places: devices, unlike ones in turn, and the host beside them; what is passed in turn adds up."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import msgspec
 from rooflight.affine import elements
 from rooflight.numeric import Number, largest_of, maximum, minimum, where
 from rooflight.roofline.formulas import largest
-from rooflight.roofline.rates import Beside, Rates, no_peak, unrated
+from rooflight.roofline.rates import Beside, Rates, Stage, no_peak, unrated
 from rooflight.roofline.step import Pass, evaluated, step_time
 from rooflight.values.calibration import Calibration
-from rooflight.values.steptime import Parts, StepTime, Terms
+from rooflight.values.steptime import BOUNDS, Parts, StepTime, Terms
 from rooflight.values.work import Operator, Work
 from rooflight.work import places
 
@@ -19,13 +19,22 @@ from rooflight.work import places
 COPIED_TOKENS = 32
 
 
-class Way(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to run a step over the places; any of its parts may be None.
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """What devices of one kind do of a step: their part of a pass, at their rates, in so many pipeline stages."""
 
-    device  with what is read beside it at the same time (beside, and link_bytes over the link); turn: comes after it
+    one: Pass
+    rates: Rates
+    stages: int
+
+
+class Way(msgspec.Struct, frozen=True, kw_only=True):
+    """One way to run a step over the places; any of its parts but the first may be None.
+
+    device  of each kind in turn, with what is read beside them at the same time (beside, and link_bytes over the
+            link); turn: comes after them
     """
 
-    device: Pass
+    device: tuple[Turn, ...]
     beside: Pass | None
     turn: Pass | None
     link_bytes: Number
@@ -34,7 +43,7 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
 class PlacedPass(msgspec.Struct, frozen=True, kw_only=True):
     """One pass: where the weights lie, or with the host's weights copied to the device; `copies`: the engine's habit.
 
-    copied is None where nothing could be copied.
+    copied is None where nothing could be copied. longest: of the time of a pass, the share of its longest stage.
     """
 
     lying: Way
@@ -42,6 +51,37 @@ class PlacedPass(msgspec.Struct, frozen=True, kw_only=True):
     copies: Number
     roofline_s: Number
     parts: Parts | None
+    longest: Number = 0.0
+
+    def stretch(self, stages: int, fill: Number, passes: Number) -> Number:
+        """By how much a step of several passes takes longer than through equal stages: the longest stage sets the pace.
+
+        Prefill: (1 + (passes - 1) x longest) / fill. Steps that follow each other: passes x longest, 1 at least. Check
+        by hand: stages of 3 s and 1 s: longest 0.75; two passes in flight come round in 6 s, 1.5 times the 4 s of one.
+        """
+        if isinstance(self.longest, float) and not self.longest:
+            return 1.0
+        drained = 1 + (fill - 1) * stages * self.longest
+        return maximum(maximum(drained, passes * self.longest) / fill, 1.0)
+
+
+def staged_pass(ops: tuple[tuple[Operator, ...], ...], stages: tuple[Stage, ...], *, bounds_only: bool) -> PlacedPass:
+    """The pass through unlike devices in turn: each with its operators, by its own rates and fits."""
+    turns = tuple(
+        Turn(
+            one=_named(evaluated(own, stage.rates, None if bounds_only else stage.fits, stages=stage.devices),
+                       stage.rates.accelerator.id),
+            rates=stage.rates, stages=stage.devices,
+        )
+        for own, stage in zip(ops, stages, strict=True)
+    )  # fmt: skip
+    whole = sum(turn.one.roofline_s for turn in turns)
+    each = [turn.one.roofline_s / turn.stages for turn in turns]
+    way = Way(device=turns, beside=None, turn=None, link_bytes=0.0)
+    return PlacedPass(
+        lying=way, copied=None, copies=False, roofline_s=whole, parts=None if bounds_only else _device_parts(way),
+        longest=elements(largest(*each)) / elements(whole),
+    )  # fmt: skip
 
 
 def placed_pass(
@@ -50,8 +90,9 @@ def placed_pass(
     """The pass of operators by place. Raises MissingFact where the link is needed and nobody knows its rate."""
     beside = _beside(rates)
 
-    def here(device: tuple[Operator, ...]) -> Pass:
-        return evaluated(device, rates, fits, stages=stages, expert_devices=expert_devices)
+    def here(device: tuple[Operator, ...]) -> tuple[Turn, ...]:
+        one = evaluated(device, rates, fits, stages=stages, expert_devices=expert_devices)
+        return (Turn(one=one, rates=rates, stages=stages),)
 
     def there(host: tuple[Operator, ...]) -> Pass | None:
         return _on_host(evaluated(host, beside.rates)) if host else None
@@ -72,7 +113,7 @@ def placed_pass(
         )  # fmt: skip
     copies = tokens >= COPIED_TOKENS if copied is not None else False
     ways = [(way, _host_s(way, beside)) for way in (lying, copied) if way is not None]
-    roofline = [way.device.roofline_s + seconds for way, seconds in ways]
+    roofline = [_device_s(way) + seconds for way, seconds in ways]
     parts = None if fits is None else [_parts(way, seconds, beside) for way, seconds in ways]
     return PlacedPass(
         lying=lying, copied=copied, copies=copies, roofline_s=_picked(copies, roofline),
@@ -80,9 +121,9 @@ def placed_pass(
     )  # fmt: skip
 
 
-def placed_time(one: PlacedPass, rates: Rates, *, stages: int = 1, overlap: Number = 1, fill: Number = 1) -> StepTime:
+def placed_time(one: PlacedPass, rates: Rates, *, overlap: Number = 1, fill: Number = 1) -> StepTime:
     """Times of a step of such passes: the ceiling of the fastest legal way, the roofline of the engine's."""
-    ways = [_way_time(way, rates, stages, overlap, fill) for way in (one.lying, one.copied) if way is not None]
+    ways = [_way_time(way, rates, overlap, fill) for way in (one.lying, one.copied) if way is not None]
     if len(ways) == 1:
         return msgspec.structs.replace(ways[0], parts=one.parts)
     lying, copied = ways
@@ -100,9 +141,14 @@ def placed_time(one: PlacedPass, rates: Rates, *, stages: int = 1, overlap: Numb
     )
 
 
-def _way_time(way: Way, rates: Rates, stages: int, overlap: Number, fill: Number) -> StepTime:
+def _way_time(way: Way, rates: Rates, overlap: Number, fill: Number) -> StepTime:
+    device = _added([
+        step_time(turn.one, turn.rates, stages=turn.stages, overlap=overlap, fill=fill, part=True)
+        for turn in way.device
+    ])  # fmt: skip
+    if rates.beside is None:
+        return device
     beside = _beside(rates)
-    device = step_time(way.device, rates, stages=stages, overlap=overlap, fill=fill, part=True)
     aside = None if way.beside is None else step_time(way.beside, beside.rates, part=True)
     turn = None if way.turn is None else step_time(way.turn, beside.rates, part=True)
     link = _link_s(way.link_bytes, beside)
@@ -126,6 +172,50 @@ def _way_time(way: Way, rates: Rates, stages: int, overlap: Number, fill: Number
         timed=(*device.timed, *(row for one in there for row in one.timed)),
         host_work=work,
     )
+
+
+def _added(times: list[StepTime]) -> StepTime:
+    """One after the other: what each resource takes adds up, and so do ceilings."""
+    if len(times) == 1:
+        return times[0]
+    names = ("streamed_bytes", "compute_s", "memory_s", "link_s", "network_s", "launch_s", "ceiling_s", "roofline_s")
+    sums: dict[str, Number] = {name: elements(sum(getattr(one, name) for one in times)) for name in names}
+    work = Work()
+    for one in times:
+        work = work + one.work
+    return msgspec.structs.replace(
+        times[0], work=work, bound=largest_of(*(sums[f"{name}_s"] for name in BOUNDS))[1],
+        timed=tuple(row for one in times for row in one.timed), parts=None, **sums,
+    )  # fmt: skip
+
+
+def _named(one: Pass, device: str) -> Pass:
+    """The same, its operators named by the device that runs them."""
+    return msgspec.structs.replace(
+        one,
+        timed=tuple(
+            (op if op.kind == "collective" else msgspec.structs.replace(op, name=f"{op.name} ({device})"), *rest)
+            for op, *rest in one.timed
+        ),
+    )  # fmt: skip
+
+
+def _device_s(way: Way) -> Number:
+    """Roofline seconds of what the devices do."""
+    return sum(turn.one.roofline_s for turn in way.device)
+
+
+def _device_parts(way: Way) -> Parts:
+    """What is expected of the devices, in turn."""
+    each = [turn.one.parts or Parts() for turn in way.device]
+    names = ("body", "floors", "link", "experts", "unit_bytes")
+    return Parts(**{name: elements(sum(getattr(one, name) for one in each)) for name in names})
+
+
+def stretched(parts: Parts, times: Number) -> Parts:
+    """The same, so many times as long."""
+    names = ("body", "floors", "link", "experts", "unit_bytes", "host")
+    return msgspec.structs.replace(parts, **{name: getattr(parts, name) * times for name in names})
 
 
 def _on_host(one: Pass) -> Pass:
@@ -158,7 +248,7 @@ def _link_s(link_bytes: Number, beside: Beside) -> Number:
 
 
 def _parts(way: Way, seconds: Number, beside: Beside) -> Parts:
-    parts = way.device.parts or Parts()
+    parts = _device_parts(way)
     return msgspec.structs.replace(parts, host=elements(seconds), reached=beside.reached, least=beside.least)
 
 

@@ -10,6 +10,7 @@ import msgspec
 from rooflight.errors import MissingFact, Named
 from rooflight.roofline.links import Links, links_of
 from rooflight.values.accelerator import Accelerator, LevelRoof
+from rooflight.values.calibration import Calibration
 from rooflight.values.formats import WIDER
 from rooflight.work.layout import Layout, crossing
 from rooflight.work.places import Split
@@ -24,6 +25,7 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
 
     fast_memory_bytes_per_s     the fastest figure in print, for ceilings; memory_bytes_per_s is the slowest
     beside                      what of a step the host does or holds; None: nothing
+    unlike                      the kinds of devices that layers are split over, where they are several
     """
 
     accelerator: Accelerator
@@ -33,6 +35,7 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
     links: Links | None = None
     launch_s: float
     beside: Beside | None = None
+    unlike: tuple[Stage, ...] = ()
 
     @property
     def link_bytes_per_s(self) -> float | None:
@@ -65,6 +68,22 @@ class Beside(msgspec.Struct, frozen=True, kw_only=True):
     link_bytes_per_s: float | None = None
     reached: float
     least: float
+
+
+class Stage(msgspec.Struct, frozen=True, kw_only=True):
+    """Devices of one kind among unlike ones, passed in turn: their own rates, the layers first .. last - 1 that they
+    hold, and the fits of their family."""
+
+    rates: Rates
+    devices: int
+    first: int
+    last: int
+    fits: Calibration
+
+    @property
+    def layers(self) -> int:
+        """How many they hold together."""
+        return self.last - self.first
 
 
 def hardware_format(accelerator: Accelerator, form: str) -> str:

@@ -8,9 +8,10 @@ from rooflight.catalog.calibration import calibrated
 from rooflight.catalog.engine_memory import EngineMemory
 from rooflight.catalog.engines import Limits
 from rooflight.numeric import is_plain
-from rooflight.roofline.links import PCIE, Links, between
+from rooflight.roofline.links import PCIE, Links
 from rooflight.roofline.rates import hardware_format, unrated
 from rooflight.roofline.tables import aside
+from rooflight.scenario.cards import between_pools, prefill_devices, prompts_card
 from rooflight.scenario.share import Share
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.calibration import Calibration, Engine
@@ -224,19 +225,25 @@ def run_notes(
         yield Note(key="max_num_seqs", value=own.sequences, why=own.source)
     yield Note(key="server", value=engine.server_s)
     workers = (deployment.prefill_workers, deployment.decode_workers)
-    if deployment.schedule == "apart" or workers != (None, None):
+    if deployment.is_apart:
         devices = worker_devices(deployment, layout)
         yield Note(
             key="workers", value=(*(count or 1 for count in workers), devices), why="" if all(workers) else "default"
         )
-        link, rate = between(accelerator, deployment.network, devices)
+        prompts = prompts_card(accelerator, deployment)
+        if prompts is not accelerator:
+            tp, dp = prefill_devices(deployment, layout.tp, layout.dp)
+            yield Note(key="prefill_on", value=(prompts.id, tp * dp, tp))
+            yield from prompts.assumptions
+        link, rate = between_pools(prompts, accelerator, deployment.network, devices)
         yield Note(key="between_workers", value=rate, why=link)
 
 
 def worker_devices(deployment: Deployment, layout: Layout) -> int:
     """Accelerators of prefill and decode workers together."""
-    tp, dp = deployment.prefill_tp or layout.tp, deployment.prefill_dp or layout.dp
-    return (deployment.prefill_workers or 1) * tp * layout.pp * dp + (deployment.decode_workers or 1) * layout.devices
+    tp, dp = prefill_devices(deployment, layout.tp, layout.dp)
+    pp = layout.pp if deployment.prefill_on is None else 1
+    return (deployment.prefill_workers or 1) * tp * pp * dp + (deployment.decode_workers or 1) * layout.devices
 
 
 def model_notes(model: Model, workload: Workload) -> Iterator[Note]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Unpack
 
 import msgspec
 
+from rooflight.catalog.unlike import pooled
+from rooflight.errors import RooflightError
 from rooflight.scenario.definite import Scenario, scenario
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.model import Model
@@ -40,3 +43,17 @@ def changed(
         msgspec.structs.replace(held, **layout),
         plans=sc.plans,
     )
+
+
+def spread(sc: Scenario) -> Iterator[Scenario]:
+    """Unlike cards with everything spread as suits them best, which no split of layers beats: nobody says how it was.
+
+    None where the cards are alike.
+    """
+    card = sc.accelerator
+    for devices in range(len(card.joined), 0, -1):
+        try:
+            yield changed(sc, accelerator=pooled(card, devices), tp=devices, pp=1)
+        except RooflightError:
+            continue
+        return

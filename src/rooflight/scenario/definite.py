@@ -16,6 +16,7 @@ from rooflight.numeric import Number, is_plain, maximum, tidy
 from rooflight.roofline.links import Links, links_of
 from rooflight.roofline.rates import Rates, rates, unrated
 from rooflight.scenario import assume, caches
+from rooflight.scenario.cards import prompts_card
 from rooflight.scenario.drafting import draft_deployment, draft_notes, draft_workload, drafts_of, within_a_step
 from rooflight.scenario.host import host_notes, with_host
 from rooflight.scenario.measured import is_torch, torch_engine, torch_fits
@@ -24,7 +25,8 @@ from rooflight.scenario.refused import check_budget, check_kind
 from rooflight.scenario.shape import shaped, with_adapters
 from rooflight.scenario.share import Share, habits_of, share_of
 from rooflight.scenario.steps import Plans, Steps
-from rooflight.values.accelerator import Accelerator
+from rooflight.scenario.unlike import stage_notes, told, with_stages
+from rooflight.values.accelerator import Accelerator, devices_named
 from rooflight.values.calibration import Calibration, Engine
 from rooflight.values.deployment import Deployment
 from rooflight.values.format import Format
@@ -94,8 +96,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def devices(self) -> str:
         """The devices by name: `4 x h100-sxm`."""
-        count = self.layout.devices
-        return self.accelerator.id if count == 1 else f"{count} x {self.accelerator.id}"
+        return devices_named(self.accelerator.id, self.layout.devices)
 
     @property
     def placed(self) -> dict[str, Any]:
@@ -137,6 +138,7 @@ def scenario(
     Raises BadInput where the layout does not fit model or count, UnknownName for an engine that is not calibrated,
     MissingFact for an unpublished rate.
     """
+    accelerator, count, deployment = told(accelerator, count, deployment)
     if isinstance(deployment.memory, float):  # a Deployment keeps bytes, however they were written
         accelerator = with_memory(accelerator, deployment.memory)
     deployment = _as_asked(model, deployment)
@@ -150,8 +152,8 @@ def scenario(
     kept = msgspec.structs.replace(kept, encodes=encodes) if encodes else kept
     numbers = _numbers(model, named, deployment)
     machine = rates(accelerator, layout, graphs=deployment.graphs, network=deployment.network)
-    machine = with_host(machine, kept, deployment, layout)
-    missing = unrated(accelerator, assume.multiplied(named, numbers))
+    machine = with_stages(with_host(machine, kept, deployment, layout), kept, layout, graphs=deployment.graphs)
+    missing = unrated(prompts_card(accelerator, deployment), assume.multiplied(named, numbers))
     engine = engine_of(deployment, accelerator)
     torch = is_torch(deployment.engine)
     fits = torch_fits(accelerator, named, numbers) if torch else calibration(accelerator.family)
@@ -218,6 +220,7 @@ def _noted(sc: Scenario, named: Model, own: Limits) -> Scenario:
             *assume.size_notes(named, asked),
             *assume.machine_notes(card, sc.layout, asked, links),
             *host_notes(sc.rates.beside, asked),
+            *stage_notes(sc.rates),
             *assume.memory_notes(card, asked, sc.habits, sc.share),
             *assume.expected_notes(model, card, asked, sc.engine, sc.fits),
             *assume.run_notes(card, sc.layout, asked, sc.engine, own),

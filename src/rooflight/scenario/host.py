@@ -98,8 +98,7 @@ def _check(card: Accelerator, deployment: Deployment, split: Split, layout: Layo
             f"{card.id} is itself a host, so nothing lies beside it", where=Named.of("on"), got=card.id,
             want="a card with memory of its own",
         )  # fmt: skip
-    apart = deployment.schedule == "apart" or deployment.prefill_workers or deployment.decode_workers
-    if split != Split() and (layout.dp > 1 or apart):
+    if split != Split() and (layout.dp > 1 or deployment.is_apart):
         raise BadInput(
             "replicas and workers apart would share one host, and how is not known", where=Named.of("dp"),
             got=layout.dp, want="one replica where layers, experts or the cache lie on the host",

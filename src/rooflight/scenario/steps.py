@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from rooflight.affine import elements, form
 from rooflight.numeric import Number, is_plain
-from rooflight.roofline.places import PlacedPass, placed_pass, placed_time
+from rooflight.roofline.places import PlacedPass, placed_pass, placed_time, staged_pass, stretched
 from rooflight.roofline.rates import Rates
 from rooflight.roofline.step import Pass, evaluated, is_fusible, step_time
 from rooflight.values.calibration import Calibration
@@ -16,7 +18,7 @@ from rooflight.values.work import Operator
 from rooflight.work.layout import Layout
 from rooflight.work.mixers import Slice
 from rooflight.work.numbers import Numbers
-from rooflight.work.places import Split, placed
+from rooflight.work.places import Split, in_turn, placed
 from rooflight.work.step import Step, operators
 
 # Passes remembered of one plan: more than a question comes to. Of arrays: so many points in all.
@@ -57,21 +59,31 @@ class Steps:
         """The same with element-wise kernels inside their neighbours, where they cost nothing."""
         return Steps(self._model, self._layout, self._numbers, self._rates, self._fits, fused=True)
 
-    def time(self, step: Step, *, overlap: Number = 1, fill: Number = 1, bounds_only: bool = False) -> StepTime:
-        """Bounds of a step, and unless bounds_only what is expected of one pass; overlap, fill as in step_time."""
+    def time(
+        self, step: Step, *, overlap: Number = 1, fill: Number = 1, passes: Number = 1, bounds_only: bool = False
+    ) -> StepTime:
+        """Bounds of a step, and unless bounds_only what is expected of one pass; overlap, fill as in step_time.
+
+        passes  that follow each other through the stages: where these are unlike, the longest sets the pace
+        """
         one = self._passed(step, bounds_only)
-        if isinstance(one, PlacedPass):
-            return placed_time(one, self._rates, stages=self._layout.pp, overlap=overlap, fill=fill)
-        return step_time(one, self._rates, stages=self._layout.pp, overlap=overlap, fill=fill)
+        if not isinstance(one, PlacedPass):
+            return step_time(one, self._rates, stages=self._layout.pp, overlap=overlap, fill=fill)
+        times = one.stretch(self._layout.pp, fill, passes)
+        found = placed_time(one, self._rates, overlap=overlap, fill=fill * times)
+        return found if found.parts is None else msgspec.structs.replace(found, parts=stretched(found.parts, times))
 
-    def roofline_s(self, step: Step) -> Number:
+    def roofline_s(self, step: Step, *, passes: Number = 1) -> Number:
         """Roofline time of one pass: what `time` has, without the rest."""
-        return elements(self._passed(step, bounds_only=True).roofline_s)
+        one = self._passed(step, bounds_only=True)
+        times = one.stretch(self._layout.pp, 1, passes) if isinstance(one, PlacedPass) else 1
+        return elements(one.roofline_s * times)
 
-    def parts(self, step: Step) -> Parts:
+    def parts(self, step: Step, *, passes: Number = 1) -> Parts:
         """What is expected of one pass, before an engine takes its shares."""
-        parts = self._passed(step, bounds_only=False).parts
-        return Parts() if parts is None else parts
+        one = self._passed(step, bounds_only=False)
+        parts = Parts() if one.parts is None else one.parts
+        return stretched(parts, one.stretch(self._layout.pp, 1, passes)) if isinstance(one, PlacedPass) else parts
 
     def _passed(self, step: Step, bounds_only: bool) -> Pass | PlacedPass:
         seen, points = self._seen, 0
@@ -85,7 +97,9 @@ class Steps:
             return found
         fits = None if bounds_only else self._fits
         one: Pass | PlacedPass
-        if self._rates.beside is None:
+        if self._rates.unlike:
+            one = self._staged(step, bounds_only)
+        elif self._rates.beside is None:
             asked = _as_forms(step) if points >= _MANY else step
             ops = self._whole(operators(self._model, asked, self._layout, self._numbers))
             one = evaluated(ops, self._rates, fits, stages=self._layout.pp, expert_devices=self._layout.ep)
@@ -105,6 +119,13 @@ class Steps:
         ops = type(ops)(**{name: self._whole(getattr(ops, name)) for name in ops.__struct_fields__})
         cut = {"stages": self._layout.pp, "expert_devices": self._layout.ep}
         return placed_pass(ops, self._rates, fits, tokens=step.tokens, **cut)
+
+    def _staged(self, step: Step, bounds_only: bool) -> PlacedPass:
+        """A pass through unlike devices in turn."""
+        stages = self._rates.unlike
+        cuts = [(stage.first, stage.last) for stage in stages]
+        ops = in_turn(self._model, cuts, step, self._layout, self._numbers)
+        return staged_pass(tuple(map(self._whole, ops)), stages, bounds_only=bounds_only)
 
     def _whole(self, ops: tuple[Operator, ...]) -> tuple[Operator, ...]:
         """Operators that cost something."""

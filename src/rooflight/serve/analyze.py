@@ -11,15 +11,19 @@ from rooflight.numeric import Number
 from rooflight.roofline.engine import Expected
 from rooflight.roofline.rates import hardware_format, level_roofs, no_peak, ridges
 from rooflight.scenario.definite import Scenario, context_tokens
+from rooflight.scenario.pools import prompts_on
 from rooflight.scenario.share import SHARES
+from rooflight.scenario.unlike import rates_for
 from rooflight.serve import phases
 from rooflight.serve.alike import like_block
 from rooflight.serve.apart import is_apart
 from rooflight.serve.arrivals import loaded
 from rooflight.serve.efficiency import demand, efficiency
 from rooflight.serve.formulas import tokens_per_verify
+from rooflight.serve.held import device_weight_bytes
 from rooflight.serve.measured import measured_block
 from rooflight.serve.memory import memory
+from rooflight.serve.room import parts
 from rooflight.serve.schedule import chosen, scheduled
 from rooflight.span import Span
 from rooflight.units import whole
@@ -33,6 +37,7 @@ from rooflight.values.analysis import (
     Phase,
     Request,
     ServedBlock,
+    StageBlock,
     Step,
 )
 from rooflight.values.like import AdapterBlock, SpeculationBlock
@@ -114,7 +119,9 @@ def _phases(sc: Scenario, whole: bool) -> dict[str, Phase | None]:
     others |= {"verify": phases.verify} if load.draft_tokens else {}
     others |= {"draft": phases.draft} if load.draft_tokens and sc.draft is not None else {}
     others |= {"mixed": phases.mixed} if load.chunk_tokens else {}
-    shown: dict[str, Phase | None] = {"prefill": None if sc.unrated else phase_block(sc, phases.prefill(sc))}
+    shown: dict[str, Phase | None] = {
+        "prefill": None if sc.unrated else phase_block(prompts_on(sc), phases.prefill(sc))
+    }
     told = {name: whole and not (sc.unrated and name == "mixed") for name in others}
     return shown | {name: phase_block(sc, of(sc)) if told[name] else None for name, of in others.items()}
 
@@ -157,6 +164,24 @@ def accelerator_block(sc: Scenario, shown: Sequence[str] = ()) -> AcceleratorBlo
         confidence=card.confidence,
         levels=level_roofs(card),
         measured_or_absent=measured_block(sc, shown),
+        split_or_absent=_split(sc) or msgspec.UNSET,
+    )
+
+
+def _split(sc: Scenario) -> tuple[StageBlock, ...]:
+    """The kinds of devices that layers are split over; none where all are alike."""
+    return tuple(
+        StageBlock(
+            accelerator=part.accelerator.id,
+            devices=stage.devices,
+            memory_bytes_per_s=stage.rates.memory_bytes_per_s,
+            memory_bytes=part.accelerator.memory_bytes,
+            program_memory_bytes=part.accelerator.given_bytes,
+            first_layer=stage.first,
+            layers=stage.layers,
+            weights_bytes=whole(device_weight_bytes(part.model, part.layout) * stage.devices),
+        )
+        for stage, part in zip(sc.rates.unlike, parts(sc), strict=True)
     )
 
 
@@ -167,7 +192,7 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
     for row in time.operators:
         op = row.operator
         if op.work.flop:
-            used = hardware_format(sc.accelerator, op.compute)
+            used = hardware_format(rates_for(sc.rates, op.name).accelerator, op.compute)
             by_format[used] = by_format.get(used, 0.0) + op.work.flop * op.count * phase.copies(op)
     span, shares = phase.span, split(time.operators)
     shown = efficiency(demand(sc, phase), span.expected)
@@ -288,7 +313,7 @@ def _operator_block(sc: Scenario, row: OperatorTime, copies: float) -> OperatorB
         bound=BINDING[row.bound],
         time_s=row.time_s,
         share=row.share,
-        compute=hardware_format(sc.accelerator, op.compute) if op.work.flop else op.compute,
+        compute=hardware_format(rates_for(sc.rates, op.name).accelerator, op.compute) if op.work.flop else op.compute,
     )
 
 

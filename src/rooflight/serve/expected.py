@@ -10,6 +10,7 @@ from rooflight.roofline.engine import EAGER_KERNEL_S, Expected, engine_time
 from rooflight.scenario.assume import UNFITTED_ENCODER, unfitted_kind
 from rooflight.scenario.definite import Scenario
 from rooflight.scenario.drafting import UNFITTED_DRAFT
+from rooflight.scenario.unlike import UNFITTED_CARDS
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.calibration import Engine
 from rooflight.values.steptime import Parts
@@ -41,7 +42,10 @@ def expected_prefill(sc: Scenario, part: Parts, *, sequences: Number, fill: Numb
 
 def widened(sc: Scenario) -> float:
     """By how much the engine's intervals are wider in this question: for the accelerator, and for the kind of model."""
-    return widening(sc.accelerator, sc.engine) * unfitted_kind(sc.model)
+    wider = widening(sc.accelerator, sc.engine) * unfitted_kind(sc.model)
+    if not sc.accelerator.joined:
+        return wider
+    return max(wider, *(widening(one, sc.engine) for one in sc.accelerator.joined)) * UNFITTED_CARDS
 
 
 def drafted_wider(sc: Scenario) -> float:

@@ -61,7 +61,8 @@ def all_fit(sc: Scenario, one: Room) -> Number:
     """Whether all sequences of the workload, and all prompts prefilled together, fit at once; elementwise."""
     asked, load = sc.deployment, sc.workload
     prefilling = (asked.prefill_workers or 1) * (asked.prefill_dp or sc.layout.dp)
-    return one.fits(ceil(load.batch / (sc.layout.dp * decode_workers(sc))), ceil(load.prefill_batch / prefilling))
+    prompts = ceil(load.prefill_batch / prefilling) if asked.prefill_on is None else 0  # elsewhere: room has its say
+    return one.fits(ceil(load.batch / (sc.layout.dp * decode_workers(sc))), prompts)
 
 
 def largest_batch(sc: Scenario, one: Room) -> Number:

@@ -8,6 +8,7 @@ import msgspec
 
 from rooflight.numeric import Number, floor, maximum, minimum
 from rooflight.scenario.definite import Scenario, context_tokens
+from rooflight.scenario.pools import prompts_on
 from rooflight.serve import phases, run
 from rooflight.serve.apart import apart, apart_limits, is_apart, pools
 from rooflight.serve.efficiency import Demand, demand
@@ -62,7 +63,7 @@ def timed_step(sc: Scenario, row: Measurement) -> TimedStep:
     if sc.unrated:
         return TimedStep(Span.same(float("nan")), Demand(None, None))
     phase = phases.prefill(sc)
-    return TimedStep(phase.span, demand(sc, phase))
+    return TimedStep(phase.span, demand(prompts_on(sc), phase))
 
 
 def of_step(one: TimedStep, sc: Scenario, row: Measurement) -> Span:

@@ -250,7 +250,9 @@ def _timed(
     """Bounds of a step, and the parts of what is expected: those of a step in which all replicas are busy."""
     real = _busy(step, share, sc.layout)
     alike = sc.layout.dp == 1 or (real.busy == 1 if is_plain(real.busy) else bool((real.busy == 1).all()))
-    time = sc.steps.time(real, overlap=overlap, fill=fill, bounds_only=bounds_only or not alike)
+    # a prompt's passes are in `fill`
+    passes = share.passes if is_plain(fill) and fill == 1 else 1
+    time = sc.steps.time(real, overlap=overlap, fill=fill, passes=passes, bounds_only=bounds_only or not alike)
     return time, time.parts if alike or bounds_only else sc.steps.parts(step)
 
 

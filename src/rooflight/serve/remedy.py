@@ -47,6 +47,8 @@ def _fits(sc: Scenario, weights: str) -> bool:
 def _layout_that_holds(sc: Scenario) -> Layout | None:
     """The layout of fewest devices that holds the scenario; raises MissingFact where devices cannot be joined."""
     here = sc.layout
+    if sc.accelerator.joined:  # all of them hold a part already
+        return None
     layouts = [
         {"tp": tp, "pp": pp, "dp": here.dp, "ep": here.ep}
         for tp in (1, 2, 4, 8, 16)

@@ -98,7 +98,7 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
 
     def parts(self, decoding: Number | None, tokens: Number | None) -> Parts:
         """What is expected of a step before an engine takes its shares."""
-        return self.sc.steps.parts(self._step(decoding, tokens))
+        return self.sc.steps.parts(self._step(decoding, tokens), passes=self.passes)
 
     def sequences(self, decoding: Number | None, tokens: Number | None) -> Number:
         """Those that a step looks after, by the tokens that they get out of it: decoding, or at a prompt's end."""
@@ -137,10 +137,10 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
         }  # fmt: skip
 
     def _bounds(self, step: steps.Step, overlap: Number = 1, bounds_only: bool = True) -> StepTime:
-        return self.sc.steps.time(self._real(step), overlap=overlap, bounds_only=bounds_only)
+        return self.sc.steps.time(self._real(step), overlap=overlap, passes=self.passes, bounds_only=bounds_only)
 
     def _roofline_s(self, sc: Scenario, step: steps.Step) -> Number:
-        return sc.steps.roofline_s(self._real(step))
+        return sc.steps.roofline_s(self._real(step), passes=self.passes)
 
     def _real(self, step: steps.Step) -> steps.Step:
         """The step with idle replicas beside."""
@@ -149,7 +149,7 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
 
     def _expected(self, sc: Scenario, step: steps.Step, sequences: Number = 1, share: float = 1.0) -> Number:
         """With all replicas busy, as the engines that were measured were."""
-        seconds = expected(sc, sc.steps.parts(step), sequences=sequences).seconds
+        seconds = expected(sc, sc.steps.parts(step, passes=self.passes), sequences=sequences).seconds
         return maximum(seconds * share, self._roofline_s(sc, step))
 
     def _drafting_s(self, decoding: Number | None, tokens: Number | None, clock: _StepClock) -> Number:

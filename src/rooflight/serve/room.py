@@ -8,6 +8,7 @@ import msgspec
 
 from rooflight.numeric import Number, maximum, minimum, where
 from rooflight.scenario.definite import Scenario
+from rooflight.scenario.pools import prefill_worker
 from rooflight.scenario.share import Share
 from rooflight.serve.held import (
     device_sequence_bytes,
@@ -20,6 +21,7 @@ from rooflight.serve.held import (
 from rooflight.serve.hosted import device_cache_share, host_holds, hosted_weight_bytes
 from rooflight.serve.working import activation_bytes, decode_row_bytes, own_bytes, row_bytes
 from rooflight.work.count import is_encoder
+from rooflight.work.places import stage_model
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +62,8 @@ def decode_workers(sc: Scenario) -> int:
 
 def holds_weights(sc: Scenario) -> bool:
     """Whether the weights alone lie in the devices' labelled memory; True where its size is in no source."""
+    if sc.rates.unlike:
+        return all(holds_weights(part) for part in parts(sc))
     most = sc.accelerator.most_bytes
     return most is None or least_weight_bytes(sc) <= most
 
@@ -79,7 +83,16 @@ def room(sc: Scenario) -> Room:
     is obeyed. A device whose size is in no source has room for any number.
     """
     found = _relaxed(sc)
-    return found if host_holds(sc) else msgspec.structs.replace(found, left=-found.each)
+    return found if host_holds(sc) and prefill_holds(sc) else msgspec.structs.replace(found, left=-found.each)
+
+
+def prefill_holds(sc: Scenario) -> bool:
+    """Whether a prefill worker on a card of its own holds the weights and a prompt of the question's length."""
+    if sc.deployment.prefill_on is None:
+        return True
+    found = _relaxed(prefill_worker(sc))
+    some = found.prompt <= found.left
+    return some if isinstance(some, bool) else bool(some.all())
 
 
 def _relaxed(sc: Scenario) -> Room:
@@ -101,8 +114,33 @@ def _one(one: Room) -> Number:
     return one.left >= one.each
 
 
+def parts(sc: Scenario) -> tuple[Scenario, ...]:
+    """The scenario of each kind of unlike devices, with the layers that they hold; none where all are alike."""
+    return tuple(
+        msgspec.structs.replace(
+            sc, model=stage_model(sc.model, stage.first, stage.last), accelerator=stage.rates.accelerator,
+            layout=msgspec.structs.replace(sc.layout, pp=stage.devices), rates=stage.rates,
+        )
+        for stage in sc.rates.unlike
+    )  # fmt: skip
+
+
 def _room(sc: Scenario, share: Share) -> Room:
-    """The room that a share leaves."""
+    """The room that a share leaves: of unlike devices in the mean, with what the fullest of them leaves."""
+    return _of_fullest(_mean_room(sc, share), [_mean_room(part, share) for part in parts(sc)])
+
+
+def _of_fullest(mean: Room, rooms: list[Room]) -> Room:
+    """The mean room of unlike devices, where each holds its layers' part of every sequence: the fullest decides."""
+    if not rooms:
+        return mean
+    left = mean.left
+    for one in rooms:
+        left = minimum(left, one.left / one.each * mean.each)
+    return msgspec.structs.replace(mean, left=left)
+
+
+def _mean_room(sc: Scenario, share: Share) -> Room:
     found = sc.habits
     rule = None if found is None else found.rule
     total, kept = sc.accelerator.given_bytes, device_cache_share(sc)
@@ -134,6 +172,10 @@ def _room(sc: Scenario, share: Share) -> Room:
 
 def labelled(sc: Scenario) -> Room:
     """The label in full GiB with nothing kept: what is asked before anything is called too large."""
+    return _of_fullest(_labelled(sc), [_labelled(part) for part in parts(sc)])
+
+
+def _labelled(sc: Scenario) -> Room:
     most = sc.accelerator.most_bytes or math.inf
     weights = least_weight_bytes(sc)
     both = (sc,) if sc.draft is None else (sc, sc.draft.own)
@@ -167,6 +209,9 @@ def share_needed(sc: Scenario, one: Room) -> float | None:
     """The share that one sequence needs, where the default leaves no room for it; more than 1 where none does."""
     if not one.relaxed or sc.accelerator.given_bytes is None:
         return None
+    if sc.rates.unlike:
+        needed = [share_needed(part, one) for part in parts(sc)]
+        return max((share for share in needed if share is not None), default=None)
     full = _room(sc, msgspec.structs.replace(sc.share, value=1.0))
     weights, engine, total = float(full.weights), float(full.engine), float(full.usable)
     sequence, kept = float(full.cache + full.row), float(full.weights + full.chunk + full.engine)

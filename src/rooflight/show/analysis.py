@@ -16,6 +16,7 @@ from rooflight.show.roof import Dot, Flat, draw
 from rooflight.show.seen import renamed
 from rooflight.span import Span
 from rooflight.units import percent, to_base
+from rooflight.values.accelerator import devices_named
 from rooflight.values.analysis import Analysis, HostMemory, MeasuredBlock, MemoryBlock, OperatorBlock, Phase, Pool
 from rooflight.values.run import Run
 from rooflight.words.like import like_line
@@ -72,7 +73,8 @@ def blocks(analysis: Analysis, *, drawn: bool = True, ascii_only: bool = False, 
     beside = () if like is None else (like_line(like),)
     shown.append(Bullets("Assumed:", tuple(one for one in analysis.assumptions if one not in beside)))
     if drawn and phases:
-        shown += _roofline(analysis, phases, ascii_only)
+        here = {name: phase for name, phase in phases.items() if name in analysis.on_roof}
+        shown += _roofline(analysis, here, ascii_only)
     return shown
 
 
@@ -361,7 +363,7 @@ def _roofline(analysis: Analysis, phases: dict[str, Phase], ascii_only: bool) ->
     if not dots:
         return []
     bandwidth = card.memory_bytes_per_s * card.count
-    where = card.id if card.count == 1 else f"{card.count} x {card.id}"
+    where = devices_named(card.id, card.count)
     peaks = ", ".join(f"{flat.name} {numbers.amount(flat.flop_per_s, 'FLOP/s')}" for flat in flats)
     peaks = peaks or "no compute roof, for no peak is published"
     marks = ", ".join(f"{_MARKS[name]} {name}" for name in phases)

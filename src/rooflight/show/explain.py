@@ -13,6 +13,8 @@ from rooflight.errors import UnknownName
 from rooflight.roofline.links import link_seconds
 from rooflight.roofline.rates import hardware_format, no_peak, unrated
 from rooflight.scenario.definite import Scenario, context_tokens
+from rooflight.scenario.pools import prompts_on
+from rooflight.scenario.unlike import rates_for
 from rooflight.serve import phases
 from rooflight.show import numbers
 from rooflight.units import round_significant, scaled, whole
@@ -87,7 +89,7 @@ def explain(sc: Scenario, phase: str, name: str) -> Explanation:
         phase=phase,
         count=row.operator.count,
         about=_ABOUT[row.operator.kind],
-        lines=tuple(_lines(sc, phase, row)),
+        lines=tuple(_lines(prompts_on(sc) if phase == "prefill" else sc, phase, row)),
         bound=bound,
         why=_WHY[bound],
     )
@@ -189,7 +191,8 @@ def _exchange(op: Operator) -> Iterator[Line]:
 
 def _ceilings(sc: Scenario, row: OperatorTime) -> Iterator[Line]:
     """Seconds of each resource, the largest of them, and what all runs take."""
-    op, rates = row.operator, sc.rates
+    op = row.operator
+    rates = rates_for(sc.rates, op.name)
     work, moved = op.work, op.work.moved_bytes
     if work.flop and moved:
         intensity = work.flop / moved
@@ -197,8 +200,8 @@ def _ceilings(sc: Scenario, row: OperatorTime) -> Iterator[Line]:
                    terms=(Term(work.flop, scaled(work.flop, "FLOP")), Term(moved, scaled(moved, "B"))),
                    text=f"{round_significant(intensity)} FLOP/byte")  # fmt: skip
     found = []
-    if work.flop and not unrated(sc.accelerator, (op.compute,)):
-        peak, used = rates.peak(op.compute), hardware_format(sc.accelerator, op.compute)
+    if work.flop and not unrated(rates.accelerator, (op.compute,)):
+        peak, used = rates.peak(op.compute), hardware_format(rates.accelerator, op.compute)
         if moved:
             ridge = peak / rates.memory_bytes_per_s
             yield Line(what=f"ridge point ({used})", sign="÷", value=ridge,

@@ -36,6 +36,7 @@ from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, encode, write_list
 from rooflight.show.goals import goal_blocks
 from rooflight.show.seen import note, renamed
+from rooflight.values.accelerator import devices_named
 from rooflight.values.analysis import BOUNDLESS, Bytes
 from rooflight.values.steptime import BINDING
 from rooflight.values.sweep import Goal, Landmarks, SweepBlock
@@ -144,7 +145,7 @@ def answer(model: str, landmarks: Sequence[Landmarks], phase: str = "decode") ->
     """How many sequences fit, where a larger decode batch stops paying, and where decode meets the ridge; in prefill,
     from which prompt length on it is compute-bound."""
     first = next((mark for mark in landmarks if mark.kv_limit != 0), landmarks[0])
-    where = first.accelerator if first.devices == 1 else f"{first.devices} x {first.accelerator}"
+    where = devices_named(first.accelerator, first.devices)
     more = len(landmarks) - 1
     others = f" ({more} more line{'s' * (more > 1)} below.)" if more else ""
     if first.kv_limit == 0:
@@ -313,7 +314,7 @@ _IN_HEADING = ("accelerator", "weights", "kv_cache")
 
 def _heading(row: Row) -> str:
     """What the rows of a table have in common."""
-    where = row.accelerator if row.devices == 1 else f"{row.devices} x {row.accelerator}"
+    where = devices_named(row.accelerator, row.devices)
     ridge = row.ridge_flop_per_byte
     said = "no compute peak known" if ridge is None else f"ridge point {numbers.plain(ridge)} FLOP/byte"
     return f"{row.phase.capitalize()} on {where}, {row.weights} weights, {row.kv_cache} KV cache, {said}:"
@@ -361,7 +362,7 @@ def _landmark_table(landmarks: Sequence[Landmarks]) -> Table:
         left=heads[:3],
         rows=tuple(
             (
-                f"{mark.devices} x {mark.accelerator}, {_degrees(mark)}",
+                f"{devices_named(mark.accelerator, mark.devices)}, {_degrees(mark)}",
                 mark.weights,
                 mark.kv_cache,
                 f"{mark.context:,}",

@@ -20,6 +20,7 @@ from rooflight.show.charts.theme import Look
 from rooflight.show.sweep import OpenSpan
 from rooflight.span import Span
 from rooflight.studio.curve import Curve
+from rooflight.values.accelerator import devices_named
 from rooflight.values.analysis import Analysis
 from rooflight.values.sweep import Landmarks
 
@@ -145,7 +146,7 @@ def _line(card: Card, marks: Landmarks | None, step: int) -> Any:
     assert card.analysis is not None
     assert card.curve is not None
     one = card.analysis.accelerator
-    name = one.id if one.count == 1 else f"{one.count} x {one.id}"
+    name = devices_named(one.id, one.count)
     return Line(name, tuple(_points(card.curve, step)), marks or _unknown(card.analysis))
 
 

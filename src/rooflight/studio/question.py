@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
-from rooflight.catalog import accelerators, models
+from rooflight.catalog import accelerators, models, unlike
 from rooflight.catalog.changed import under_own_name
 from rooflight.catalog.config import model_from_dict
 from rooflight.catalog.config.fields import refuse_deep
@@ -236,9 +236,9 @@ def _model(name: str, field: str = "model") -> Model:
 
 @functools.lru_cache(maxsize=256)
 def card_named(name: str) -> Accelerator:
-    """The accelerator of the catalog by that name. Raises UnknownName."""
+    """The accelerator of the catalog by that name, or what several with + between them are. Raises BadInput."""
     try:
-        return accelerators.catalogued(name)
+        return accelerators.counted(name)[0] if unlike.joins(name) else accelerators.catalogued(name)
     except BadInput as error:
         error.where = Named.of("cards")
         raise
@@ -273,6 +273,10 @@ def what_if(card: Accelerator, bandwidth_times: float, peak_times: float) -> Acc
     """The card with other rates; the answer says so among its assumptions."""
     if bandwidth_times == peak_times == 1:
         return card
+    return unlike.changed_each(card, lambda one: _altered(one, bandwidth_times, peak_times))
+
+
+def _altered(card: Accelerator, bandwidth_times: float, peak_times: float) -> Accelerator:
     said = Note(key="what_if", value=(bandwidth_times, peak_times), why=card.id)
     return msgspec.structs.replace(
         card,
@@ -287,8 +291,21 @@ def what_if(card: Accelerator, bandwidth_times: float, peak_times: float) -> Acc
     )
 
 
+def _known(field: str, name: str) -> None:
+    """Refuse what is no entry of the catalog: a name that a page sends opens no file. Raises BadInput."""
+    try:
+        accelerators.counted(name)
+    except BadInput as error:
+        error.where = Named.of(field)
+        raise
+
+
 def scenario_of(question: Question, model: Model, card: Accelerator) -> Scenario:
     """The definite question about one card. Raises BadInput, MissingFact."""
+    for name in ("prefill_on", "host"):
+        said = getattr(question, name)
+        if said is not None:
+            _known(name, said)
     return scenario(model, card, None, *question.asked())
 
 

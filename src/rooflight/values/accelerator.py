@@ -122,6 +122,7 @@ class Accelerator(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     node_devices            devices a machine holds, as far as PCIe joins them
     measured                how it was measured, where it was; rates are then medians, the fast ones the best seen
     network                 what joins machines; None in an entry made by hand: nothing is known of one
+    joined                  the devices that this one stands for, where they are of several kinds; none: it is itself
     """
 
     brief = ("id", "name", "memory_bytes", "memory_bytes_per_s")
@@ -160,6 +161,7 @@ class Accelerator(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     origin: str = ""
     assumptions: tuple[Note, ...] = ()
     measured: Measured | None = None
+    joined: tuple[Accelerator, ...] = ()
 
     @property
     def levels(self) -> tuple[Level, ...]:
@@ -186,3 +188,8 @@ class Accelerator(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     def most_bytes(self) -> float | None:
         """What nothing on it exceeds."""
         return self.memory_bytes if self.label_bytes is None else self.label_bytes
+
+
+def devices_named(accelerator_id: str, count: float) -> str:
+    """So many devices by name: 2 x h100-sxm; a name with + in it says itself how many there are of each kind."""
+    return accelerator_id if count == 1 or "+" in accelerator_id else f"{count:g} x {accelerator_id}"

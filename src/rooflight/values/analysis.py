@@ -91,12 +91,26 @@ class MeasuredBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     datasheet: DatasheetBlock | None
 
 
+class StageBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of unlike devices: what each of them is, and what they hold together; layers counted from 0."""
+
+    accelerator: str
+    devices: int
+    memory_bytes_per_s: float
+    memory_bytes: float | None
+    program_memory_bytes: float | None
+    first_layer: int
+    layers: int
+    weights_bytes: float
+
+
 class AcceleratorBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     """Rates of one device, from its datasheet or (medians) as measured; memory_bytes by its driver,
     program_memory_bytes what a program gets of it.
 
     levels                  other levels of memory whose rate is known; no time here is made of them
     measured_or_absent      the JSON has `measured` on measured machines alone
+    split_or_absent         the JSON has `split` where layers are split over unlike devices: each kind, in turn
     """
 
     brief = ("id", "count")
@@ -112,6 +126,7 @@ class AcceleratorBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     confidence: str
     levels: tuple[LevelRoof, ...] = ()
     measured_or_absent: MeasuredBlock | msgspec.UnsetType = msgspec.field(name="measured", default=msgspec.UNSET)
+    split_or_absent: tuple[StageBlock, ...] | msgspec.UnsetType = msgspec.field(name="split", default=msgspec.UNSET)
 
     @property
     def measured(self) -> MeasuredBlock | None:
@@ -363,6 +378,12 @@ class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
     def phases(self) -> Known[Phase]:
         """The phases that there are, by name; [] of another raises NotThere, `get` gives None."""
         return Known(self.phases_or_null, "phase", self._lacking)
+
+    @property
+    def on_roof(self) -> dict[str, Phase]:
+        """The phases that run on the accelerator whose roof is drawn: a prompt on another card is not among them."""
+        elsewhere = ("prefill",) if self.deployment.get("prefill_on") else ()
+        return {name: phase for name, phase in self.phases.items() if name not in elsewhere}
 
     @property
     def runs(self) -> Known[Run]:

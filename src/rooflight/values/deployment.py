@@ -119,6 +119,10 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
         words="Workers that decode alone, each laid out by tp, pp, ep and dp.", kind="degree", unit="workers",
         most=LARGEST_DEGREE, blank="",
     )] = None
+    prefill_on: Annotated[str | None, Field(
+        words="Accelerator of the prefill workers, with how many each has: 2xh100-sxm; adds the run apart.",
+        kind="name", blank="that of decode",
+    )] = None
     prefill_tp: Annotated[int | None, Field(
         words="Tensor parallel degree of a prefill worker.", kind="degree", unit="devices", most=LARGEST_DEGREE,
         blank="tp",
@@ -223,7 +227,12 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check(self, DEPLOYMENT)
-        if self.prefill_workers is self.decode_workers is None and self.schedule != "apart":
+        if self.prefill_on is not None and self.schedule not in (None, "apart"):
+            raise BadInput(
+                "workers that prefill on another card serve apart", where=Named.of("schedule"), got=self.schedule,
+                want=Named("{schedule}", schedule="apart"),
+            )  # fmt: skip
+        if not self.is_apart:
             for name in ("prefill_tp", "prefill_ep", "prefill_dp"):
                 if getattr(self, name) is not None:
                     raise BadInput(
@@ -255,6 +264,12 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
                 "these are shares of different things, so one of them counts",
                 where=Named.of(*stated), got=" and ".join(stated), want="one share of memory",
             )  # fmt: skip
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether prefill and decode have workers of their own."""
+        named = (self.prefill_workers, self.decode_workers, self.prefill_on) != (None, None, None)
+        return named or self.schedule == "apart"
 
     @property
     def on_host(self) -> bool:

@@ -110,6 +110,7 @@ class _Anywhere(TypedDict, total=False):
     schedule: str | None
     prefill_workers: int | None
     decode_workers: int | None
+    prefill_on: str | None
     prefill_tp: int | None
     prefill_ep: int | None
     prefill_dp: int | None

@@ -10,8 +10,10 @@ import msgspec
 from rooflight.errors import NoSteadyState
 from rooflight.numeric import is_plain
 from rooflight.scenario.definite import Scenario, context_tokens
+from rooflight.scenario.pools import prompts_on
 from rooflight.serve.analyze import analyze
 from rooflight.serve.remedy import remedy
+from rooflight.serve.room import prefill_holds
 from rooflight.units import round_significant, scaled
 from rooflight.values.analysis import Analysis, MemoryBlock, Phase
 from rooflight.values.run import WholeRun
@@ -90,8 +92,9 @@ def _prefill(sc: Scenario, prefill: Phase | None) -> str:
             f"prefill, first token and whole requests are withheld, for {sc.accelerator.id} has no published {forms} "
             f'peak (a [[fact]] with what = "peak", dtype = "{sc.unrated[0]}")'
         )
+    where = f" on {prompts_on(sc).devices}" if sc.deployment.prefill_on is not None else ""
     return (
-        f"prefill of {_prompts(sc.workload)} is {bound_word(prefill)}, "
+        f"prefill of {_prompts(sc.workload)}{where} is {bound_word(prefill)}, "
         f"{at_best(sc.accelerator)} {scaled(prefill.time_s.ceiling, 's')}{_texts(sc, prefill)}{_launches(prefill)}"
         f"{_expected(prefill)}"
     )
@@ -247,6 +250,9 @@ def does_not_fit(sc: Scenario, held: MemoryBlock) -> str:
 
 def too_big(sc: Scenario, held: MemoryBlock) -> str:
     """Why it does not fit: what is needed, what there is, and which part is too much."""
+    if not prefill_holds(sc):
+        worker = prompts_on(sc)
+        return f"a prefill worker on {worker.devices} does not hold {sc.model.id} and a prompt of that length"
     allowed = (held.usable_bytes or 0.0) - held.withheld_bytes
     needed = held.weights_bytes + held.kv_bytes + held.activation_bytes + held.engine_bytes
     may = "an engine may use"
@@ -271,8 +277,12 @@ def too_big(sc: Scenario, held: MemoryBlock) -> str:
 def _remedies(sc: Scenario) -> str:
     """What would hold the scenario: another layout of these devices, more of them, a narrower format."""
     found = remedy(sc)
+    if not prefill_holds(sc):
+        return "More devices a prefill worker, another card or narrower weights would hold it."
     if found.unjoined:
         said = [f"How many {sc.accelerator.id} would hold it cannot be told: nothing is known of a link between them"]
+    elif sc.accelerator.joined:
+        said = ["Cards with more memory between them would hold it"]
     elif found.layout is None:
         said = [f"No layout of up to 1,024 {sc.accelerator.id} holds it"]
     else:

@@ -10,6 +10,7 @@ from rooflight.answers.explain.solve import Clash, Step
 from rooflight.errors import printable
 from rooflight.scenario.definite import context_tokens
 from rooflight.units import round_significant
+from rooflight.values.accelerator import devices_named
 from rooflight.values.explain import Derived, Explained, Given, Term
 from rooflight.words.notes import worded
 from rooflight.words.quantities import called, shown, unit
@@ -99,7 +100,7 @@ def _numbers(formula: str, values: Mapping[str, float]) -> str:
 def _devices(found: Findings) -> str:
     if found.card is None:
         return ""
-    return found.card.id if found.devices == 1 else f"{found.devices:g} x {found.card.id}"
+    return devices_named(found.card.id, found.devices)
 
 
 def _sentences(found: Findings) -> Iterator[str]:

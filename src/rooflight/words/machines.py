@@ -211,3 +211,29 @@ def offloaded(note: Note) -> str:
         f"a part of it ran on the host, the row does not say which: {part}, as much as has to, is expected there; the "
         "interval goes up to all of it and over usual hosts, the ceiling is that of the fastest of these splits"
     )
+
+
+def layer_split(note: Note) -> str:
+    """Which of several kinds of devices holds how many layers."""
+    total = sum(layers for _, _, layers in note.value)
+    held = ", ".join(
+        f"{card if devices == 1 else f'{devices} x {card}'} {layers:,}" for card, devices, layers in note.value
+    )
+    return f"layers are split by memory and passed in turn: of {total:,}, {held}"
+
+
+def slowest_card(note: Note) -> str:
+    """Tensors cut in equal parts over unlike devices."""
+    return f"every tensor is cut in equal parts over {' and '.join(note.value)}: the slowest and smallest sets the pace"
+
+
+def unfitted_cards(note: Note) -> str:
+    """No engine was fitted on unlike cards."""
+    return f"no engine was measured on unlike cards: intervals are {note.value:g} times as wide (ours, 2026-11-29)"
+
+
+def prefill_on(note: Note) -> str:
+    """The card of the prefill workers."""
+    card, devices, tp = note.value
+    cut = f", tp {tp}" if devices > 1 else ""
+    return f"a prefill worker has {devices} x {card}{cut}: a first token is timed there, on that card's own fits"

@@ -174,9 +174,10 @@ def _doubted_devices(sc: Scenario, devices: int) -> str:
 
 def _too_big(sc: Scenario, _: None) -> str:
     """Under the ceiling, but not on that hardware in that format."""
+    devices = sc.devices if sc.accelerator.joined else f"{sc.layout.devices} x {sc.accelerator.id}"
     return (
-        f"possible, but not as stated: the weights of {sc.model.id} alone are more than {sc.layout.devices} x "
-        f"{sc.accelerator.id} hold, so it ran on more devices, in a narrower format, or partly from host memory"
+        f"possible, but not as stated: the weights of {sc.model.id} alone are more than {devices} hold, so it ran on "
+        "more devices, in a narrower format, or partly from host memory"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from rooflight.values.accelerator import devices_named
 from rooflight.values.note import Note
 from rooflight.words import machines
 
@@ -73,6 +74,10 @@ ROW_WORDS: dict[str, Callable[[Note], str]] = {
     "layout": _layout,
     # value: stages; why: the engine
     "layers_split": lambda note: f"layout not stated: {note.why} splits layers, so pp {note.value}",
+    "spread": lambda _: (
+        "how unlike cards share a step is not stated: the ceiling is of any spread, what is expected of layers split "
+        "by memory"
+    ),
     # value: tp, pp, dp and the devices they should be
     "not_the_devices": _not_the_devices,
     "ep_left_out": lambda note: f"ep {note.value} left out: the model has no routed experts",
@@ -83,7 +88,7 @@ ROW_WORDS: dict[str, Callable[[Note], str]] = {
     # value: formats of (cache, weights); why: the engine
     "checkpoint_cache": _checkpoint_cache,
     # value: devices; why: the accelerator
-    "weights_beyond": lambda note: f"the weights alone are more than {note.value} x {note.why} hold",
+    "weights_beyond": lambda note: f"the weights alone are more than {devices_named(note.why, note.value)} hold",
     # value: sequences
     "filled_batch": lambda note: f"batch not stated: as many sequences as memory holds at most, {note.value:,}",
     # value: the batch, and what memory holds of it

@@ -341,7 +341,7 @@ def _named(row: Measurement) -> str:
 
 
 def _devices(sc: Scenario) -> str:
-    return f"{sc.layout.devices} x {sc.accelerator.id}"
+    return sc.devices if sc.accelerator.joined else f"{sc.layout.devices} x {sc.accelerator.id}"
 
 
 def _because(limit: Limit, bound: str, sc: Scenario) -> str:

@@ -1,13 +1,15 @@
-"""Which operators of a step run where, when layers, experts or the cache lie in the memory of a host."""
+"""Which operators of a step run where: on unlike devices in turn, or with a part in the memory of a host."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
 from rooflight.values.model import Layer, Model
 from rooflight.values.work import Operator
+from rooflight.work.collectives import hop_rows
 from rooflight.work.layout import Layout
 from rooflight.work.numbers import Numbers
 from rooflight.work.step import Step, operators
@@ -107,6 +109,51 @@ def placed(model: Model, split: Split, step: Step, layout: Layout, numbers: Numb
         device=device, beside=beside, cached=cached,
         turn=_kept(turn, lambda op: not _caches(op)), turn_cached=_kept(turn, _caches),
     )  # fmt: skip
+
+
+def shares(sizes: Sequence[float], layers: int) -> tuple[int, ...]:
+    """How many of a stack's layers each of several devices takes, in proportion to their sizes, in whole layers.
+
+    The rest of a division goes where most is left over; what takes a layer less than one still takes one. Check by
+    hand: sizes 24 and 12, 80 layers -> 53 and 27. Raises ValueError for fewer layers than devices.
+    """
+    if layers < len(sizes):
+        raise ValueError("fewer layers than devices")
+    exact = [layers * size / sum(sizes) for size in sizes]
+    found = [max(1, math.floor(one)) for one in exact]
+    while sum(found) != layers:
+        more = 1 if sum(found) < layers else -1
+        open_ = [at for at in range(len(found)) if more > 0 or found[at] > 1]
+        found[max(open_, key=lambda at: (more * (exact[at] - found[at]), -at))] += more
+    return tuple(found)
+
+
+def stage_model(model: Model, first: int, last: int) -> Model:
+    """The model of a device that holds layers first .. last - 1: what is before all layers with the first of them, the
+    head behind the last."""
+    kept = cut(model, first, last)
+    if first:
+        kept = msgspec.structs.replace(kept, outside=(), encodes=(), towers=(), table_bytes=0.0, tied=False)
+    if last < layer_count(model):
+        kept = msgspec.structs.replace(kept, head=None)
+    return kept
+
+
+def in_turn(
+    model: Model, cuts: Sequence[tuple[int, int]], step: Step, layout: Layout, numbers: Numbers
+) -> tuple[tuple[Operator, ...], ...]:
+    """The operators of one pass through devices that hold layers first .. last - 1 each, hops with the first of them.
+
+    layout      of all: a stage a device
+    """
+    alone = msgspec.structs.replace(layout, pp=1)
+    found = []
+    for first, last in cuts:
+        ops = operators(stage_model(model, first, last), step, alone, numbers)
+        ops = ops if not first else _kept(ops, lambda op: op.name != "embedding")
+        found.append(ops if last == layer_count(model) else _kept(ops, lambda op: op.name != "final_norm"))
+    sent = tuple(op for _, _, op in hop_rows(model, step.tokens, layout, numbers))
+    return (found[0] + sent, *found[1:])
 
 
 def _inside(ops: tuple[Operator, ...]) -> tuple[Operator, ...]:

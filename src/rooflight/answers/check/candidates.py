@@ -10,9 +10,11 @@ from rooflight.answers.check.names import Names
 from rooflight.answers.check.offloaded import others, splits
 from rooflight.catalog import models
 from rooflight.catalog.calibration import calibrated
+from rooflight.catalog.unlike import groups
 from rooflight.errors import BadInput, RooflightError
 from rooflight.ingest.rows import BadRow
 from rooflight.scenario.alike import sparse
+from rooflight.scenario.change import spread
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.room import holds_weights
 from rooflight.values.accelerator import Accelerator
@@ -59,6 +61,9 @@ def candidates(row: Measurement, model: Model, card: Accelerator, count: int, na
     if count > 1 and gpus != count:
         notes.append(Note(key="gpus_counted", value=(count, gpus)))
     options, layout_open = _apart(row, routed, notes) if row.apart else _layouts(row, gpus, routed, notes)
+    unlike = len(card.joined) if len(groups(card)) > 1 else 0
+    if unlike and row.tp in (None, 1) and row.pp in (None, 1, unlike) and row.dp in (None, 1) and gpus == unlike:
+        options, layout_open = [Layout(pp=unlike)], False
     whose = routed and (row.dp or 1) > 1 and (row.ep or 1) == 1  # experts of replicas: each has all, or they share them
     if (None in (row.tp, row.dp) or whose) and any(isinstance(layer.mixer, LatentAttention) for layer in model.layers):
         options += [other for one in options if (other := _attention_replicated(one)) not in options]
@@ -86,6 +91,9 @@ def candidates(row: Measurement, model: Model, card: Accelerator, count: int, na
         notes.append(Note(key="offloaded", value=found[0].deployment, why="open" if ways > 1 else "stated"))
     elif row.offloaded:
         notes.append(Note(key="offloaded"))
+    if unlike and found:
+        found += spread(found[0])
+        notes.append(Note(key="spread"))
     if not found and isinstance(problem, BadInput) and problem.where == "tp":
         found = list(_wider(options[0], bare, model, card, names, notes))
     if not found:

@@ -225,6 +225,8 @@ def _cards(one: TooFast) -> Iterator[Finding]:
     from rooflight.catalog.accelerators import all_accelerators
 
     sc, time = one.scenario, one.row.measures.time
+    if "+" in sc.accelerator.id:  # several kinds, of which no one card takes the place
+        return
     own = (sc.accelerator.family, sc.accelerator.vendor)
     fitting: list[tuple[float, str]] = []
     for card in all_accelerators():

@@ -11,6 +11,7 @@ from rooflight.answers.check.candidates import Candidates, candidates, least
 from rooflight.answers.check.names import Names
 from rooflight.answers.check.wording import plain
 from rooflight.ingest.rows import BadRow
+from rooflight.scenario.change import spread
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.metrics import saturating_batch
 from rooflight.values.measurement import Measurement, Timed
@@ -103,11 +104,12 @@ def by_size(model: Model) -> Iterator[Note]:
 
 def claim(sc: Scenario, row: Measurement, more: tuple[Note, ...] = ()) -> Question:
     """A claim about a scenario: what is asked of the row is its metric, its value and its batch, None if not stated."""
-    load, notes = sc.workload, list(more)
+    load, notes, others = sc.workload, list(more), tuple(spread(sc))
+    notes += [Note(key="spread")] if others else []
     prompt = row.timed is Timed.PREFILL
     batch = load.batch if prompt else _batch(row, notes)
     return _possible(Question(
-        row=row, options=Candidates(scenarios=(sc,), least=tuple(least((sc,), Names()))),
+        row=row, options=Candidates(scenarios=(sc, *others), least=tuple(least((sc,), Names()))),
         notes=(*notes, *by_size(sc.checkpoint)), batch=batch,
         alone=row.batch is None and not prompt and batch is not None,
         isl=load.isl, osl=load.osl, context=load.context if row.timed is Timed.STEP else None,

@@ -253,7 +253,12 @@ def _chance(share: float | None, drafts: int | None) -> float | None:
 
 
 def _under(row: Measurement, said: Said) -> Measurement:
-    """The row with what is said beside it."""
+    """The row with what is said beside it. Raises BadInput for workers on two kinds of cards."""
+    if said.deployment.prefill_on is not None:
+        raise BadInput(
+            "rows of a file are of one kind of card", where=Named.of("prefill_on"), got=said.deployment.prefill_on,
+            want="a claim, without a file, or the file without it",
+        )  # fmt: skip
     asked = {**_given(said.workload, said), **_given(said.deployment, said)}
     if said.count is not None:
         asked["gpus"] = said.count

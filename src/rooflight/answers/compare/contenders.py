@@ -18,7 +18,7 @@ from rooflight.serve.mix import mean_load
 from rooflight.serve.room import room
 from rooflight.serve.schedule import chosen
 from rooflight.serve.sweep import filled
-from rooflight.values.accelerator import Accelerator
+from rooflight.values.accelerator import Accelerator, devices_named
 from rooflight.values.analysis import MemoryBlock
 from rooflight.values.deployment import Deployment
 from rooflight.values.mix import Mix
@@ -189,7 +189,7 @@ def _price(prices: Mapping[str, float], card: Accelerator, count: int) -> float 
 
 
 def _counted(one: Contender) -> str:
-    return one.card.id if one.count == 1 else f"{one.count} x {one.card.id}"
+    return devices_named(one.card.id, one.count)
 
 
 def _labelled(rows: list[Contender], axes: Sequence[str]) -> list[Contender]:

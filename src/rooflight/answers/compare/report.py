@@ -65,6 +65,12 @@ def compare(
     Raises BadInput for an objective that cannot be judged or a layout that cannot be, MissingFact where a fact is
     missing for every deployment.
     """
+    if deployment.prefill_on is not None:
+        raise BadInput(
+            "each accelerator is compared as a whole, so a prefill pool on another has no place",
+            where=Named.of("prefill_on"), got=deployment.prefill_on, want="a comparison without it",
+            try_this="analyze, or sweep with --schedule apart",
+        )  # fmt: skip
     requests = _requests(lengths(model, workload)) if log is None else log.requests
     mix = mixes.summary(requests)
     if log is not None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from rooflight.numeric import Number
 from rooflight.roofline.rates import hardware_format, unrated
+from rooflight.scenario.change import spread
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import phases
 from rooflight.serve.efficiency import demand, printed, streamed_bytes
@@ -60,14 +61,16 @@ def decode(sc: Scenario) -> Facts:
     """
     load = sc.workload
     drafts = bool(load.draft_tokens)
-    phase = phases.verify(sc, bounds_only=True) if drafts else phases.decode(sc, bounds_only=True)
-    cycle = [(phase, 1), *(phases.drafts(sc, bounds_only=True) if drafts else ())]
+    step = phases.verify if drafts else phases.decode
+    phase = step(sc, bounds_only=True)
+    before = phases.drafts(sc, bounds_only=True) if drafts else ()
+    cycle = [(phase, 1), *before]
     found = _step(sc, *cycle)
     values = {
         "weight_bytes": float(sum(one.work.weight_bytes * count for one, count in cycle)),
         "kv_bytes": float(sum((one.work.kv_read_bytes + one.work.kv_write_bytes) * count for one, count in cycle)),
         "flop": float(sum(one.work.flop * count for one, count in cycle)),
-        "ceiling_s": float(sum(one.time.ceiling_s * count for one, count in cycle)),
+        "ceiling_s": _least_s(sc, phase, step) + float(sum(one.time.ceiling_s * count for one, count in before)),
     }
     if drafts:
         made = tokens_per_verify(draft_tokens=load.draft_tokens, acceptance=load.acceptance)
@@ -85,8 +88,14 @@ def prefill(sc: Scenario) -> Facts:
         "prefill_bytes": float(streamed_bytes(phase.work)),
     }
     if not sc.unrated:
-        values["prefill_ceiling_s"] = float(phase.time.ceiling_s)
+        values["prefill_ceiling_s"] = _least_s(sc, phase, phases.prefill)
     return _joined(_step(sc, (phase, 1)), values, "prefill_arithmetic_s")
+
+
+def _least_s(sc: Scenario, phase: PhaseTime, step: Callable[..., PhaseTime]) -> float:
+    """The ceiling of a step; on unlike cards of any spread over them, for how they shared it is not stated."""
+    others = (step(other, bounds_only=True) for other in spread(sc))
+    return float(min(one.time.ceiling_s for one in (phase, *others)))
 
 
 class _Step(msgspec.Struct, frozen=True):

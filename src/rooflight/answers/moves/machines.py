@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import msgspec
 
 from rooflight.answers.moves.option import Asked, Option, move, option
-from rooflight.catalog.accelerators import load
+from rooflight.catalog.accelerators import load, with_memory
+from rooflight.catalog.unlike import changed_each
 from rooflight.roofline.links import NETWORK
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
@@ -86,23 +87,28 @@ def _ratio(one: float | None, other: float | None) -> float | None:
 @move("card-bandwidth", "machine")
 def bandwidth(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """What memory bandwidth alone would do."""
-    rate, fast = 2 * (sc.accelerator.memory_bytes_per_s or 0.0), sc.accelerator.fast_memory_bytes_per_s
-    faster = msgspec.structs.replace(
-        sc.accelerator, memory_bytes_per_s=rate, fast_memory_bytes_per_s=None if fast is None else 2 * fast
-    )
-    yield option(sc, accelerator=faster)
+
+    def faster(card: Accelerator) -> Accelerator:
+        rate, fast = 2 * (card.memory_bytes_per_s or 0.0), card.fast_memory_bytes_per_s
+        return msgspec.structs.replace(
+            card, memory_bytes_per_s=rate, fast_memory_bytes_per_s=None if fast is None else 2 * fast
+        )
+
+    yield option(sc, accelerator=changed_each(sc.accelerator, faster))
 
 
 @move("card-compute", "machine", needs_peak=True)
 def compute(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """What arithmetic alone would do."""
-    card = sc.accelerator
-    faster = msgspec.structs.replace(
-        card,
-        peak_flop_per_s={name: 2 * rate for name, rate in card.peak_flop_per_s.items()},
-        fast_flop_per_s={name: 2 * rate for name, rate in card.fast_flop_per_s.items()},
-    )
-    yield option(sc, accelerator=faster)
+
+    def faster(card: Accelerator) -> Accelerator:
+        return msgspec.structs.replace(
+            card,
+            peak_flop_per_s={name: 2 * rate for name, rate in card.peak_flop_per_s.items()},
+            fast_flop_per_s={name: 2 * rate for name, rate in card.fast_flop_per_s.items()},
+        )
+
+    yield option(sc, accelerator=changed_each(sc.accelerator, faster))
 
 
 @move("card-capacity", "machine", needs_peak=True)
@@ -110,7 +116,11 @@ def capacity(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """What capacity alone would do: more sequences."""
     card = sc.accelerator
     if card.memory_bytes:
-        roomy = changed(sc, memory=2 * card.memory_bytes)
+        if card.joined:
+            larger = changed_each(card, lambda one: with_memory(one, 2 * (one.memory_bytes or 0.0)))
+            roomy = changed(sc, accelerator=larger)
+        else:
+            roomy = changed(sc, memory=2 * card.memory_bytes)
         yield option(roomy, batch=max(memory(roomy).most, sc.workload.batch))
 
 
@@ -123,4 +133,5 @@ def link(sc: Scenario, asked: Asked) -> Iterator[Option]:
         yield option(sc, "network", network=f"{2 * links.far_bytes_per_s:f}B/s{latency}")
     elif own is not None:
         faster = msgspec.structs.replace(own, bytes_per_s=2 * own.bytes_per_s)
-        yield option(sc, own.name, accelerator=msgspec.structs.replace(sc.accelerator, link=faster))
+        card = changed_each(sc.accelerator, lambda one: msgspec.structs.replace(one, link=faster))
+        yield option(sc, own.name, accelerator=card)

@@ -118,7 +118,7 @@ def _peaks(known: dict[str, float], forms: Sequence[str], count: int) -> dict[st
 def formats(analysis: Analysis) -> list[str]:
     """The number formats that the phases' products run in, the one with most FLOP first."""
     sums: dict[str, float] = {}
-    for phase in analysis.phases.values():
+    for phase in analysis.on_roof.values():
         for form, flop in phase.flop_by_format.items():
             sums[form] = max(sums.get(form, 0.0), flop / phase.flop)
     used = sorted((form for form, share in sums.items() if share >= _LEAST_SHARE), key=lambda form: -sums[form])

@@ -88,7 +88,7 @@ def _phase_dots(analyses: Sequence[Analysis]) -> Rows:
             "time_s": phase.time_s.roofline,
         }
         for number, one in enumerate(analyses)
-        for name, phase in one.phases.items()
+        for name, phase in one.on_roof.items()
         if phase.flop
     ]
 
@@ -229,7 +229,7 @@ def _operators(analysis: Analysis, look: Look) -> Rows:
     """The operators that take the time, numbered by phase; those without arithmetic have no place on the chart."""
     found: Rows = []
     most = _MOST_LISTED if look.outer >= 560 else 4
-    for name, phase in sorted(analysis.phases.items(), key=lambda item: (item[0] != "decode", item[0])):
+    for name, phase in sorted(analysis.on_roof.items(), key=lambda item: (item[0] != "decode", item[0])):
         main, _ = split_operators(phase.operators)
         for number, op in enumerate(main[:most], 1):
             found.append({"row": len(found), **_operator(op, name, number, look)})
