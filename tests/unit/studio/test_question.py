@@ -13,7 +13,7 @@ from rooflight.values.question import FIELDS
 
 
 def test_every_field_may_be_asked_and_may_have_been_different():
-    assert len(FIELDS) == 63
+    assert len(FIELDS) == 66
     assert set(Question.model_fields) == {
         *FIELDS, "model", "config", "machine", "samples", "cards", "focus", "bandwidth_times", "peak_times", "before",
     }  # fmt: skip

@@ -25,7 +25,7 @@ del HINTS[FILLED]
 
 def test_every_field_of_the_two_values_is_in_the_table():
     assert list(FIELDS) == [*ASKED, *Deployment.__struct_fields__]
-    assert len(FIELDS) == 65
+    assert len(FIELDS) == 66
     assert all(getattr(Workload(), name, None) == FIELDS[name].default for name in ASKED)
     assert all(getattr(Deployment(), name, None) == FIELDS[name].default for name in Deployment.__struct_fields__)
 
