@@ -187,7 +187,7 @@ def scenario(
 
 def _drafted(sc: Scenario) -> Scenario:
     """The scenario with what drafts, where that is named. Raises BadInput."""
-    found = drafts_of(sc.model, sc.deployment, sc.layout)
+    found = drafts_of(sc.model, sc.deployment)
     if found is None:
         return sc
 

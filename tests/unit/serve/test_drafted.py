@@ -167,12 +167,26 @@ def test_the_room_of_a_sequence_has_the_draft_cache():
         ({"draft_share": 0.2}, "the time of drafting is stated"),
         ({"draft_model": "no-such-model"}, "no model"),
         ({"draft_model": "bert-base"}, "puts out no tokens"),
-        ({"pp": 2}, "which stage of a pipeline drafts"),
     ],
 )
 def test_what_cannot_draft_is_refused(fields, said):
     with pytest.raises(BadInput, match=said):
-        asked("8xh100-sxm" if "pp" in fields else "h100-sxm", **fields)
+        asked(**fields)
+
+
+def test_layers_of_a_draft_are_spread_over_stages():
+    """Two stages in turn take what one device would: the draft's bytes at one device's bandwidth, and a hop."""
+    one = asked("h100-sxm")
+    two = asked("2xh100-sxm", pp=2, tp=1)
+
+    assert two.draft.steps.layout.pp == 2
+    assert phases.draft(two).span.ceiling == pytest.approx(phases.draft(one).span.ceiling, rel=1e-2)
+    assert room(two).weights - room(asked("2xh100-sxm", pp=2, tp=1, **NO_DRAFT)).weights == DRAFT_BYTES / 2
+
+
+def test_a_head_is_not_spread_over_stages():
+    with pytest.raises(BadInput, match="cannot be spread over the 2 stages"):
+        make_scenario("glm-4.5-air", "8xh100-sxm", pp=2, draft_tokens=1, draft_model="mtp")
 
 
 def test_a_comparison_has_no_drafts():
