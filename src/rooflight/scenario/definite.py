@@ -189,7 +189,7 @@ def scenario(
 
 def _drafted(sc: Scenario) -> Scenario:
     """The scenario with what drafts, where that is named. Raises BadInput."""
-    found = drafts_of(sc.model, sc.deployment, sc.layout)
+    found = drafts_of(sc.model, sc.deployment)
     if found is None:
         return sc
 
@@ -198,7 +198,7 @@ def _drafted(sc: Scenario) -> Scenario:
         one = scenario(draft, sc.accelerator, None, draft_workload(sc.workload), laid, plans=sc.plans)
         return msgspec.structs.replace(one, engine=within_a_step(sc.engine))
 
-    made = {draft: beside(draft) for draft in (found.steps, found.first, found.own)}
+    made = {draft: beside(draft) for draft in dict.fromkeys((found.steps, found.first, found.own))}
     missing = dict.fromkeys((*sc.unrated, *(name for one in made.values() for name in one.unrated)))
     draft = Drafter(steps=made[found.steps], first=made[found.first], own=made[found.own])
     return msgspec.structs.replace(sc, draft=draft, unrated=tuple(missing))

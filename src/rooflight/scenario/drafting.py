@@ -26,16 +26,11 @@ _SHARED = (
 )  # fmt: skip
 
 
-def drafts_of(model: Model, deployment: Deployment, layout: Layout) -> Drafts | None:
+def drafts_of(model: Model, deployment: Deployment) -> Drafts | None:
     """What the deployment names to draft for a model in its formats; None where it names nothing. Raises BadInput."""
     name = deployment.draft_model
     if name is None:
         return None
-    if layout.pp > 1:
-        raise BadInput(
-            "which stage of a pipeline drafts, and when, is not known", where=Named.of("draft_model", "pp"),
-            got=layout.pp, want=Named("{pp} beside a {draft_model}", pp=1),
-        )  # fmt: skip
     if name.lower() == OWN_LAYERS:
         if deployment.draft_weights is not None:
             raise BadInput(
@@ -76,16 +71,31 @@ def _check(model: Model, draft: Model) -> None:
 
 
 def draft_deployment(draft: Model, deployment: Deployment, layout: Layout, kv_cache: str) -> Deployment:
-    """How a draft is laid out: as the model is, or on one device of each replica where that does not cut it evenly."""
-    routed = any(layer.experts is not None for layer in draft.layers)
-    cut = Layout(tp=layout.tp, dp=layout.dp, ep=layout.ep if routed else 1)
-    try:
-        check_layout(draft, cut)
-    except BadInput:
-        cut = Layout(tp=1, dp=layout.dp)
+    """How a draft is laid out: as the model is, or whole on one of the tensor ranks where these do not cut it evenly.
+
+    Raises BadInput where it has fewer layers than the model has stages.
+    """
+    cut = draft_layout(draft, layout)
     return Deployment(
-        tp=cut.tp, dp=cut.dp, ep=cut.ep, weights=deployment.draft_weights, kv_cache=kv_cache,
+        tp=cut.tp, pp=cut.pp, dp=cut.dp, ep=cut.ep, weights=deployment.draft_weights, kv_cache=kv_cache,
         **{name: getattr(deployment, name) for name in _SHARED},
+    )  # fmt: skip
+
+
+def draft_layout(draft: Model, layout: Layout) -> Layout:
+    """The draft's layout. Raises BadInput."""
+    routed = any(layer.experts is not None for layer in draft.layers)
+    alike = Layout(tp=layout.tp, pp=layout.pp, dp=layout.dp, ep=layout.ep if routed else 1)
+    for cut in (alike, Layout(tp=1, pp=layout.pp, dp=layout.dp)):
+        try:
+            check_layout(draft, cut)
+        except BadInput:
+            continue
+        return cut
+    raise BadInput(
+        f"{draft.id} cannot be spread over the {layout.pp} stages of a pipeline, and on which of them it would lie is "
+        "not known", where=Named.of("draft_model", "pp"), got=layout.pp,
+        want=Named("{pp} beside this {draft_model}", pp=1),
     )  # fmt: skip
 
 

@@ -41,8 +41,12 @@ def with_host(rates: Rates, model: Model, deployment: Deployment, layout: Layout
         )  # fmt: skip
     host = host_of(card, deployment)
     reached, least = host_shares()
+    there = rates_of(host, Layout(), graphs=True)
+    if deployment.host is None or not host.peak_flop_per_s:
+        # what its caches held would take no time where what it multiplies is not counted
+        there = msgspec.structs.replace(there, cache_bytes=0.0)
     beside = Beside(
-        rates=rates_of(host, Layout(), graphs=True), split=split, streamed_bytes=streamed, link_bytes_per_s=link,
+        rates=there, split=split, streamed_bytes=streamed, link_bytes_per_s=link,
         reached=reached, least=least,
     )  # fmt: skip
     return msgspec.structs.replace(rates, beside=beside)

@@ -73,7 +73,8 @@ def prompt_sums(one: Replica) -> Sums:
     step = one.bounds(None, one.prompt, overlap=1 / stages)
     found = _prompt_sums(step, one.sc.rates, users, stages, step.ceiling_s)
     for sc, _ in draft_steps(one.sc, one.drafted)[:1]:
-        found = found + _prompt_sums(one.draft_bounds(sc, None, one.prompt), sc.rates, users, 1, 0.0)
+        step = one.draft_bounds(sc, None, one.prompt, overlap=1 / stages)
+        found = found + _prompt_sums(step, sc.rates, users, stages, 0.0)
     return found
 
 

@@ -104,10 +104,12 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
         """Those that a step looks after, by the tokens that they get out of it: decoding, or at a prompt's end."""
         return (0 if decoding is None else decoding * self.each) + (0 if tokens is None else tokens / self.prompt)
 
-    def draft_bounds(self, sc: Scenario, decoding: Number | None, tokens: Number | None) -> StepTime:
+    def draft_bounds(
+        self, sc: Scenario, decoding: Number | None, tokens: Number | None, *, overlap: Number = 1
+    ) -> StepTime:
         """Bounds of a draft step, `sc` one of serve.drafted: a token of each sequence, or prompts for its cache."""
         step = self._draft_step(decoding) if tokens is None else self._prompts(tokens)
-        return sc.steps.time(self._real(step), bounds_only=True)
+        return sc.steps.time(self._real(step), overlap=overlap, bounds_only=True)
 
     def _step(self, decoding: Number | None, tokens: Number | None) -> steps.Step:
         found = []

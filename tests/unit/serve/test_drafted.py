@@ -167,12 +167,26 @@ def test_the_room_of_a_sequence_has_the_draft_cache():
         ({"draft_share": 0.2}, "the time of drafting is stated"),
         ({"draft_model": "no-such-model"}, "no model"),
         ({"draft_model": "bert-base"}, "puts out no tokens"),
-        ({"pp": 2}, "which stage of a pipeline drafts"),
     ],
 )
 def test_what_cannot_draft_is_refused(fields, said):
     with pytest.raises(BadInput, match=said):
-        asked("8xh100-sxm" if "pp" in fields else "h100-sxm", **fields)
+        asked(**fields)
+
+
+def test_layers_of_a_draft_are_spread_over_stages():
+    """Two stages in turn take what one device would: the draft's bytes at one device's bandwidth, and a hop."""
+    one = asked("h100-sxm")
+    two = asked("2xh100-sxm", pp=2, tp=1)
+
+    assert two.draft.steps.layout.pp == 2
+    assert phases.draft(two).span.ceiling == pytest.approx(phases.draft(one).span.ceiling, rel=1e-2)
+    assert room(two).weights - room(asked("2xh100-sxm", pp=2, tp=1, **NO_DRAFT)).weights == DRAFT_BYTES / 2
+
+
+def test_a_head_is_not_spread_over_stages():
+    with pytest.raises(BadInput, match="cannot be spread over the 2 stages"):
+        make_scenario("glm-4.5-air", "8xh100-sxm", pp=2, draft_tokens=1, draft_model="mtp")
 
 
 def test_a_comparison_has_no_drafts():
@@ -274,3 +288,62 @@ def test_explain_has_the_draft_steps_of_a_cycle():
     assert other["weight_bytes"] - one["weight_bytes"] == K * DRAFT_BYTES
     assert other["kv_bytes"] - one["kv_bytes"] == K * DRAFT_KV * (CONTEXT + 1)
     assert "draft steps before it" in drafted.answer
+
+
+@pytest.mark.parametrize(
+    ("model", "on", "more"),
+    [("llama-3.1-8b", "h100-sxm", {"osl": 0}), ("llama-3.1-8b", "h100-sxm", {"batch": 5000})],
+)
+def test_a_cycle_that_cannot_be_has_no_times(model, on, more):
+    found = rooflight.analyze(model, on, draft_tokens=K, draft_model="llama-3.2-1b", **more)
+
+    assert found.speculation.parameters == 1_235_814_400
+    assert found.speculation.cycle_s is None
+    assert found.speculation.draft_s is None
+    assert found.phases_or_null["draft"] is None
+
+
+def test_what_does_not_fit_beside_its_draft_does_not_fit():
+    """Llama-3.1-8B takes 16.1 GB of a card of 24 GB, Llama-3.1-8B once more does not fit beside it."""
+    alone, beside = (
+        rooflight.analyze("llama-3.1-8b", "rtx-4090", draft_tokens=K, **more)
+        for more in ({}, {"draft_model": "llama-3.1-8b"})
+    )
+
+    assert alone.fits
+    assert beside.bound == "capacity"
+    assert beside.phases_or_null is None
+
+
+def test_a_draft_runs_beside_decode_workers():
+    """Two decode workers of 16 requests are twice one of 8."""
+    one, two = (
+        make_scenario(
+            "llama-3.1-70b", "4xh100-sxm", batch=batch, draft_tokens=K, draft_model="llama-3.2-1b",
+            prefill_workers=1, decode_workers=workers,
+        )
+        for workers, batch in ((1, 8), (2, 16))
+    )  # fmt: skip
+
+    assert phases.draft(one).span.ceiling == pytest.approx(phases.draft(two).span.ceiling)
+    assert 2 * phases.draft(one).work.weight_bytes == pytest.approx(phases.draft(two).work.weight_bytes)
+
+
+def test_a_draft_of_a_model_that_is_partly_on_the_host_is_on_the_device():
+    sc = make_scenario(
+        "llama-3.1-70b", "rtx-4090", engine="llama.cpp", weights="q4_k_m", draft_weights="q4_k_m", n_gpu_layers=20,
+        draft_tokens=K, draft_model="llama-3.2-1b",
+    )  # fmt: skip
+    draft = phases.draft(sc)
+
+    assert draft.time.host_memory_s is None
+    assert draft.span.ceiling < 0.05 * phases.verify(sc).span.ceiling
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "tensorrt-llm", "llama.cpp"])
+def test_every_engine_drafts(engine):
+    found = rooflight.analyze("qwen3.5-27b", "2xh100-sxm", draft_tokens=2, draft_model="mtp", engine=engine, batch=4)
+    token = found.runs["served"].tpot_s
+
+    assert token.ceiling <= token.roofline <= token.expected <= token.high
+    assert found.speculation.draft == "Qwen/Qwen3.5-27B (MTP)"

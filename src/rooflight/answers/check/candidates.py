@@ -77,7 +77,10 @@ def candidates(row: Measurement, model: Model, card: Accelerator, count: int, na
     for one in (_sized(bare, row.weight_bytes), bare) if row.weight_bytes is not None else (bare,):
         for layout in options:
             laid = _laid(one, layout)
-            placed = splits(row, model, card, laid, names)
+            try:
+                placed = splits(row, model, card, laid, names)
+            except RooflightError as error:
+                raise BadRow(error.what) from None
             ways = max(ways, len(placed))
             for deployment in placed or (laid,):
                 try:

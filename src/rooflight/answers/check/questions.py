@@ -18,6 +18,7 @@ from rooflight.values.measurement import Measurement, Timed
 from rooflight.values.model import Model
 from rooflight.values.note import Note
 from rooflight.values.workload import Workload
+from rooflight.work.count import is_encoder
 
 ONE_TOKEN = "output_len is 1: no token comes after the first, so there is no time per output token"
 NO_TOKENS = "no token is put out (output_len 0, or no vocabulary head), so there is none to time or count"
@@ -89,6 +90,10 @@ def question(row: Measurement, names: Names, more: tuple[Note, ...] = ()) -> Que
     timed = row.timed
     make = _decode if timed is Timed.STEP else _prefill if timed.prompt else _request
     found = make(row, options, notes)
+    if is_encoder(model):
+        if found.counts_tokens:
+            raise BadRow(NO_TOKENS)
+        found = msgspec.structs.replace(found, osl=0)
     lengths = bool(row.input_len) and row.output_len is not None
     # what a host adds of which nothing is known
     bare = found.bare or (row.offloaded and not options.hosted)

@@ -100,16 +100,16 @@ def _states(one: Question, scenario_id: int) -> bool:
 
 
 def _in_chunks(one: Question) -> Iterator[Span]:
-    """Of a long prompt of which a part lies on the host: what it takes where that is read for each of its chunks."""
+    """The slow end for a long prompt of which a part lies on the host: where that is read for each of its chunks."""
     tokens = one.isl - one.cached
     if one.row.timed is not Timed.PREFILL or tokens <= _UBATCH:
         return
-    times = tokens / _UBATCH if one.row.measures.time else 1.0
     chunk = msgspec.structs.replace(one, isl=one.cached + _UBATCH)
     for sc in one.options.scenarios:
-        (found,) = _group(sc, [chunk])
-        if found.span is not None and found.span.low is not None and found.span.high is not None:
-            yield msgspec.structs.replace(found.span, low=found.span.low, high=found.span.high * times)
+        span = _group(sc, [chunk])[0].span
+        if span is not None and span.low is not None and span.high is not None:
+            slow = span.high * tokens / _UBATCH if one.row.measures.time else span.low
+            yield msgspec.structs.replace(span, low=slow, high=slow)
 
 
 def _over_all(found: Answered, spans: Sequence[Span]) -> Answered:

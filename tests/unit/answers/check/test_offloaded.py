@@ -113,10 +113,21 @@ def test_all_layers_on_the_device_is_no_split():
     assert "on the host" not in row.reason
 
 
+@pytest.mark.parametrize("model", ["smollm2-135m", "bert-base-uncased"])
+def test_a_model_that_a_hosts_caches_would_hold_takes_time_there(model):
+    """269 MB in bf16: its memory reads them at 1,689.6 GB/s at most, and nothing else is known of the host."""
+    cells = {"model": model, "phase": "prefill", "metric": "ttft_ms", "input_len": 16, "value": 50.0}
+
+    assert judged(**cells, partial_offload="all weights on the CPU").ceiling > 0.1
+    answer = rooflight.analyze(model, on="rtx-4090", isl=16, n_gpu_layers=0).to_dict()
+    assert answer["phases"]["prefill"]["time_s"]["ceiling"] > 1e-4
+
+
 def test_a_host_that_is_none_is_said():
     for path in ("/etc/passwd", "-", "mine.toml"):  # a table's names are no files
         assert "no name of a CPU" in judged(n_gpu_layers=11, host=path, partial_offload="").reason
     assert "is no CPU" in judged(n_gpu_layers=11, host="h100-sxm", partial_offload="").reason
+    assert judged(n_gpu_layers=10**9, partial_offload="").verdict == "cannot-judge"
     assert "host_memory_bandwidth is 'fast'" in judged(host_memory_bandwidth="fast").reason
 
 
@@ -130,6 +141,10 @@ def test_a_long_prompt_may_have_read_the_host_for_each_of_its_chunks():
 
     assert long.low == pytest.approx(short.low, rel=1e-6)
     assert long.expected > short.expected
+
+    time = judged(phase="prefill", metric="ttft_ms", input_len=8192, value=1e5)
+    assert time.ceiling < time.low < time.expected < time.high
+    assert time.high == pytest.approx(8192e3 / long.low, rel=1e-6)
 
 
 def test_other_hosts_count_in_what_is_expected_alone():

@@ -276,6 +276,7 @@ def test_models_are_files_in_the_folders_given(tmp_path):
     "changes, words",
     [
         ({"model": "nonsense"}, "there is no model 'nonsense'"),  # no size stands in it either
+        ({"model": "bert-base-uncased"}, "no token is put out"),
         ({"model": "../../etc/passwd"}, "there is no model"),
         ({"model": "someone/unknown-model"}, "there is no model"),  # never fetched from the hub
         ({"model": "x" * 5000}, "there is no model"),
