@@ -62,7 +62,10 @@ def test_a_claim_is_held_against_any_spread():
     assert one["ceiling"] == pytest.approx(15.1 / (0.936 + 1.008), rel=0.02)
     assert one["expected"] > 15
     assert one["verdict"] == "fast"
-    assert rooflight.claim(MODEL, BOTH, tpot_ms=7.0, batch=1, weights="bf16").to_dict()["rows"][0]["verdict"] == "impossible"
+    assert (
+        rooflight.claim(MODEL, BOTH, tpot_ms=7.0, batch=1, weights="bf16").to_dict()["rows"][0]["verdict"]
+        == "impossible"
+    )
 
 
 def test_rows_that_state_no_spread_are_judged_alike():
