@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+import rooflight
 from rooflight.errors import RooflightError
 
 pytest.importorskip("fastapi")
 
 from rooflight.serve.phases import decode
+from rooflight.show.explain import explain
 from rooflight.studio.question import Question, cards_of, model_of, scenario_of
 
 BOTH = "rtx-4090+rtx-3090"
+LLAMA = "meta-llama/Meta-Llama-3.1-8B"
 
 
 def asked(**fields):
@@ -54,3 +59,23 @@ def test_no_name_of_a_page_opens_a_file(fields, tmp_path, monkeypatch):
 
     with pytest.raises(RooflightError, match="no accelerator is called"):
         asked(**fields)
+
+
+@pytest.mark.parametrize(("question", "on", "fields"), [
+    ({"cards": ["rtx-4090+2xrtx-3090"], "batch": 8}, "rtx-4090+2xrtx-3090", {"batch": 8}),
+    ({"cards": ["l40s"], "prefill_on": "h100-sxm"}, "l40s", {"prefill_on": "h100-sxm"}),
+])  # fmt: skip
+def test_a_page_answers_what_the_library_answers(studio, question, on, fields):
+    answer = studio.post("/api/analyze", question)
+
+    assert answer.status_code == 200
+    assert answer.json() == json.loads(json.dumps(rooflight.analyze(LLAMA, on, **fields).to_dict()))
+
+
+def test_an_operator_is_explained_by_the_card_that_runs_it():
+    """The 3090's 936 GB/s, not the mean of both."""
+    for card, rate in (("rtx-3090", "936"), ("rtx-4090", "1.01")):
+        lines = explain(asked(cards=[BOTH]), "decode", f"gate_up ({card})").lines
+        assert any(term.text.startswith(rate) for line in lines for term in line.terms)
+    on_h100 = explain(asked(cards=["l40s"], prefill_on="h100-sxm"), "prefill", "gate_up").lines
+    assert any(term.text.startswith("3.35") for line in on_h100 for term in line.terms)
