@@ -98,7 +98,7 @@ def pooled(card: Accelerator, devices: int) -> Accelerator:
     However layers or tensors are spread, a step takes at least its bytes over the sum of bandwidths, and its FLOP over
     the sum of peaks. Check by hand: 936 and 1,008 GB/s as one device: 1,944 GB/s; as two, 972 each.
     """
-    times = len(card.joined) / devices
+    card, times = mean_of(card.joined), len(card.joined) / devices
     sums = {name: getattr(card, name) * times for name in _SUMMED if getattr(card, name) is not None}
     return msgspec.structs.replace(
         card, joined=(), origin=f"{card.origin}, as {devices}{SPREAD}", **sums,

@@ -296,9 +296,7 @@ _WORDS: dict[str, Callable[[Note], str]] = {
         f"an engine gets {percent(note.value[0])} of the host's memory and link, at least {percent(note.value[1])}: "
         "ours, 2026-11-29, not fitted"
     ),
-    "layer_split": machines.layer_split,
-    "slowest_card": machines.slowest_card,
-    "unfitted_cards": machines.unfitted_cards,
+    **machines.SEVERAL_KINDS,
     # value: (engine, era, cards it was fitted on), None for the mean of all; why: the accelerator's id
     "engine": _engine,
     # value: (date, how far the tables are off); why: the accelerator's id
@@ -315,7 +313,6 @@ _WORDS: dict[str, Callable[[Note], str]] = {
         f"{note.value[0]} worker{'s' * (note.value[0] > 1)} for prefill and {note.value[1]} for decode, "
         f"{note.value[2]} accelerators in all" + (": one of a kind, unless said" if note.why else "")
     ),
-    "prefill_on": machines.prefill_on,
     # value: bytes a second; why: the link
     "between_workers": lambda note: (
         f"a prompt's cache goes from prefill to decode workers over {machines.LINKS.get(note.why, note.why)} at "
@@ -399,10 +396,6 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "layout": _layout,
     # value: stages; why: the engine
     "layers_split": lambda note: f"layout not stated: {note.why} splits layers, so pp {note.value}",
-    "spread": lambda _: (
-        "how unlike cards share a step is not stated: the ceiling is of any spread, what is expected of layers split "
-        "by memory"
-    ),
     # value: tp, pp, dp and the devices they should be
     "not_the_devices": _not_the_devices,
     "ep_left_out": lambda note: f"ep {note.value} left out: the model has no routed experts",

@@ -64,6 +64,7 @@ def test_pooled_devices_can_together_what_unlike_ones_can():
         assert one.given_bytes * devices == pytest.approx(card.given_bytes * 2)
         assert one.peak_flop_per_s["bf16"] * devices == pytest.approx(card.peak_flop_per_s["bf16"] * 2)
         assert one.joined == ()
+        assert one == pooled(slowest_of(card.joined), devices)
 
 
 def test_links_of_unlike_cards_are_what_they_have_in_common():
