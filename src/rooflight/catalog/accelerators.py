@@ -41,7 +41,7 @@ def load(name: str) -> tuple[Accelerator, int]:
     """
     if _is_path(name):
         return _from_file(Path(name)), 1
-    if unlike.joins(name):
+    if unlike.parts(name) and not _is_one(name):
         return unlike.joined(name, load)
     if _squeezed(name) in _letters_for_counts():
         return _by_name(name), 1
@@ -60,7 +60,7 @@ def file_name(name: str) -> str | None:
     """
     if _is_path(name):
         return name
-    if unlike.joins(name) or _squeezed(name) in _letters_for_counts():
+    if (unlike.parts(name) and not _is_one(name)) or _squeezed(name) in _letters_for_counts():
         return None
     rest = _split_count(name)[1]
     return rest if rest.lower().endswith(".toml") or _is_path(rest) or _dashed(rest) == THIS else None
@@ -82,7 +82,7 @@ def counted(name: str) -> tuple[Accelerator, int]:
 
     For names that come from strangers. Raises UnknownName, BadInput.
     """
-    if unlike.joins(name):
+    if unlike.parts(name) and not _is_one(name):
         return unlike.joined(name, counted)
     if _squeezed(name) in _letters_for_counts():
         return catalogued(name), 1
@@ -111,6 +111,15 @@ def ids() -> tuple[str, ...]:
 def all_accelerators() -> Iterator[Accelerator]:
     """Every accelerator in the catalog, by id."""
     return (_shipped(accelerator_id) for accelerator_id in ids())
+
+
+def _is_one(name: str) -> bool:
+    """Whether a name with + in it is that of one entry: a "Ryzen AI Max+ 395"."""
+    try:
+        catalogued(_split_count(name)[1])
+    except BadInput:
+        return False
+    return True
 
 
 def _split_count(name: str) -> tuple[int, str]:

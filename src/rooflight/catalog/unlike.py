@@ -18,7 +18,8 @@ from rooflight.values.note import Note
 
 # Devices of a deployment of unlike cards at most: what one machine holds, with room.
 _MOST = 64
-_WANT = "cards with + between them, as in rtx-4090+2xrtx-3090"
+# How the origin of pooled devices ends.
+SPREAD = " pooled"
 # What adds up over devices.
 _SUMMED = (
     "memory_bytes_per_s", "fast_memory_bytes_per_s", "memory_bytes", "program_bytes", "label_bytes",
@@ -28,18 +29,17 @@ _SUMMED = (
 Load = Callable[[str], tuple[Accelerator, int]]
 
 
-def joins(name: str) -> bool:
-    """Whether a name, which is no file's, names several kinds of devices."""
-    return "+" in name
+def parts(name: str) -> tuple[str, ...]:
+    """The names that stand with + between them in a name; none where it is one, or a + has nothing beside it."""
+    found = tuple(part.strip() for part in name.split("+"))
+    return found if len(found) > 1 and all(found) else ()
 
 
 def joined(name: str, load: Load) -> tuple[Accelerator, int]:
     """The mean device of a name with + in it, and how many devices there are. Raises BadInput, and as `load` does."""
     found: list[Accelerator] = []
-    for part in name.split("+"):
-        if not part.strip():
-            raise BadInput("a + has no card beside it", where=Named.of("on"), got=name[:60], want=_WANT)
-        card, count = load(part.strip())
+    for part in parts(name):
+        card, count = load(part)
         _check(card)
         if len(found) + count > _MOST:
             raise BadInput(
@@ -98,10 +98,10 @@ def pooled(card: Accelerator, devices: int) -> Accelerator:
     However layers or tensors are spread, a step takes at least its bytes over the sum of bandwidths, and its FLOP over
     the sum of peaks. Check by hand: 936 and 1,008 GB/s as one device: 1,944 GB/s; as two, 972 each.
     """
-    times = len(card.joined) / devices
+    card, times = mean_of(card.joined), len(card.joined) / devices
     sums = {name: getattr(card, name) * times for name in _SUMMED if getattr(card, name) is not None}
     return msgspec.structs.replace(
-        card, joined=(), origin=f"{card.origin}, pooled as {devices}", **sums,
+        card, joined=(), origin=f"{card.origin}, as {devices}{SPREAD}", **sums,
         peak_flop_per_s={form: rate * times for form, rate in card.peak_flop_per_s.items()},
         fast_flop_per_s={form: rate * times for form, rate in card.fast_flop_per_s.items()},
     )  # fmt: skip

@@ -31,7 +31,7 @@ def model_argument(command: Command) -> Command:
 
 def on_option(*, several: bool) -> Callable[[Command], Command]:
     """--on ACCELERATOR; in a sweep repeated or with commas."""
-    words = "Accelerator id or TOML file (- for standard input); 8xh100-sxm means eight."
+    words = "Accelerator id or TOML file (- for standard input); 8xh100-sxm means eight, a+b unlike ones together."
     more = " Several: repeat, or put commas between." if several else ""
     return click.option(
         "--on", metavar="ACCELERATOR", multiple=several, shell_complete=complete.accelerators, help=words + more

@@ -151,8 +151,7 @@ def scenario(
     kept = with_adapters(_sized(named, deployment), deployment)
     kept = msgspec.structs.replace(kept, encodes=encodes) if encodes else kept
     numbers = _numbers(model, named, deployment)
-    machine = rates(accelerator, layout, graphs=deployment.graphs, network=deployment.network)
-    machine = with_stages(with_host(machine, kept, deployment, layout), kept, layout, graphs=deployment.graphs)
+    machine = _rates(accelerator, kept, layout, deployment)
     missing = unrated(prompts_card(accelerator, deployment), assume.multiplied(named, numbers))
     engine = engine_of(deployment, accelerator)
     torch = is_torch(deployment.engine)
@@ -202,6 +201,13 @@ def _drafted(sc: Scenario) -> Scenario:
     missing = dict.fromkeys((*sc.unrated, *(name for one in made.values() for name in one.unrated)))
     draft = Drafter(steps=made[found.steps], first=made[found.first], own=made[found.own])
     return msgspec.structs.replace(sc, draft=draft, unrated=tuple(missing))
+
+
+def _rates(accelerator: Accelerator, model: Model, layout: Layout, deployment: Deployment) -> Rates:
+    """The machine's rates, with the host beside it and unlike devices among it. Raises MissingFact, BadInput."""
+    graphs = deployment.graphs
+    found = rates(accelerator, layout, graphs=graphs, network=deployment.network)
+    return with_stages(with_host(found, model, deployment, layout), model, layout, graphs=graphs)
 
 
 def _noted(sc: Scenario, named: Model, own: Limits) -> Scenario:

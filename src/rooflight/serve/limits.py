@@ -131,4 +131,26 @@ def _least_memory_s(sc: Scenario, alone: StepTime, together: StepTime, users: Nu
     most = clipped(outgrown, 1, users)
     credited = (limit - rates.cache_bytes * stages) / rates.fast_memory_bytes_per_s
     at_most = where((outgrown > 1) & (outgrown < users), credited / most, alone.memory_s)
-    return minimum(minimum(alone.memory_s, together.memory_s / users), at_most)
+    least = minimum(minimum(alone.memory_s, together.memory_s / users), at_most)
+    return minimum(least, _least_unlike_s(rates, together, users)) if _some_stage_small(rates, alone) else least
+
+
+def _some_stage_small(rates: Rates, alone: StepTime) -> bool:
+    """Whether a stage among unlike devices may keep some of its step in its caches, the others or not."""
+    last = max((stage.last for stage in rates.unlike), default=1)
+    limits = [
+        CACHE_REUSE_LIMIT * stage.rates.cache_bytes * stage.devices * last / stage.layers for stage in rates.unlike
+    ]
+    streamed = alone.streamed_bytes
+    least = streamed if is_plain(streamed) else streamed.min()
+    return bool(limits) and least < max(limits)
+
+
+def _least_unlike_s(rates: Rates, together: StepTime, users: Number) -> Number:
+    """The least memory time of a user's part where stages outgrow their caches one by one: at the fastest's rate.
+
+    (bytes(k) - caches) / k, whichever of them are credited, is no less than bytes(users) / users - caches.
+    """
+    caches = sum(stage.rates.cache_bytes * stage.devices for stage in rates.unlike)
+    fastest = max(stage.rates.fast_memory_bytes_per_s for stage in rates.unlike)
+    return maximum(together.streamed_bytes / users - caches, 0.0) / fastest

@@ -238,7 +238,8 @@ def _model(name: str, field: str = "model") -> Model:
 def card_named(name: str) -> Accelerator:
     """The accelerator of the catalog by that name, or what several with + between them are. Raises BadInput."""
     try:
-        return accelerators.counted(name)[0] if unlike.joins(name) else accelerators.catalogued(name)
+        found = accelerators.counted(name)[0] if unlike.parts(name) else None
+        return found if found is not None and found.joined else accelerators.catalogued(name)
     except BadInput as error:
         error.where = Named.of("cards")
         raise

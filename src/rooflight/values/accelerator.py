@@ -192,4 +192,5 @@ class Accelerator(Displayed, msgspec.Struct, frozen=True, kw_only=True):
 
 def devices_named(accelerator_id: str, count: float) -> str:
     """So many devices by name: 2 x h100-sxm; a name with + in it says itself how many there are of each kind."""
-    return accelerator_id if count == 1 or "+" in accelerator_id else f"{count:g} x {accelerator_id}"
+    several = "+" in accelerator_id and all(accelerator_id.split("+"))
+    return accelerator_id if count == 1 or several else f"{count:g} x {accelerator_id}"

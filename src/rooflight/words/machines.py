@@ -237,3 +237,18 @@ def prefill_on(note: Note) -> str:
     card, devices, tp = note.value
     cut = f", tp {tp}" if devices > 1 else ""
     return f"a prefill worker has {devices} x {card}{cut}: a first token is timed there, on that card's own fits"
+
+
+def spread(_: Note) -> str:
+    """How unlike cards share a step, where nobody says it."""
+    return (
+        "how unlike cards share a step is not stated: the ceiling is of any spread, what is expected of layers split "
+        "by memory"
+    )
+
+
+# Keys of deployments that have several kinds of cards.
+SEVERAL_KINDS = {
+    "layer_split": layer_split, "slowest_card": slowest_card, "unfitted_cards": unfitted_cards,
+    "prefill_on": prefill_on, "spread": spread,
+}  # fmt: skip

@@ -253,9 +253,7 @@ _WORDS: dict[str, Callable[[Note], str]] = {
         f"an engine gets {percent(note.value[0])} of the host's memory and link, at least {percent(note.value[1])}: "
         "ours, 2026-11-29, not fitted"
     ),
-    "layer_split": machines.layer_split,
-    "slowest_card": machines.slowest_card,
-    "unfitted_cards": machines.unfitted_cards,
+    **machines.SEVERAL_KINDS,
     # value: (engine, era, cards it was fitted on), None for the mean of all; why: the accelerator's id
     "engine": _engine,
     # value: (date, how far the tables are off); why: the accelerator's id
@@ -272,7 +270,6 @@ _WORDS: dict[str, Callable[[Note], str]] = {
         f"{note.value[0]} worker{'s' * (note.value[0] > 1)} for prefill and {note.value[1]} for decode, "
         f"{note.value[2]} accelerators in all" + (": one of a kind, unless said" if note.why else "")
     ),
-    "prefill_on": machines.prefill_on,
     # value: bytes a second; why: the link
     "between_workers": lambda note: (
         f"a prompt's cache goes from prefill to decode workers over {machines.LINKS.get(note.why, note.why)} at "

@@ -74,10 +74,6 @@ ROW_WORDS: dict[str, Callable[[Note], str]] = {
     "layout": _layout,
     # value: stages; why: the engine
     "layers_split": lambda note: f"layout not stated: {note.why} splits layers, so pp {note.value}",
-    "spread": lambda _: (
-        "how unlike cards share a step is not stated: the ceiling is of any spread, what is expected of layers split "
-        "by memory"
-    ),
     # value: tp, pp, dp and the devices they should be
     "not_the_devices": _not_the_devices,
     "ep_left_out": lambda note: f"ep {note.value} left out: the model has no routed experts",

@@ -7,6 +7,7 @@ import pytest
 from rooflight.catalog.accelerators import counted, file_name, load, shipped
 from rooflight.catalog.unlike import changed_each, groups, mean_of, pooled, slowest_of
 from rooflight.errors import BadInput, UnknownName
+from rooflight.values.accelerator import devices_named
 
 
 def entry(name):
@@ -63,6 +64,7 @@ def test_pooled_devices_can_together_what_unlike_ones_can():
         assert one.given_bytes * devices == pytest.approx(card.given_bytes * 2)
         assert one.peak_flop_per_s["bf16"] * devices == pytest.approx(card.peak_flop_per_s["bf16"] * 2)
         assert one.joined == ()
+        assert one == pooled(slowest_of(card.joined), devices)
 
 
 def test_links_of_unlike_cards_are_what_they_have_in_common():
@@ -104,3 +106,19 @@ def test_an_unknown_part_is_named():
 
 def test_joined_cards_are_no_file():
     assert file_name("rtx-4090+rtx-3090") is None
+
+
+ONE = [("AMD Ryzen AI Max+ 395", "ryzen-ai-max-395"), ("xeon-8592+", "xeon-8592plus")]
+
+
+@pytest.mark.parametrize(("name", "entry_id"), ONE)
+def test_a_name_with_a_plus_in_it_is_one_machine(name, entry_id):
+    for look_up in (load, counted):
+        card, count = look_up(f"2x {name}")
+        assert (card.id, count, card.joined) == (entry_id, 2, ())
+
+
+def test_names_that_say_their_number_are_not_counted_again():
+    assert devices_named("rtx-4090+2xrtx-3090", 3) == "rtx-4090+2xrtx-3090"
+    assert devices_named("h100-sxm", 2) == "2 x h100-sxm"
+    assert devices_named("mine+", 2) == "2 x mine+"

@@ -21,6 +21,8 @@ from rooflight.values.note import Note
 from rooflight.values.workload import Workload
 
 Found = TypeVar("Found")
+# How tables mark a name that joins several kinds of cards.
+_MIXED = "mixed-"
 _LONGEST_NAME = 200
 # A file may name any number of things: memory stays flat.
 _MOST_KEPT = 20_000
@@ -195,6 +197,7 @@ def _card(name: str) -> tuple[Accelerator, int]:
     from rooflight.catalog import spelled
     from rooflight.catalog.accelerators import load
 
+    name = name.removeprefix(_MIXED)
     # a measured machine goes by its file; whatever else looks like a path is none
     path = "/" in name or "\\" in name
     if len(name) > _LONGEST_NAME or (path and not name.lower().endswith(".toml")):

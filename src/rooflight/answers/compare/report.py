@@ -65,12 +65,7 @@ def compare(
     Raises BadInput for an objective that cannot be judged or a layout that cannot be, MissingFact where a fact is
     missing for every deployment.
     """
-    if deployment.prefill_on is not None:
-        raise BadInput(
-            "each accelerator is compared as a whole, so a prefill pool on another has no place",
-            where=Named.of("prefill_on"), got=deployment.prefill_on, want="a comparison without it",
-            try_this="analyze, or sweep with --schedule apart",
-        )  # fmt: skip
+    _check_kind(deployment)
     requests = _requests(lengths(model, workload)) if log is None else log.requests
     mix = mixes.summary(requests)
     if log is not None:
@@ -117,6 +112,16 @@ def compare(
 def _requests(load: Workload) -> Requests:
     """The workload's lengths as the one kind of request there is."""
     return mixes.single(isl=load.isl, osl=load.osl, cached=load.cached_prefix)
+
+
+def _check_kind(deployment: Deployment) -> None:
+    """Refuse a prefill pool on another card. Raises BadInput."""
+    if deployment.prefill_on is not None:
+        raise BadInput(
+            "each accelerator is compared as a whole, so a prefill pool on another has no place",
+            where=Named.of("prefill_on"), got=deployment.prefill_on, want="a comparison without it",
+            try_this="analyze, or sweep with --schedule apart",
+        )  # fmt: skip
 
 
 def _check_objective(objective: str, prices: Mapping[str, float], rows: Sequence[Contender]) -> None:
