@@ -98,6 +98,11 @@ def _check(card: Accelerator, deployment: Deployment, split: Split, layout: Layo
             f"{card.id} is itself a host, so nothing lies beside it", where=Named.of("on"), got=card.id,
             want="a card with memory of its own",
         )  # fmt: skip
+    if card.kind == "apu":
+        raise BadInput(
+            f"the memory of {card.id} is the host's own, so nothing lies beside it", where=Named.of("on"), got=card.id,
+            want="a card with memory of its own",
+        )  # fmt: skip
     apart = deployment.schedule == "apart" or deployment.prefill_workers or deployment.decode_workers
     if split != Split() and (layout.dp > 1 or apart):
         raise BadInput(

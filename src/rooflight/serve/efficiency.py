@@ -49,16 +49,21 @@ def streamed_bytes(work: Work) -> Number:
 
 
 def demand(sc: Scenario, phase: PhaseTime) -> Demand:
-    """What a phase's step asks of the datasheet: FLOP over the peak of their format, bytes over the bandwidth."""
+    """What a phase's step asks of the datasheet: FLOP over the peak of their format, bytes over the bandwidth.
+
+    What a host computes, or reads from its own memory, is asked of no device.
+    """
     card, devices = printed(sc.accelerator), phase.layout.devices
     if card is None:
         return Demand(None, None)
     speed = card.memory_bytes_per_s
-    traffic = None if not speed else streamed_bytes(phase.work) / (speed * devices)
+    there = phase.time.host_work
+    hosted: Number = 0.0 if there is None else streamed_bytes(there) * (phase.passes * phase.replicas)
+    traffic = None if not speed else (streamed_bytes(phase.work) - hosted) / (speed * devices)
     arithmetic: Number = 0.0
-    for op, _, _ in phase.time.timed:
+    for op, _, terms in phase.time.timed:
         flop = op.work.flop
-        if isinstance(flop, int | float) and not flop:
+        if terms.on_host or (isinstance(flop, int | float) and not flop):
             continue
         if unrated(card, (op.compute,)):
             return Demand(None, traffic)

@@ -102,6 +102,14 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     host_link_s: Number | None = None
 
     @property
+    def terms(self) -> dict[str, Number]:
+        """Seconds by resource, in the order of BINDING; the host's only where something lies there."""
+        named = (
+            self.compute_s, self.memory_s, self.link_s, self.launch_s, self.host_memory_s, self.host_link_s
+        )  # fmt: skip
+        return {name: seconds for name, seconds in zip(BINDING, named, strict=True) if seconds is not None}
+
+    @property
     def operators(self) -> tuple[OperatorTime, ...]:
         """Each operator's part of the step."""
         return tuple(
