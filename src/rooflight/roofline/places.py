@@ -83,6 +83,7 @@ def placed_pass(
 def placed_time(one: PlacedPass, rates: Rates, *, stages: int = 1, overlap: Number = 1, fill: Number = 1) -> StepTime:
     """Times of a step of such passes: the ceiling of the fastest legal way, the roofline of the engine's."""
     ways = [_way_time(way, rates, stages, overlap, fill) for way in (one.lying, one.copied) if way is not None]
+    least = {"hosted_bytes": ways[0].hosted_bytes, "own_compute_s": ways[0].own_compute_s}
     if len(ways) == 1:
         return msgspec.structs.replace(ways[0], parts=one.parts)
     lying, copied = ways
@@ -96,6 +97,7 @@ def placed_time(one: PlacedPass, rates: Rates, *, stages: int = 1, overlap: Numb
         ceiling_s=minimum(lying.ceiling_s, copied.ceiling_s),
         roofline_s=_picked(one.copies, [lying.roofline_s, copied.roofline_s]),
         parts=one.parts,
+        **least,
         **chosen,
     )
 
@@ -109,7 +111,7 @@ def _way_time(way: Way, rates: Rates, stages: int, overlap: Number, fill: Number
     at_once = largest(device.ceiling_s, 0.0 if aside is None else aside.ceiling_s, link)
     ceiling = at_once + (0.0 if turn is None else turn.ceiling_s)
     there = [one for one in (aside, turn) if one is not None]
-    compute = device.compute_s + sum(one.compute_s for one in there)
+    compute = largest(device.compute_s, *(one.compute_s for one in there))
     memory_s: Number = sum(one.memory_s for one in there)
     roofline = device.roofline_s + (sum(one.roofline_s for one in there) + link) * fill
     work = Work()
@@ -117,7 +119,7 @@ def _way_time(way: Way, rates: Rates, stages: int, overlap: Number, fill: Number
         work = work + one.work
     return msgspec.structs.replace(
         device,
-        compute_s=compute,
+        compute_s=elements(compute),
         host_memory_s=elements(memory_s),
         host_link_s=elements(link) if beside.link_bytes_per_s is not None else None,
         ceiling_s=elements(ceiling),
@@ -125,6 +127,8 @@ def _way_time(way: Way, rates: Rates, stages: int, overlap: Number, fill: Number
         bound=largest_of(compute, device.memory_s, device.link_s, device.launch_s, memory_s, link)[1],
         timed=(*device.timed, *(row for one in there for row in one.timed)),
         host_work=work,
+        hosted_bytes=elements(sum(one.streamed_bytes for one in there) + way.link_bytes),
+        own_compute_s=device.compute_s,
     )
 
 

@@ -40,6 +40,8 @@ def with_host(rates: Rates, model: Model, deployment: Deployment, layout: Layout
             got="nothing", want='a [[fact]] with what = "pcie"', try_this=Named("{host_link}", host_link="25GB/s"),
         )  # fmt: skip
     host = host_of(card, deployment)
+    if link is not None:  # what it carries comes out of that memory
+        link = min(link, host.fast_memory_bytes_per_s or host.memory_bytes_per_s or link)
     reached, least = host_shares()
     beside = Beside(
         rates=rates_of(host, Layout(), graphs=True), split=split, streamed_bytes=streamed, link_bytes_per_s=link,

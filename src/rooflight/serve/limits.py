@@ -24,12 +24,16 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sums(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds of each resource for all users' requests, and lone_s of one request alone; they add up."""
+    """Seconds of each resource for all users' requests, and lone_s of one request alone; they add up.
+
+    host_memory_s   of what lies in the host's memory; nothing where nothing does
+    """
 
     compute_s: Number
     memory_s: Number
     link_s: Number
     lone_s: Number
+    host_memory_s: Number = 0.0
 
     def __add__(self, other: Sums) -> Sums:
         return Sums(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})
@@ -37,7 +41,13 @@ class Sums(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def request_s(self) -> Number:
         """The least a request takes in a run in which all are served meanwhile."""
-        return largest(self.compute_s, self.memory_s, self.link_s, self.lone_s)
+        return largest(self.compute_s, self.memory_s, self.link_s, self.lone_s, self.host_memory_s)
+
+    @property
+    def terms(self) -> dict[str, Number]:
+        """Seconds by resource."""
+        found = {"compute": self.compute_s, "memory": self.memory_s, "link": self.link_s}
+        return {**found, "host_memory": self.host_memory_s}
 
 
 def limits(one: Replica) -> Limits:
@@ -46,7 +56,8 @@ def limits(one: Replica) -> Limits:
     request_s = max(t_1 + N s_1, K, Q, L): t_1, s_1 as in Limits; K = FLOP of all users' requests / peak; Q = bytes of N
     reads of the weights (each less the step's cache credit, routing at its narrowest) and of all users' KV cache, over
     bandwidth, or of more reads for fewer users each where the caches then hold more; L = link bytes of all / link rate.
-    A pipeline's stages work at once, so their passes share each sum.
+    A pipeline's stages work at once, so their passes share each sum. Where something lies in the host's memory, its
+    bytes are a sum of their own, and of the arithmetic only what no way of running it takes off the devices counts.
     Leaves out: activations of prompts, which chunks of them keep on chip.
     """
     prompts, steps = prompt_sums(one), decode_sums(one)
@@ -63,7 +74,7 @@ def prompt_sums(one: Replica) -> Sums:
     step = one.bounds(None, one.prompt, overlap=1 / stages)
     cache_bytes = step.work.kv_read_bytes + step.work.kv_write_bytes
     return Sums(
-        compute_s=users * step.compute_s,
+        compute_s=users * _compute_s(step),
         memory_s=users * cache_bytes / (one.sc.rates.fast_memory_bytes_per_s * stages),
         link_s=users * step.link_s,
         lone_s=step.ceiling_s,
@@ -80,11 +91,29 @@ def decode_sums(one: Replica) -> Sums:
     alone, together = (one.bounds(count, None, bounds_only=bounds_only) for count in (1, shared))
     steps = where(one.steps > NO_STEPS, one.steps, 0.0)
     return Sums(
-        compute_s=users * steps * alone.compute_s / stages,
+        compute_s=users * steps * _compute_s(alone) / stages,
         memory_s=steps * users * _least_memory_s(one, alone, together, shared) / stages,
         link_s=users * steps * alone.link_s / stages,
         lone_s=steps * alone.ceiling_s,
+        host_memory_s=steps * users * _least_host_s(one, alone, together, shared),
     )
+
+
+def _compute_s(step: StepTime) -> Number:
+    return step.compute_s if step.own_compute_s is None else step.own_compute_s
+
+
+def _least_host_s(one: Replica, alone: StepTime, together: StepTime, users: Number) -> Number:
+    """The least time of the host's memory for a user's part of a decode step.
+
+    Of k users a step its bytes are concave in k, so (bytes(k) - what its caches hold) / k is least at an end.
+    """
+    beside = one.sc.rates.beside
+    if beside is None or alone.hosted_bytes is None or together.hosted_bytes is None:
+        return 0.0
+    held, rate = beside.rates.cache_bytes, beside.rates.fast_memory_bytes_per_s
+    ends = (maximum(alone.hosted_bytes - held, 0), maximum(together.hosted_bytes - held, 0) / users)
+    return minimum(*ends) / rate
 
 
 def _least_memory_s(one: Replica, alone: StepTime, together: StepTime, users: Number) -> Number:

@@ -96,6 +96,12 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
             return seconds
         return seconds + self._drafting(self._expected(self._plain(), 1))
 
+    def host_share(self, decoding: Number | None, tokens: Number | None) -> Number:
+        """Of what is expected of a step, the share that the host's memory and the link to it take."""
+        step, sequences = self._step(decoding, tokens), self.sequences(decoding, tokens)
+        found = expected(self.sc, self.sc.steps.parts(step), sequences=sequences)
+        return found.places_s / found.seconds
+
     def parts(self, decoding: Number | None, tokens: Number | None) -> Parts:
         """What is expected of a step before an engine takes its shares."""
         return self.sc.steps.parts(self._step(decoding, tokens))
@@ -192,3 +198,12 @@ def step_interval(sc: Scenario) -> tuple[float, float]:
     engine, wider = sc.engine, widened(sc)
     low, high = (engine.moe_low, engine.moe_high) if sc.expert_layers else (engine.low, engine.high)
     return low / wider, high * wider
+
+
+def with_host(factors: tuple[Number, Number], one: Replica, share: Number) -> tuple[Number, Number]:
+    """Factors of an engine, where the host takes that share of the time: from its whole rate to the least of it."""
+    beside = one.sc.rates.beside
+    if beside is None:
+        return factors
+    low, high = factors
+    return low * (1 - share) + share * beside.reached, high * (1 - share) + share * beside.reached / beside.least

@@ -10,13 +10,13 @@ from rooflight.numeric import Number, ceil, clipped, is_plain, maximum, minimum,
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.expected import encoding, widened
 from rooflight.serve.limits import Limits, limits
-from rooflight.serve.replica import NO_STEPS, Clock, Replica, replica, step_interval
+from rooflight.serve.replica import NO_STEPS, Clock, Replica, replica, step_interval, with_host
 from rooflight.serve.steady import Steady, steady
 from rooflight.serve.usage import Used, used
 from rooflight.span import Span
 from rooflight.values.run import Pool, WholeRun
 
-Factors = tuple[float, float]
+Factors = tuple[Number, Number]
 # Of a full room: what a quotient's last bits may say.
 _ROUNDING = 2.0**-40
 
@@ -71,7 +71,7 @@ def served(sc: Scenario, *, users: Number | None = None) -> WholeRun:
         schedule="served", sc=sc, users=one.users * one.copies, devices=sc.layout.devices, tokens=one.steps * one.each,
         limits=least, least_s=least.request_s, expected=_steady_times(one, found), roofline=_steady_times(one, fast),
         running=running * one.copies, decoding=minimum(found.decoding, running) * one.copies, prefill_share=share,
-        used=used(one, found), first=first_interval(sc), steps=step_interval(sc), whole=whole_interval(sc),
+        used=used(one, found), **_intervals(one, found.decoding, first_interval(sc)),
     ))  # fmt: skip
 
 
@@ -95,8 +95,8 @@ def alone(sc: Scenario) -> WholeRun:
     return made(Course(
         schedule="alone", sc=sc, users=1, devices=sc.layout.devices, tokens=one.steps * one.each, limits=least,
         least_s=least.request_s, expected=times[0], roofline=times[1], running=1.0, decoding=1.0,
-        prefill_share=prompt_s / whole_s, used=used(one, None, per_s=1 / whole_s), first=first_interval(sc),
-        steps=step_interval(sc), whole=whole_interval(sc), quick_s=prompt_s,
+        prefill_share=prompt_s / whole_s, used=used(one, None, per_s=1 / whole_s), quick_s=prompt_s,
+        **_intervals(one, 1, first_interval(sc)),
     ))  # fmt: skip
 
 
@@ -120,8 +120,7 @@ def batch(sc: Scenario) -> WholeRun:
         limits=mean, least_s=least.request_s, expected=times[0], roofline=times[1], running=wave.users * one.copies,
         decoding=wave.users * one.copies * (one.steps * step_s / whole_s), prefill_share=first_s / whole_s,
         used=used(wave, None, per_s=wave.users / whole_s, together=True),
-        first=(engine.prefill_low / wider, engine.prefill_high * wider), steps=step_interval(sc),
-        whole=whole_interval(sc),
+        **_intervals(wave, wave.users, (engine.prefill_low / wider, engine.prefill_high * wider)),
     ))  # fmt: skip
 
 
@@ -136,6 +135,21 @@ def wave_steps(one: Replica) -> tuple[Number, Number]:
     tokens = one.users * one.prompt
     chunk = minimum(tokens, one.budget)
     return tokens / chunk, chunk
+
+
+def _intervals(one: Replica, decoding: Number, first: Factors) -> dict[str, Factors]:
+    """Factors on the first token, on steps and on the whole; a host's part of each has its own."""
+    sc = one.sc
+    whole, steps = whole_interval(sc), step_interval(sc)
+    if sc.rates.beside is None:
+        return {"first": first, "steps": steps, "whole": whole}
+    tokens = minimum(one.prompt, one.budget)
+    prompt_s, step_s = one.prompt_s(one.expected_s), one.steps * one.expected_s(decoding, None)
+    of_prompt, of_step = one.host_share(None, tokens), one.host_share(decoding, None)
+    both = (of_prompt * prompt_s + of_step * step_s) / (prompt_s + step_s)
+    shares = ((first, of_prompt), (steps, of_step), (whole, both))
+    found = (with_host(factors, one, share) for factors, share in shares)
+    return dict(zip(("first", "steps", "whole"), found, strict=True))
 
 
 def first_interval(sc: Scenario) -> Factors:

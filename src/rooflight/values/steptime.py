@@ -82,6 +82,8 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     fill            how many times the roofline time of a pass the step takes
     parts           what is expected of one pass; None where only bounds were asked for
     host_work       of the host, for one replica; host_memory_s, host_link_s: what its memory and the link to it take
+    hosted_bytes, own_compute_s     whichever way it is run, what leaves the host's memory at least, and what the
+                    devices' arithmetic takes at least
     """
 
     work: Work
@@ -100,6 +102,8 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     host_work: Work | None = None
     host_memory_s: Number | None = None
     host_link_s: Number | None = None
+    hosted_bytes: Number | None = None
+    own_compute_s: Number | None = None
 
     @property
     def terms(self) -> dict[str, Number]:
