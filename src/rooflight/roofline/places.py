@@ -17,24 +17,29 @@ from rooflight.work import places
 # llama.cpp copies the weights of the host's layers to the card for batches of so many tokens, and multiplies there.
 # Source: ggml-cuda.cu, op_offload_min_batch_size (GGML_OP_OFFLOAD_MIN_BATCH, 32).
 COPIED_TOKENS = 32
+# It copies them anew for each batch of the prompt, of so many tokens by default (common/arg.cpp: n_batch).
+COPIED_AT_ONCE = 2048
 
 
 class Way(msgspec.Struct, frozen=True, kw_only=True):
     """One way to run a step over the places; any of its parts may be None.
 
     device  with what is read beside it at the same time (beside, and link_bytes over the link); turn: comes after it
+    sent_bytes  over the link, as engines send it
     """
 
     device: Pass
     beside: Pass | None
     turn: Pass | None
     link_bytes: Number
+    sent_bytes: Number
 
 
 class PlacedPass(msgspec.Struct, frozen=True, kw_only=True):
-    """One pass: where the weights lie, or with the host's weights copied to the device; `copies`: the engine's habit.
+    """One pass: where the weights lie, or with the host's weights copied to the device.
 
-    copied is None where nothing could be copied.
+    copied  None where nothing could be copied
+    copies  whether that is expected: of as many tokens as engines copy for, where it is the faster way
     """
 
     lying: Way
@@ -58,7 +63,7 @@ def placed_pass(
 
     lying = Way(
         device=here(ops.device), beside=there(ops.beside + ops.cached), turn=there(ops.turn + ops.turn_cached),
-        link_bytes=beside.streamed_bytes,
+        link_bytes=beside.streamed_bytes, sent_bytes=beside.streamed_bytes,
     )  # fmt: skip
     weights = ops.beside + ops.turn
     copied = None
@@ -69,14 +74,16 @@ def placed_pass(
             beside=there(ops.cached),
             turn=there(ops.turn_cached),
             link_bytes=beside.streamed_bytes + sent,
+            sent_bytes=beside.streamed_bytes + sent * maximum(tokens / COPIED_AT_ONCE, 1),
         )  # fmt: skip
-    copies = tokens >= COPIED_TOKENS if copied is not None else False
     ways = [(way, _host_s(way, beside)) for way in (lying, copied) if way is not None]
     roofline = [way.device.roofline_s + seconds for way, seconds in ways]
-    parts = None if fits is None else [_parts(way, seconds, beside) for way, seconds in ways]
+    copies = (tokens >= COPIED_TOKENS) & (roofline[1] < roofline[0]) if copied is not None else False
+    there_s = [seconds for _, seconds in ways]
+    parts = None if fits is None else [way.device.parts or Parts() for way, _ in ways]
     return PlacedPass(
         lying=lying, copied=copied, copies=copies, roofline_s=_picked(copies, roofline),
-        parts=None if parts is None else _joined(copies, parts),
+        parts=None if parts is None else _joined(copies, parts, there_s, beside),
     )  # fmt: skip
 
 
@@ -107,13 +114,13 @@ def _way_time(way: Way, rates: Rates, stages: int, overlap: Number, fill: Number
     device = step_time(way.device, rates, stages=stages, overlap=overlap, fill=fill, part=True)
     aside = None if way.beside is None else step_time(way.beside, beside.rates, part=True)
     turn = None if way.turn is None else step_time(way.turn, beside.rates, part=True)
-    link = _link_s(way.link_bytes, beside)
+    link, sent = (_link_s(amount, beside) for amount in (way.link_bytes, way.sent_bytes))
     at_once = largest(device.ceiling_s, 0.0 if aside is None else aside.ceiling_s, link)
     ceiling = at_once + (0.0 if turn is None else turn.ceiling_s)
     there = [one for one in (aside, turn) if one is not None]
     compute = largest(device.compute_s, *(one.compute_s for one in there))
     memory_s: Number = sum(one.memory_s for one in there)
-    roofline = device.roofline_s + (sum(one.roofline_s for one in there) + link) * fill
+    roofline = device.roofline_s + (sum(one.roofline_s for one in there) + sent) * fill
     work = Work()
     for one in there:
         work = work + one.work
@@ -154,24 +161,33 @@ def _copied(op: Operator) -> Operator:
 def _host_s(way: Way, beside: Beside) -> Number:
     """Roofline seconds of what the host does and the link carries."""
     there = sum(one.roofline_s for one in (way.beside, way.turn) if one is not None)
-    return there + _link_s(way.link_bytes, beside)
+    return there + _link_s(way.sent_bytes, beside)
 
 
 def _link_s(link_bytes: Number, beside: Beside) -> Number:
     return 0.0 if beside.link_bytes_per_s is None else link_bytes / beside.link_bytes_per_s
 
 
-def _parts(way: Way, seconds: Number, beside: Beside) -> Parts:
-    parts = way.device.parts or Parts()
-    return msgspec.structs.replace(parts, host=elements(seconds), reached=beside.reached, least=beside.least)
+def _joined(copies: Number, parts: list[Parts], there_s: list[Number], beside: Beside) -> Parts:
+    """The parts of the engine's way, and what the host takes of it.
 
-
-def _joined(copies: Number, parts: list[Parts]) -> Parts:
-    """The parts of the engine's way."""
-    names = ("body", "floors", "link", "experts", "unit_bytes", "host")
+    It may be as fast as its rates, and as slow as the least share of them; where weights would be copied also as fast
+    or slow as where the host multiplies: engines differ in that.
+    """
+    names = ("body", "floors", "link", "experts", "unit_bytes")
+    rated, handover = _picked(copies, there_s), beside.handover_s
+    low, high = rated, rated / beside.least
+    if len(there_s) > 1:
+        low = _picked(copies, [there_s[0], minimum(*there_s)])
+        high = _picked(copies, [there_s[0], maximum(*there_s)]) / beside.least
+    host = {
+        "host": rated / beside.reached + handover, "host_rated": rated,
+        "host_low": low, "host_high": high + 2 * handover,
+    }  # fmt: skip
     return msgspec.structs.replace(
-        parts[0], **{name: _picked(copies, [getattr(one, name) for one in parts]) for name in names}
-    )
+        parts[0], **{name: _picked(copies, [getattr(one, name) for one in parts]) for name in names},
+        **{name: elements(seconds) for name, seconds in host.items()},
+    )  # fmt: skip
 
 
 def _picked(second: Number | bool, values: list[Number]) -> Number:

@@ -57,6 +57,7 @@ class Beside(msgspec.Struct, frozen=True, kw_only=True):
     streamed_bytes  of the weights, those that each device reads over the link every step
     link_bytes_per_s    one way; None: not known, and nothing needs it
     reached, least  what an engine gets of these rates, as shares: expected, and at least
+    handover_s      what going there and back takes a pass, in expected time
     """
 
     rates: Rates
@@ -65,6 +66,7 @@ class Beside(msgspec.Struct, frozen=True, kw_only=True):
     link_bytes_per_s: float | None = None
     reached: float
     least: float
+    handover_s: float = 0.0
 
 
 def hardware_format(accelerator: Accelerator, form: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from rooflight.catalog.accelerators import host_assumed, host_shares, load
+from rooflight.catalog.accelerators import host_assumed, host_habits, load
 from rooflight.errors import BadInput, MissingFact, Named
 from rooflight.roofline.rates import Beside, Rates
 from rooflight.roofline.rates import rates as rates_of
@@ -17,7 +17,7 @@ from rooflight.values.model import Model
 from rooflight.values.note import Note
 from rooflight.work.count import weight_bytes
 from rooflight.work.layout import Layout
-from rooflight.work.places import Split, layer_count
+from rooflight.work.places import Split, handovers, layer_count
 
 
 def with_host(rates: Rates, model: Model, deployment: Deployment, layout: Layout) -> Rates:
@@ -42,10 +42,10 @@ def with_host(rates: Rates, model: Model, deployment: Deployment, layout: Layout
     host = host_of(card, deployment)
     if link is not None:  # what it carries comes out of that memory
         link = min(link, host.fast_memory_bytes_per_s or host.memory_bytes_per_s or link)
-    reached, least = host_shares()
+    reached, least, handover_s = host_habits()
     beside = Beside(
         rates=rates_of(host, Layout(), graphs=True), split=split, streamed_bytes=streamed, link_bytes_per_s=link,
-        reached=reached, least=least,
+        reached=reached, least=least, handover_s=handover_s * handovers(model, split),
     )  # fmt: skip
     return msgspec.structs.replace(rates, beside=beside)
 
@@ -78,7 +78,7 @@ def host_of(card: Accelerator, deployment: Deployment) -> Accelerator:
     rate = None if stated is None else network(stated)[0]
     size = None if deployment.host_memory is None else float(deployment.host_memory)
     if deployment.host is None:
-        return host_assumed(card, rate, size)
+        return host_assumed(card, rate or card.host_memory_bytes_per_s, size)
     named, sockets = load(deployment.host)
     if named.kind != "cpu":
         raise BadInput(
@@ -118,14 +118,15 @@ def host_notes(beside: Beside | None, deployment: Deployment) -> Iterator[Note]:
     if beside is None:
         return
     host, split = beside.rates, beside.split
-    yield Note(key="host_reached", value=(beside.reached, beside.least))
+    yield Note(key="host_reached", value=(beside.reached, beside.least, beside.handover_s))
     weights = bool(split.layers or split.experts or split.cache or split.head)
-    if weights and deployment.host is None and deployment.host_memory_bandwidth is None:
+    stated = deployment.host_memory_bandwidth or host.accelerator.fast_memory_bytes_per_s == host.memory_bytes_per_s
+    if weights and deployment.host is None and not stated:
         yield Note(
             key="host_rate", value=(host.memory_bytes_per_s, host.fast_memory_bytes_per_s),
             why=host.accelerator.origin,
         )  # fmt: skip
     if weights and deployment.host is None:
-        yield Note(key="host_compute")
+        yield Note(key="host_compute", value=host.accelerator.peak_flop_per_s["fp32"])
     if host.accelerator.memory_bytes is None:
         yield Note(key="host_size")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 
@@ -96,11 +97,12 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
             return seconds
         return seconds + self._drafting(self._expected(self._plain(), 1))
 
-    def host_share(self, decoding: Number | None, tokens: Number | None) -> Number:
-        """Of what is expected of a step, the share that the host's memory and the link to it take."""
+    def host_shares(self, decoding: Number | None, tokens: Number | None) -> Shares:
+        """Of what is expected of a step, the share that the host's memory and the link to it take, and its ends."""
         step, sequences = self._step(decoding, tokens), self.sequences(decoding, tokens)
         found = expected(self.sc, self.sc.steps.parts(step), sequences=sequences)
-        return found.places_s / found.seconds
+        places = found.places_s, found.places_low_s, found.places_high_s
+        return Shares(*(seconds / found.seconds for seconds in places))
 
     def parts(self, decoding: Number | None, tokens: Number | None) -> Parts:
         """What is expected of a step before an engine takes its shares."""
@@ -200,10 +202,17 @@ def step_interval(sc: Scenario) -> tuple[float, float]:
     return low / wider, high * wider
 
 
-def with_host(factors: tuple[Number, Number], one: Replica, share: Number) -> tuple[Number, Number]:
-    """Factors of an engine, where the host takes that share of the time: from its whole rate to the least of it."""
-    beside = one.sc.rates.beside
-    if beside is None:
-        return factors
-    low, high = factors
-    return low * (1 - share) + share * beside.reached, high * (1 - share) + share * beside.reached / beside.least
+class Shares(NamedTuple):
+    """Of an expected time, what the host takes, and the ends of the interval of that."""
+
+    middle: Number
+    low: Number
+    high: Number
+
+    def beside(self, low: Number, high: Number) -> tuple[Number, Number]:
+        """Factors on the whole time, from those of an engine on the rest of it."""
+        return low * (1 - self.middle) + self.low, high * (1 - self.middle) + self.high
+
+    def joined(self, other: Shares, part: Number) -> Shares:
+        """Of a time of which the other's is a part."""
+        return Shares(*(one * (1 - part) + its * part for one, its in zip(self, other, strict=True)))

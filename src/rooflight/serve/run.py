@@ -10,7 +10,7 @@ from rooflight.numeric import Number, ceil, clipped, is_plain, maximum, minimum,
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.expected import encoding, widened
 from rooflight.serve.limits import Limits, limits
-from rooflight.serve.replica import NO_STEPS, Clock, Replica, replica, step_interval, with_host
+from rooflight.serve.replica import NO_STEPS, Clock, Replica, replica, step_interval
 from rooflight.serve.steady import Steady, steady
 from rooflight.serve.usage import Used, used
 from rooflight.span import Span
@@ -67,11 +67,12 @@ def served(sc: Scenario, *, users: Number | None = None) -> WholeRun:
     least = limits(one)
     share = where(found.inside > 1, found.per_s, 1 / found.request_s) * found.prompt_s
     running = minimum(found.per_s * (one.steps * found.step_s + found.own_s), found.inside)
+    first, steps, whole = _intervals(one, found.decoding, first_interval(sc))
     return made(Course(
         schedule="served", sc=sc, users=one.users * one.copies, devices=sc.layout.devices, tokens=one.steps * one.each,
         limits=least, least_s=least.request_s, expected=_steady_times(one, found), roofline=_steady_times(one, fast),
         running=running * one.copies, decoding=minimum(found.decoding, running) * one.copies, prefill_share=share,
-        used=used(one, found), **_intervals(one, found.decoding, first_interval(sc)),
+        used=used(one, found), first=first, steps=steps, whole=whole,
     ))  # fmt: skip
 
 
@@ -92,11 +93,12 @@ def alone(sc: Scenario) -> WholeRun:
         for first, step in ((server_s + prompt_s, step_s), (fast_prompt_s, fast_s))
     ]
     whole_s, least = times[0].cycle_s, limits(one)
+    first, steps, whole = _intervals(one, 1, first_interval(sc))
     return made(Course(
         schedule="alone", sc=sc, users=1, devices=sc.layout.devices, tokens=one.steps * one.each, limits=least,
         least_s=least.request_s, expected=times[0], roofline=times[1], running=1.0, decoding=1.0,
         prefill_share=prompt_s / whole_s, used=used(one, None, per_s=1 / whole_s), quick_s=prompt_s,
-        **_intervals(one, 1, first_interval(sc)),
+        first=first, steps=steps, whole=whole,
     ))  # fmt: skip
 
 
@@ -115,12 +117,14 @@ def batch(sc: Scenario) -> WholeRun:
     least = limits(one)
     mean = msgspec.structs.replace(least, request_s=maximum(least.lone_s, (waves + 1) / (2 * waves) * least.request_s))
     engine, wider = sc.engine, widened(sc) * encoding(sc)
+    prompts = engine.prefill_low / wider, engine.prefill_high * wider
+    first, steps, whole = _intervals(wave, wave.users, prompts)
     return made(Course(
         schedule="batch", sc=sc, users=one.users * one.copies, devices=sc.layout.devices, tokens=one.steps * one.each,
         limits=mean, least_s=least.request_s, expected=times[0], roofline=times[1], running=wave.users * one.copies,
         decoding=wave.users * one.copies * (one.steps * step_s / whole_s), prefill_share=first_s / whole_s,
         used=used(wave, None, per_s=wave.users / whole_s, together=True),
-        **_intervals(wave, wave.users, (engine.prefill_low / wider, engine.prefill_high * wider)),
+        first=first, steps=steps, whole=whole,
     ))  # fmt: skip
 
 
@@ -137,19 +141,17 @@ def wave_steps(one: Replica) -> tuple[Number, Number]:
     return tokens / chunk, chunk
 
 
-def _intervals(one: Replica, decoding: Number, first: Factors) -> dict[str, Factors]:
+def _intervals(one: Replica, decoding: Number, first: Factors) -> tuple[Factors, Factors, Factors]:
     """Factors on the first token, on steps and on the whole; a host's part of each has its own."""
     sc = one.sc
     whole, steps = whole_interval(sc), step_interval(sc)
     if sc.rates.beside is None:
-        return {"first": first, "steps": steps, "whole": whole}
+        return first, steps, whole
     tokens = minimum(one.prompt, one.budget)
     prompt_s, step_s = one.prompt_s(one.expected_s), one.steps * one.expected_s(decoding, None)
-    of_prompt, of_step = one.host_share(None, tokens), one.host_share(decoding, None)
-    both = (of_prompt * prompt_s + of_step * step_s) / (prompt_s + step_s)
-    shares = ((first, of_prompt), (steps, of_step), (whole, both))
-    found = (with_host(factors, one, share) for factors, share in shares)
-    return dict(zip(("first", "steps", "whole"), found, strict=True))
+    prompt, step = one.host_shares(None, tokens), one.host_shares(decoding, None)
+    both = prompt.joined(step, step_s / (prompt_s + step_s))
+    return prompt.beside(*first), step.beside(*steps), both.beside(*whole)
 
 
 def first_interval(sc: Scenario) -> Factors:

@@ -210,7 +210,15 @@ def _ceilings(sc: Scenario, row: OperatorTime) -> Iterator[Line]:
         found.append(_ceiling("compute", work.flop, scaled(work.flop, "FLOP"), peak, scaled(peak, "FLOP/s")))
     if moved:
         speed = rates.memory_bytes_per_s
-        found.append(_ceiling("memory" if there is None else "the host's memory", moved, scaled(moved, "B"), speed, scaled(speed, "B/s")))
+        found.append(
+            _ceiling(
+                "memory" if there is None else "the host's memory",
+                moved,
+                scaled(moved, "B"),
+                speed,
+                scaled(speed, "B/s"),
+            )
+        )
     near_s, far_s = link_seconds(op, rates.links, fastest=False)
     for name, sent, seconds in (
         ("link", work.link_bytes - work.network_bytes, near_s), ("link, across", work.network_bytes, far_s),

@@ -19,8 +19,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     body        kernels, beyond their floors; floors: of all kernels
     link        collectives
     experts     bodies of the routed experts' products
-    host        the host's memory and the link to it, at their rates; reached, least: the shares of these rates that an
-                engine gets
+    host        the host's memory and the link to it, at the share of their rates that an engine gets; host_rated: at
+                their rates; host_low, host_high: the ends of its interval
     unit_bytes  bytes (no seconds) that each compute unit moves
     """
 
@@ -30,8 +30,9 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     experts: Number = 0.0
     unit_bytes: Number = 0.0
     host: Number = 0.0
-    reached: float = 1.0
-    least: float = 1.0
+    host_rated: Number = 0.0
+    host_low: Number = 0.0
+    host_high: Number = 0.0
 
 
 class Terms(msgspec.Struct, frozen=True):
