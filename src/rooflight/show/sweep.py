@@ -336,7 +336,7 @@ def _row_table(title: str, few: Sequence[Row], axes: Sequence[str]) -> Table:
 def _cells(row: Row, axes: Sequence[str]) -> tuple[str, ...]:
     return (
         *(numbers.count(getattr(row, axis)) for axis in axes),
-        row.bound or "not known",
+        numbers.resource(row.bound) or "not known",
         numbers.seconds(row.time_s.ceiling),
         numbers.seconds(row.time_s.roofline),
         numbers.seconds(row.time_s.expected),

@@ -1,6 +1,6 @@
 // A sentence or two above each chart: what to see in it.
 
-import { amount, count, percent, plain, seconds } from "./format.js";
+import { amount, count, percent, plain, resource, seconds } from "./format.js";
 
 export function chartWords(picture, analysis) {
   const marks = picture.landmarks;
@@ -28,7 +28,7 @@ function rooflineWords(analysis, marks) {
   const split = Object.entries(decode.split).sort((a, b) => b[1] - a[1]).filter(([, share]) => share >= 0.005);
   const sheet = analysis.accelerator.measured?.datasheet;
   const printed = sheet?.ceilings_s.decode == null ? "" : ` By the datasheet of ${sheet.id}${sheet.whole ? "" : ", of which a part is here"}, a step would take ${seconds(sheet.ceilings_s.decode)} at best.`;
-  const spent = `${printed} Its time is bound by ${split.map(([name, share]) => `${name} ${percent(share)}`).join(", ")}.`;
+  const spent = `${printed} Its time is bound by ${split.map(([name, share]) => `${resource(name)} ${percent(share)}`).join(", ")}.`;
   if (!marks) return start + spent;
   if (marks.ridge_batch === null) return `${start} At ${count(marks.context)} tokens of context no batch reaches it, since every sequence brings its own cache.${spent}`;
   const beyond = marks.kv_limit !== null && marks.ridge_batch > marks.kv_limit ? `, though only ${count(marks.kv_limit)} fit` : "";
