@@ -57,9 +57,7 @@ def demand(sc: Scenario, phase: PhaseTime) -> Demand:
     if card is None:
         return Demand(None, None)
     speed = card.memory_bytes_per_s
-    there = phase.time.host_work
-    hosted: Number = 0.0 if there is None else streamed_bytes(there) * (phase.passes * phase.replicas)
-    traffic = None if not speed else (streamed_bytes(phase.work) - hosted) / (speed * devices)
+    traffic = None if not speed else streamed_bytes(phase.own_work) / (speed * devices)
     arithmetic: Number = 0.0
     for op, _, terms in phase.time.timed:
         flop = op.work.flop

@@ -14,6 +14,7 @@ from rooflight.values.note import Note
 from rooflight.words.analysis import does_not_fit
 from rooflight.words.moves import from_to, said
 from rooflight.words.notes import worded
+from rooflight.words.quantities import bound_by, resource
 from rooflight.words.seen import measured_among
 from rooflight.words.stories import told
 
@@ -115,17 +116,8 @@ def _left(one: Left, dot: Dot) -> Left:
     return msgspec.structs.replace(one, ceiling=nearest, next=further)
 
 
-_RESOURCES = {"host_memory": "the host's memory", "host_link": "the link to the host"}
-
-
-def resource(name: str) -> str:
-    """What binds, or a term, as a sentence names it."""
-    return _RESOURCES.get(name, name)
-
-
 def _moves_it(acts: str, phase: str, bound: str, was_s: float, now_s: float, then: str) -> str:
-    binds = f"; then {_RESOURCES[then]} binds it" if then in _RESOURCES else f"; then it is {then}-bound"
-    turned = "" if then == bound else binds
+    turned = "" if then == bound else f"; then it is {bound_by(then)}"
     return f"it {acts}: {resource(bound)}, which binds {phase}, {from_to(was_s, now_s)}{turned}"
 
 

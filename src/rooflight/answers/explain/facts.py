@@ -57,7 +57,7 @@ def decode(sc: Scenario) -> Facts:
     load = sc.workload
     drafts = bool(load.draft_tokens)
     phase = phases.verify(sc, bounds_only=True) if drafts else phases.decode(sc, bounds_only=True)
-    found, work = _step(sc, phase), phase.work
+    found, work = _step(sc, phase), phase.own_work
     values = {
         "weight_bytes": float(work.weight_bytes), "kv_bytes": float(work.kv_read_bytes + work.kv_write_bytes),
         "flop": float(work.flop), "ceiling_s": float(phase.time.ceiling_s),
@@ -74,8 +74,8 @@ def prefill(sc: Scenario) -> Facts:
     load = sc.workload
     values = {
         "prefill_tokens": float(load.prefill_batch * (load.isl - load.cached_prefix)),
-        "prefill_flop": float(phase.work.flop),
-        "prefill_bytes": float(streamed_bytes(phase.work)),
+        "prefill_flop": float(phase.own_work.flop),
+        "prefill_bytes": float(streamed_bytes(phase.own_work)),
     }
     if not sc.unrated:
         values["prefill_ceiling_s"] = float(phase.time.ceiling_s)
