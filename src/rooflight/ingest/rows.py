@@ -173,6 +173,8 @@ def measurement(cells: Mapping[str, object]) -> Measurement:
         speculative=_word("speculative", text["speculative"], SPECULATIVE, _SPECULATIVE, other="yes"),
         mode=mode,
         network=_network(text["network"]),
+        host=text["host"] or None,
+        host_memory_bandwidth=_network(text["host_memory_bandwidth"], "host_memory_bandwidth"),
         run=text["run"],
         weight_bytes=_size(text["weight_bytes"], _text(cells.get("note"))),
         power_limit_w=_watts(text["power_limit_w"]),
@@ -189,6 +191,7 @@ _COUNTS = {
     **dict.fromkeys(("gpus", "tp", "pp", "dp", "batch", "max_num_batched_tokens", "max_num_seqs", "prompts"), 1),
     **dict.fromkeys(("prefill_workers", "decode_workers", "prefill_tp", "prefill_dp"), 1),
     **dict.fromkeys(("input_len", "output_len", "depth", "cached_prefix", "draft_tokens"), 0),
+    **dict.fromkeys(("n_gpu_layers", "n_cpu_moe"), 0),
 }
 _SHARES = ("prefix_hit", "acceptance", "draft_share")
 _NUMBERS = ("value", *_COUNTS, *_SHARES)
@@ -243,13 +246,13 @@ def _watts(text: str) -> float | None:
     return float(found[1]) if found is not None else None
 
 
-def _network(text: str) -> str | None:
+def _network(text: str, name: str = "network") -> str | None:
     if not text:
         return None
     try:
         network(text)
     except ValueError:
-        raise BadRow(f"network is {_short(text)!r}, no rate with its unit such as 400Gb/s or 50GB/s,5us") from None
+        raise BadRow(f"{name} is {_short(text)!r}, no rate with its unit such as 400Gb/s or 50GB/s,5us") from None
     return text
 
 

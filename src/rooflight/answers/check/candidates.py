@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -101,9 +102,13 @@ def _unlaid(row: Measurement, card: Accelerator, routed: bool, notes: list[Note]
     if row.engine and not known:
         notes.append(Note(key="uncalibrated_engine", value=row.engine[:40]))
     names = ("prefill_workers", "decode_workers", "prefill_tp", "prefill_ep", "prefill_dp") if row.apart else ()
-    workers = {name: getattr(row, name) for name in names}
+    workers: dict[str, Any] = {name: getattr(row, name) for name in names}
     if not routed and workers.get("prefill_ep"):
         workers["prefill_ep"] = 1
+    if row.split and card.kind not in ("cpu", "apu"):  # there the host's memory is the device's
+        workers |= {"n_gpu_layers": row.n_gpu_layers, "n_cpu_moe": row.n_cpu_moe if routed else None}
+        hosted = row.n_gpu_layers is not None or routed
+        workers |= {"host": row.host, "host_memory_bandwidth": row.host_memory_bandwidth} if hosted else {}
     return Deployment(
         weights=row.weights, kv_cache=row.kv_cache, compute=row.compute, engine=row.engine if known else None,
         engine_version=_version(row) if known else None,
