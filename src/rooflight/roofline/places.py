@@ -25,7 +25,8 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
     """One way to run a step over the places; any of its parts may be None.
 
     device  with what is read beside it at the same time (beside, and link_bytes over the link); turn: comes after it
-    sent_bytes  over the link, as engines send it
+    sent_bytes  over the link, as engines send it: through one of the devices
+    own     of device, what each device does of its own layers; the rest may be shared out. None: all of it
     """
 
     device: Pass
@@ -33,6 +34,7 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
     turn: Pass | None
     link_bytes: Number
     sent_bytes: Number
+    own: Pass | None = None
 
 
 class PlacedPass(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +75,8 @@ def placed_pass(
             device=here(ops.device + tuple(_copied(op) for op in weights)),
             beside=there(ops.cached),
             turn=there(ops.turn_cached),
-            link_bytes=beside.streamed_bytes + sent,
+            link_bytes=beside.streamed_bytes + sent / beside.devices,
+            own=lying.device,
             sent_bytes=beside.streamed_bytes + sent * maximum(tokens / COPIED_AT_ONCE, 1),
         )  # fmt: skip
     ways = [(way, _host_s(way, beside)) for way in (lying, copied) if way is not None]
@@ -114,8 +117,8 @@ def _way_time(way: Way, rates: Rates, stages: int, overlap: Number, fill: Number
     device = step_time(way.device, rates, stages=stages, overlap=overlap, fill=fill, part=True)
     aside = None if way.beside is None else step_time(way.beside, beside.rates, part=True)
     turn = None if way.turn is None else step_time(way.turn, beside.rates, part=True)
-    link, sent = (_link_s(amount, beside) for amount in (way.link_bytes, way.sent_bytes))
-    at_once = largest(device.ceiling_s, 0.0 if aside is None else aside.ceiling_s, link)
+    link, sent = _link_s(way.link_bytes, beside, fastest=True), _link_s(way.sent_bytes, beside)
+    at_once = largest(_shared_s(way, device, rates, stages, overlap), 0.0 if aside is None else aside.ceiling_s, link)
     ceiling = at_once + (0.0 if turn is None else turn.ceiling_s)
     there = [one for one in (aside, turn) if one is not None]
     compute = largest(device.compute_s, *(one.compute_s for one in there))
@@ -137,6 +140,15 @@ def _way_time(way: Way, rates: Rates, stages: int, overlap: Number, fill: Number
         hosted_bytes=elements(sum(one.streamed_bytes for one in there) + way.link_bytes),
         own_compute_s=device.compute_s,
     )
+
+
+def _shared_s(way: Way, device: StepTime, rates: Rates, stages: int, overlap: Number) -> Number:
+    """The least that the devices take where what is no device's own is shared out evenly."""
+    devices = _beside(rates).devices
+    if way.own is None or devices == 1:
+        return device.ceiling_s
+    own = step_time(way.own, rates, stages=stages, overlap=overlap, part=True)
+    return largest(own.ceiling_s, device.ceiling_s / devices)
 
 
 def _on_host(one: Pass) -> Pass:
@@ -164,8 +176,14 @@ def _host_s(way: Way, beside: Beside) -> Number:
     return there + _link_s(way.sent_bytes, beside)
 
 
-def _link_s(link_bytes: Number, beside: Beside) -> Number:
-    return 0.0 if beside.link_bytes_per_s is None else link_bytes / beside.link_bytes_per_s
+def _link_s(link_bytes: Number, beside: Beside, *, fastest: bool = False) -> Number:
+    """Seconds on each device's link; where all read at once, no less than their bytes take out of the host's memory."""
+    if beside.link_bytes_per_s is None:
+        return 0.0
+    if not fastest:
+        return link_bytes / beside.link_bytes_per_s
+    behind = link_bytes * beside.devices / beside.rates.fast_memory_bytes_per_s
+    return largest(link_bytes / beside.link_bytes_per_s, behind)
 
 
 def _joined(copies: Number, parts: list[Parts], there_s: list[Number], beside: Beside) -> Parts:

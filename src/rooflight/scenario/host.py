@@ -45,6 +45,7 @@ def with_host(rates: Rates, model: Model, deployment: Deployment, layout: Layout
     reached, least, handover_s = host_habits()
     beside = Beside(
         rates=rates_of(host, Layout(), graphs=True), split=split, streamed_bytes=streamed, link_bytes_per_s=link,
+        devices=layout.tp * layout.pp,
         reached=reached, least=least, handover_s=handover_s * handovers(model, split),
     )  # fmt: skip
     return msgspec.structs.replace(rates, beside=beside)

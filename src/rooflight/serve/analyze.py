@@ -43,7 +43,7 @@ from rooflight.work.storage import element_bytes
 
 # Parts of an expected step that its coefficients make, where no row of a fit says what they stand for.
 UNMEASURED_HOST = "a step's own time, cause not measured"
-OFFLOADED = "what an engine does not reach of the host's memory and link"
+OFFLOADED = "what an engine does not reach of the host's memory and link, and going there"
 UNMEASURED_EXPERTS = "routed experts' extra, cause not measured"
 
 

@@ -13,7 +13,7 @@ from rooflight.scenario.definite import scenario
 from rooflight.serve.analyze import analyze
 from rooflight.serve.hosted import hosted_weight_bytes
 from rooflight.serve.limits import decode_sums
-from rooflight.serve.phases import decode
+from rooflight.serve.phases import decode, prefill
 from rooflight.serve.replica import replica
 from rooflight.values.deployment import Deployment
 from rooflight.values.model import Layer, Linear
@@ -255,3 +255,22 @@ def test_a_superchip_has_its_own_host():
     assert sc.rates.beside.rates.memory_bytes_per_s == card.host_memory_bytes_per_s
     assert "host_rate" not in {note.key for note in sc.assumptions}
     assert decode(sc).time.ceiling_s <= 40e9 / card.host_memory_bytes_per_s * 1.001
+
+
+def test_several_cards_may_each_copy_a_part():
+    """A prompt of 4,096 on two cards, all layers on a host of 4.1 TFLOP/s: half of 40 GB over each link.
+
+    20 / 25 GB/s = 0.8 s at best; llama.cpp sends all of it through one, 1.6 s for each 2,048 tokens. A host of 40 GB/s
+    gives both of them 20: 1 s.
+    """
+
+    def time(bandwidth):
+        fields = {"n_gpu_layers": 0, "host_link": "25GB/s", "host": "epyc-7713", "tp": 2}
+        card, _ = load("rtx-3090")
+        told = Deployment(ignore_capacity=True, host_memory_bandwidth=bandwidth, **fields)
+        return prefill(scenario(forty_gb(), card, 2, Workload(isl=4096, osl=16), told)).time
+
+    assert time("1000GB/s").host_link_s == pytest.approx(0.8, rel=1e-3)
+    assert time("1000GB/s").ceiling_s < 2  # 164 TFLOP at the cards' 140 TFLOP/s
+    assert time("1000GB/s").roofline_s >= 2 * 1.6
+    assert time("40GB/s").host_link_s == pytest.approx(1.0, rel=1e-3)
