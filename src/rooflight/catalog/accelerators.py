@@ -9,6 +9,7 @@ of a TOML file of your own, "-" for one on standard input, or `this`: the machin
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -267,14 +268,17 @@ def _shipped(accelerator_id: str) -> Accelerator:
 
 
 def host_assumed(card: Accelerator, memory_bytes_per_s: float | None, memory_bytes: float | None) -> Accelerator:
-    """The host beside a card where none is named: the rate that is stated, else the assumed one; no peak is known."""
+    """The host beside a card where none is named: the rate that is stated, else the assumed one; an assumed peak."""
     said = _assumptions()["host"]
-    consumer = card.id.startswith(tuple(said["consumer_names"]))
-    slow = to_base(said["consumer_GB_per_s" if consumer else "server_GB_per_s"], "GB/s")
+    consumer = card.id.startswith(tuple(said["consumer_names"])) and not any(
+        name in card.id for name in said["work_names"]
+    )
+    kind = "consumer" if consumer else "server"
+    slow, peak = to_base(said[f"{kind}_GB_per_s"], "GB/s"), to_base(said[f"{kind}_TFLOP_per_s"], "TFLOP/s")
     fast = to_base(said["fastest_GB_per_s"], "GB/s")
     return Accelerator(
-        id="host", name="the host", vendor="", family="CPU", kind="cpu", peak_flop_per_s={},
-        memory_bytes_per_s=memory_bytes_per_s or slow,
+        id="host", name="the host", vendor="", family="CPU", kind="cpu", peak_flop_per_s={"fp32": peak},
+        fast_flop_per_s={"fp32": math.inf}, memory_bytes_per_s=memory_bytes_per_s or slow,
         fast_memory_bytes_per_s=memory_bytes_per_s or max(fast, slow),
         memory_bytes=memory_bytes, assumed=assumed_of("CPU", "host", _assumptions()), confidence="C",
         origin=f"{said['source']} ({said['date']})",
@@ -286,10 +290,10 @@ def host_usual_most() -> float:
     return to_base(_assumptions()["host"]["usual_most_GB_per_s"], "GB/s")
 
 
-def host_shares() -> tuple[float, float]:
-    """What an engine gets of a host's memory and link, as shares: expected, and at least."""
+def host_habits() -> tuple[float, float, float]:
+    """What an engine gets of a host's memory and link, as shares, expected and at least; seconds of a handover."""
     said = _assumptions()["host"]
-    return said["reached_share"], said["least_share"]
+    return said["reached_share"], said["least_share"], to_base(said["handover_us"], "us")
 
 
 @functools.cache

@@ -258,11 +258,11 @@ def _rate(name: str, text: str) -> str | None:
     return text
 
 
-def _host(text: str) -> str:
+def _host(text: str) -> str | None:
     """A CPU's name; a table's names are no paths."""
     if len(text) > _LONGEST_HOST or "/" in text or "\\" in text or text.lower().endswith(".toml") or text == "-":
         raise BadRow(f"host is {_short(text)!r}, no name of a CPU")
-    return text
+    return text or None
 
 
 def _count(name: str, text: str, least: int) -> int | None:

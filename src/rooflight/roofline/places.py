@@ -17,6 +17,8 @@ from rooflight.work import places
 # llama.cpp copies the weights of the host's layers to the card for batches of so many tokens, and multiplies there.
 # Source: ggml-cuda.cu, op_offload_min_batch_size (GGML_OP_OFFLOAD_MIN_BATCH, 32).
 COPIED_TOKENS = 32
+# It copies them anew for each batch of the prompt, of so many tokens by default (common/arg.cpp: n_batch).
+COPIED_AT_ONCE = 2048
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,18 +34,24 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
 
     device  of each kind in turn, with what is read beside them at the same time (beside, and link_bytes over the
             link); turn: comes after them
+    sent_bytes  over the link, as engines send it: through one of the devices
+    own     of device, what each device does of its own layers; the rest may be shared out. None: all of it
     """
 
     device: tuple[Turn, ...]
     beside: Pass | None
     turn: Pass | None
     link_bytes: Number
+    sent_bytes: Number = 0.0
+    own: tuple[Turn, ...] | None = None
 
 
 class PlacedPass(msgspec.Struct, frozen=True, kw_only=True):
-    """One pass: where the weights lie, or with the host's weights copied to the device; `copies`: the engine's habit.
+    """One pass: where the weights lie, or with the host's weights copied to the device.
 
-    copied is None where nothing could be copied. longest: of the time of a pass, the share of its longest stage.
+    copied  None where nothing could be copied
+    copies  whether that is expected: of as many tokens as engines copy for, where it is the faster way
+    longest of the time of a pass, the share of its longest stage
     """
 
     lying: Way
@@ -99,7 +107,7 @@ def placed_pass(
 
     lying = Way(
         device=here(ops.device), beside=there(ops.beside + ops.cached), turn=there(ops.turn + ops.turn_cached),
-        link_bytes=beside.streamed_bytes,
+        link_bytes=beside.streamed_bytes, sent_bytes=beside.streamed_bytes,
     )  # fmt: skip
     weights = ops.beside + ops.turn
     copied = None
@@ -109,21 +117,25 @@ def placed_pass(
             device=here(ops.device + tuple(_copied(op) for op in weights)),
             beside=there(ops.cached),
             turn=there(ops.turn_cached),
-            link_bytes=beside.streamed_bytes + sent,
+            link_bytes=beside.streamed_bytes + sent / beside.devices,
+            own=lying.device,
+            sent_bytes=beside.streamed_bytes + sent * maximum(tokens / COPIED_AT_ONCE, 1),
         )  # fmt: skip
-    copies = tokens >= COPIED_TOKENS if copied is not None else False
     ways = [(way, _host_s(way, beside)) for way in (lying, copied) if way is not None]
     roofline = [_device_s(way) + seconds for way, seconds in ways]
-    parts = None if fits is None else [_parts(way, seconds, beside) for way, seconds in ways]
+    copies = (tokens >= COPIED_TOKENS) & (roofline[1] < roofline[0]) if copied is not None else False
+    there_s = [seconds for _, seconds in ways]
+    parts = None if fits is None else [_device_parts(way) for way, _ in ways]
     return PlacedPass(
         lying=lying, copied=copied, copies=copies, roofline_s=_picked(copies, roofline),
-        parts=None if parts is None else _joined(copies, parts),
+        parts=None if parts is None else _joined(copies, parts, there_s, beside),
     )  # fmt: skip
 
 
 def placed_time(one: PlacedPass, rates: Rates, *, overlap: Number = 1, fill: Number = 1) -> StepTime:
     """Times of a step of such passes: the ceiling of the fastest legal way, the roofline of the engine's."""
     ways = [_way_time(way, rates, overlap, fill) for way in (one.lying, one.copied) if way is not None]
+    least = {"hosted_bytes": ways[0].hosted_bytes, "own_compute_s": ways[0].own_compute_s}
     if len(ways) == 1:
         return msgspec.structs.replace(ways[0], parts=one.parts)
     lying, copied = ways
@@ -137,33 +149,31 @@ def placed_time(one: PlacedPass, rates: Rates, *, overlap: Number = 1, fill: Num
         ceiling_s=minimum(lying.ceiling_s, copied.ceiling_s),
         roofline_s=_picked(one.copies, [lying.roofline_s, copied.roofline_s]),
         parts=one.parts,
+        **least,
         **chosen,
     )
 
 
 def _way_time(way: Way, rates: Rates, overlap: Number, fill: Number) -> StepTime:
-    device = _added([
-        step_time(turn.one, turn.rates, stages=turn.stages, overlap=overlap, fill=fill, part=True)
-        for turn in way.device
-    ])  # fmt: skip
+    device = _turns_time(way.device, overlap, fill)
     if rates.beside is None:
         return device
     beside = _beside(rates)
     aside = None if way.beside is None else step_time(way.beside, beside.rates, part=True)
     turn = None if way.turn is None else step_time(way.turn, beside.rates, part=True)
-    link = _link_s(way.link_bytes, beside)
-    at_once = largest(device.ceiling_s, 0.0 if aside is None else aside.ceiling_s, link)
+    link, sent = _link_s(way.link_bytes, beside, fastest=True), _link_s(way.sent_bytes, beside)
+    at_once = largest(_shared_s(way, device, rates, overlap), 0.0 if aside is None else aside.ceiling_s, link)
     ceiling = at_once + (0.0 if turn is None else turn.ceiling_s)
     there = [one for one in (aside, turn) if one is not None]
-    compute = device.compute_s + sum(one.compute_s for one in there)
+    compute = largest(device.compute_s, *(one.compute_s for one in there))
     memory_s: Number = sum(one.memory_s for one in there)
-    roofline = device.roofline_s + (sum(one.roofline_s for one in there) + link) * fill
+    roofline = device.roofline_s + (sum(one.roofline_s for one in there) + sent) * fill
     work = Work()
     for one in there:
         work = work + one.work
     return msgspec.structs.replace(
         device,
-        compute_s=compute,
+        compute_s=elements(compute),
         host_memory_s=elements(memory_s),
         host_link_s=elements(link) if beside.link_bytes_per_s is not None else None,
         ceiling_s=elements(ceiling),
@@ -171,7 +181,15 @@ def _way_time(way: Way, rates: Rates, overlap: Number, fill: Number) -> StepTime
         bound=largest_of(compute, device.memory_s, device.link_s, device.launch_s, memory_s, link)[1],
         timed=(*device.timed, *(row for one in there for row in one.timed)),
         host_work=work,
+        hosted_bytes=elements(sum(one.streamed_bytes for one in there) + way.link_bytes),
+        own_compute_s=device.compute_s,
     )
+
+
+def _turns_time(turns: tuple[Turn, ...], overlap: Number, fill: Number = 1) -> StepTime:
+    return _added([
+        step_time(turn.one, turn.rates, stages=turn.stages, overlap=overlap, fill=fill, part=True) for turn in turns
+    ])  # fmt: skip
 
 
 def _added(times: list[StepTime]) -> StepTime:
@@ -214,8 +232,15 @@ def _device_parts(way: Way) -> Parts:
 
 def stretched(parts: Parts, times: Number) -> Parts:
     """The same, so many times as long."""
-    names = ("body", "floors", "link", "experts", "unit_bytes", "host")
-    return msgspec.structs.replace(parts, **{name: getattr(parts, name) * times for name in names})
+    return Parts(**{name: getattr(parts, name) * times for name in Parts.__struct_fields__})
+
+
+def _shared_s(way: Way, device: StepTime, rates: Rates, overlap: Number) -> Number:
+    """The least that the devices take where what is no device's own is shared out evenly."""
+    devices = _beside(rates).devices
+    if way.own is None or devices == 1:
+        return device.ceiling_s
+    return largest(_turns_time(way.own, overlap).ceiling_s, device.ceiling_s / devices)
 
 
 def _on_host(one: Pass) -> Pass:
@@ -240,24 +265,39 @@ def _copied(op: Operator) -> Operator:
 def _host_s(way: Way, beside: Beside) -> Number:
     """Roofline seconds of what the host does and the link carries."""
     there = sum(one.roofline_s for one in (way.beside, way.turn) if one is not None)
-    return there + _link_s(way.link_bytes, beside)
+    return there + _link_s(way.sent_bytes, beside)
 
 
-def _link_s(link_bytes: Number, beside: Beside) -> Number:
-    return 0.0 if beside.link_bytes_per_s is None else link_bytes / beside.link_bytes_per_s
+def _link_s(link_bytes: Number, beside: Beside, *, fastest: bool = False) -> Number:
+    """Seconds on each device's link; where all read at once, no less than their bytes take out of the host's memory."""
+    if beside.link_bytes_per_s is None:
+        return 0.0
+    if not fastest:
+        return link_bytes / beside.link_bytes_per_s
+    behind = link_bytes * beside.devices / beside.rates.fast_memory_bytes_per_s
+    return largest(link_bytes / beside.link_bytes_per_s, behind)
 
 
-def _parts(way: Way, seconds: Number, beside: Beside) -> Parts:
-    parts = _device_parts(way)
-    return msgspec.structs.replace(parts, host=elements(seconds), reached=beside.reached, least=beside.least)
+def _joined(copies: Number, parts: list[Parts], there_s: list[Number], beside: Beside) -> Parts:
+    """The parts of the engine's way, and what the host takes of it.
 
-
-def _joined(copies: Number, parts: list[Parts]) -> Parts:
-    """The parts of the engine's way."""
-    names = ("body", "floors", "link", "experts", "unit_bytes", "host")
+    It may be as fast as its rates, and as slow as the least share of them; where weights would be copied also as fast
+    or slow as where the host multiplies: engines differ in that.
+    """
+    names = ("body", "floors", "link", "experts", "unit_bytes")
+    rated, handover = _picked(copies, there_s), beside.handover_s
+    low, high = rated, rated / beside.least
+    if len(there_s) > 1:
+        low = _picked(copies, [there_s[0], minimum(*there_s)])
+        high = _picked(copies, [there_s[0], maximum(*there_s)]) / beside.least
+    host = {
+        "host": rated / beside.reached + handover, "host_rated": rated,
+        "host_low": low, "host_high": high + 2 * handover,
+    }  # fmt: skip
     return msgspec.structs.replace(
-        parts[0], **{name: _picked(copies, [getattr(one, name) for one in parts]) for name in names}
-    )
+        parts[0], **{name: _picked(copies, [getattr(one, name) for one in parts]) for name in names},
+        **{name: elements(seconds) for name, seconds in host.items()},
+    )  # fmt: skip
 
 
 def _picked(second: Number | bool, values: list[Number]) -> Number:

@@ -59,15 +59,19 @@ class Beside(msgspec.Struct, frozen=True, kw_only=True):
 
     streamed_bytes  of the weights, those that each device reads over the link every step
     link_bytes_per_s    one way; None: not known, and nothing needs it
+    devices         that each have such a link
     reached, least  what an engine gets of these rates, as shares: expected, and at least
+    handover_s      what going there and back takes a pass, in expected time
     """
 
     rates: Rates
     split: Split
     streamed_bytes: float = 0.0
     link_bytes_per_s: float | None = None
+    devices: int = 1
     reached: float
     least: float
+    handover_s: float = 0.0
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True):

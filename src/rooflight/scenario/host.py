@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from rooflight.catalog.accelerators import host_assumed, host_shares, load
+from rooflight.catalog.accelerators import host_assumed, host_habits, load
 from rooflight.errors import BadInput, MissingFact, Named
 from rooflight.roofline.rates import Beside, Rates
 from rooflight.roofline.rates import rates as rates_of
@@ -17,7 +17,7 @@ from rooflight.values.model import Model
 from rooflight.values.note import Note
 from rooflight.work.count import weight_bytes
 from rooflight.work.layout import Layout
-from rooflight.work.places import Split, layer_count
+from rooflight.work.places import Split, handovers, layer_count
 
 
 def with_host(rates: Rates, model: Model, deployment: Deployment, layout: Layout) -> Rates:
@@ -40,14 +40,16 @@ def with_host(rates: Rates, model: Model, deployment: Deployment, layout: Layout
             got="nothing", want='a [[fact]] with what = "pcie"', try_this=Named("{host_link}", host_link="25GB/s"),
         )  # fmt: skip
     host = host_of(card, deployment)
-    reached, least = host_shares()
     there = rates_of(host, Layout(), graphs=True)
     if deployment.host is None or not host.peak_flop_per_s:
         # what its caches held would take no time where what it multiplies is not counted
         there = msgspec.structs.replace(there, cache_bytes=0.0)
+    if link is not None:  # what it carries comes out of that memory
+        link = min(link, host.fast_memory_bytes_per_s or host.memory_bytes_per_s or link)
+    reached, least, handover_s = host_habits()
     beside = Beside(
-        rates=there, split=split, streamed_bytes=streamed, link_bytes_per_s=link,
-        reached=reached, least=least,
+        rates=there, split=split, streamed_bytes=streamed, link_bytes_per_s=link, devices=layout.tp * layout.pp,
+        reached=reached, least=least, handover_s=handover_s * handovers(model, split),
     )  # fmt: skip
     return msgspec.structs.replace(rates, beside=beside)
 
@@ -80,7 +82,7 @@ def host_of(card: Accelerator, deployment: Deployment) -> Accelerator:
     rate = None if stated is None else network(stated)[0]
     size = None if deployment.host_memory is None else float(deployment.host_memory)
     if deployment.host is None:
-        return host_assumed(card, rate, size)
+        return host_assumed(card, rate or card.host_memory_bytes_per_s, size)
     named, sockets = load(deployment.host)
     if named.kind != "cpu":
         raise BadInput(
@@ -102,6 +104,11 @@ def _check(card: Accelerator, deployment: Deployment, split: Split, layout: Layo
             f"{card.id} is itself a host, so nothing lies beside it", where=Named.of("on"), got=card.id,
             want="a card with memory of its own",
         )  # fmt: skip
+    if card.kind == "apu":
+        raise BadInput(
+            f"the memory of {card.id} is the host's own, so nothing lies beside it", where=Named.of("on"), got=card.id,
+            want="a card with memory of its own",
+        )  # fmt: skip
     if split != Split() and (layout.dp > 1 or deployment.is_apart):
         raise BadInput(
             "replicas and workers apart would share one host, and how is not known", where=Named.of("dp"),
@@ -114,14 +121,15 @@ def host_notes(beside: Beside | None, deployment: Deployment) -> Iterator[Note]:
     if beside is None:
         return
     host, split = beside.rates, beside.split
-    yield Note(key="host_reached", value=(beside.reached, beside.least))
+    yield Note(key="host_reached", value=(beside.reached, beside.least, beside.handover_s))
     weights = bool(split.layers or split.experts or split.cache or split.head)
-    if weights and deployment.host is None and deployment.host_memory_bandwidth is None:
+    stated = deployment.host_memory_bandwidth or host.accelerator.fast_memory_bytes_per_s == host.memory_bytes_per_s
+    if weights and deployment.host is None and not stated:
         yield Note(
             key="host_rate", value=(host.memory_bytes_per_s, host.fast_memory_bytes_per_s),
             why=host.accelerator.origin,
         )  # fmt: skip
     if weights and deployment.host is None:
-        yield Note(key="host_compute")
+        yield Note(key="host_compute", value=host.accelerator.peak_flop_per_s["fp32"])
     if host.accelerator.memory_bytes is None:
         yield Note(key="host_size")

@@ -49,7 +49,7 @@ from rooflight.work.storage import element_bytes
 
 # Parts of an expected step that its coefficients make, where no row of a fit says what they stand for.
 UNMEASURED_HOST = "a step's own time, cause not measured"
-OFFLOADED = "what an engine does not reach of the host's memory and link"
+OFFLOADED = "what an engine does not reach of the host's memory and link, and going there"
 UNMEASURED_EXPERTS = "routed experts' extra, cause not measured"
 
 
@@ -228,7 +228,7 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
         tokens_per_s_per_user=None if phase.users is None else span.rate(phase.tokens / phase.users),
         mfu=shown.mfu,
         mbu=shown.mbu,
-        waterfall=waterfall(span, phase.expected, 1.0 if sc.rates.beside is None else sc.rates.beside.reached),
+        waterfall=waterfall(span, phase.expected),
         operators=tuple(_operator_block(sc, row, phase.copies(row.operator)) for row in time.operators),
     )
 
@@ -241,7 +241,7 @@ def split(rows: tuple[OperatorTime, ...]) -> dict[str, float]:
     return shares
 
 
-def waterfall(span: Span, expected: Expected, reached: float = 1.0) -> tuple[Step, ...]:
+def waterfall(span: Span, expected: Expected) -> tuple[Step, ...]:
     """From the ceiling to the expected time: no overlap and launches, what kernels lose, links, experts, host.
 
     The steps add up to the expected time; where the roofline leaves less than the parts ask for, the last get less. A
@@ -249,7 +249,7 @@ def waterfall(span: Span, expected: Expected, reached: float = 1.0) -> tuple[Ste
     """
     ceiling, roofline, middle = span.ceiling, span.roofline, span.expected
     rest = middle - roofline
-    lost = expected.places_s * (1 - reached) if expected.places_s else 0.0
+    lost = expected.places_s - expected.places_rated_s
     host = "host between steps" if expected.host_measured else UNMEASURED_HOST
     experts = "routed experts: sorting and imbalance" if expected.experts_measured else UNMEASURED_EXPERTS
     named = []

@@ -58,6 +58,7 @@ def hosted(sc: Scenario) -> HostMemory | None:
     return HostMemory(
         weights_bytes=weights, kv_bytes=float(cache), usable_bytes=usable,
         fits=None if usable is None else bool(weights + cache <= usable),
+        memory_bytes_per_s=beside.rates.memory_bytes_per_s, link_bytes_per_s=beside.link_bytes_per_s,
     )  # fmt: skip
 
 

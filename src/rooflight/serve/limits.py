@@ -27,12 +27,16 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sums(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds of each resource for all users' requests, and lone_s of one request alone; they add up."""
+    """Seconds of each resource for all users' requests, and lone_s of one request alone; they add up.
+
+    host_memory_s   of what lies in the host's memory; nothing where nothing does
+    """
 
     compute_s: Number
     memory_s: Number
     link_s: Number
     lone_s: Number
+    host_memory_s: Number = 0.0
 
     def __add__(self, other: Sums) -> Sums:
         return Sums(**{name: getattr(self, name) + getattr(other, name) for name in self.__struct_fields__})
@@ -40,7 +44,13 @@ class Sums(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def request_s(self) -> Number:
         """The least a request takes in a run in which all are served meanwhile."""
-        return largest(self.compute_s, self.memory_s, self.link_s, self.lone_s)
+        return largest(self.compute_s, self.memory_s, self.link_s, self.lone_s, self.host_memory_s)
+
+    @property
+    def terms(self) -> dict[str, Number]:
+        """Seconds by resource."""
+        found = {"compute": self.compute_s, "memory": self.memory_s, "link": self.link_s}
+        return {**found, "host_memory": self.host_memory_s}
 
 
 def limits(one: Replica) -> Limits:
@@ -50,7 +60,8 @@ def limits(one: Replica) -> Limits:
     reads of the weights (each less the step's cache credit, routing at its narrowest) and of all users' KV cache, over
     bandwidth, or of more reads for fewer users each where the caches then hold more; L = link bytes of all / link rate.
     A pipeline's stages work at once, so their passes share each sum. A named draft's steps count in each; without one
-    drafting is free.
+    drafting is free. Where something lies in the host's memory, its bytes are a sum of their own, and of the arithmetic
+    only what no way of running it takes off the devices counts.
     Leaves out: activations of prompts, which chunks of them keep on chip; of a first token, the prompt's pass of a
     draft, which may come after it.
     """
@@ -81,7 +92,7 @@ def prompt_sums(one: Replica) -> Sums:
 def _prompt_sums(step: StepTime, rates: Rates, users: Number, stages: int, lone_s: Number) -> Sums:
     cache_bytes = step.work.kv_read_bytes + step.work.kv_write_bytes
     return Sums(
-        compute_s=users * step.compute_s,
+        compute_s=users * _compute_s(step),
         memory_s=users * cache_bytes / (rates.fast_memory_bytes_per_s * stages),
         link_s=users * step.link_s,
         lone_s=lone_s,
@@ -110,11 +121,29 @@ def _decode_sums(
     """So many steps of one scenario, each by one sequence alone and by those that share it."""
     stages = sc.layout.pp
     return Sums(
-        compute_s=users * steps * alone.compute_s / stages,
+        compute_s=users * steps * _compute_s(alone) / stages,
         memory_s=steps * users * _least_memory_s(sc, alone, together, shared) / stages,
         link_s=users * steps * alone.link_s / stages,
         lone_s=steps * alone.ceiling_s,
+        host_memory_s=steps * users * _least_host_s(sc, alone, together, shared),
     )
+
+
+def _compute_s(step: StepTime) -> Number:
+    return step.compute_s if step.own_compute_s is None else step.own_compute_s
+
+
+def _least_host_s(sc: Scenario, alone: StepTime, together: StepTime, users: Number) -> Number:
+    """The least time of the host's memory for a user's part of a decode step.
+
+    Of k users a step its bytes are concave in k, so (bytes(k) - what its caches hold) / k is least at an end.
+    """
+    beside = sc.rates.beside
+    if beside is None or alone.hosted_bytes is None or together.hosted_bytes is None:
+        return 0.0
+    held, rate = beside.rates.cache_bytes, beside.rates.fast_memory_bytes_per_s
+    ends = (maximum(alone.hosted_bytes - held, 0), maximum(together.hosted_bytes - held, 0) / users)
+    return minimum(*ends) / rate
 
 
 def _least_memory_s(sc: Scenario, alone: StepTime, together: StepTime, users: Number) -> Number:

@@ -211,5 +211,5 @@ def whole_run(row: Measurement) -> bool:
 
 
 def _largest(time: StepTime | Sums) -> str:
-    parts = {"compute": time.compute_s, "memory": time.memory_s, "link": time.link_s}
+    parts = {name: seconds for name, seconds in time.terms.items() if name != "launch"}
     return max(parts, key=lambda name: parts[name])

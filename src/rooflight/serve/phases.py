@@ -53,6 +53,12 @@ class PhaseTime(msgspec.Struct, frozen=True, kw_only=True):
             raise TypeError("a phase of bounds alone has nothing to expect")
         return self.fitted
 
+    @property
+    def own_work(self) -> Work:
+        """Of the devices alone, without what a host does beside them."""
+        there: Work | None = self.time.host_work
+        return self.work if there is None else self.work + there * (-1 * self.passes * self.replicas)
+
     def copies(self, op: Operator) -> Number:
         """Devices x passes that run an operator; experts that replicas pool run on idle replicas' devices too."""
         layout = self.layout

@@ -10,6 +10,7 @@ from rooflight.errors import BadInput, MissingFact
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.memory import memory
+from rooflight.serve.offload import Offload, offloads
 from rooflight.work.layout import Layout
 
 _NARROWER = ("fp8", "int4-g128")
@@ -17,15 +18,17 @@ _NARROWER = ("fp8", "int4-g128")
 
 class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     """layout: of fewest devices that holds it, None where there is none; unjoined: no link between devices is known;
-    weights: a narrower format that fits on the same devices, where the question named none."""
+    weights: a narrower format that fits on the same devices, where the question named none; offloads: what may lie in
+    the host's memory, where not one sequence fits."""
 
     layout: Layout | None = None
     unjoined: bool = False
     weights: str | None = None
+    offloads: tuple[Offload, ...] = ()
 
 
 def remedy(sc: Scenario) -> Remedy:
-    """Another layout of these devices, more of them, a narrower format."""
+    """Another layout of these devices, more of them, a narrower format, a part in the host's memory."""
     layout, unjoined = None, False
     try:
         layout = _layout_that_holds(sc)
@@ -33,7 +36,8 @@ def remedy(sc: Scenario) -> Remedy:
         unjoined = True
     narrower = _NARROWER if sc.deployment.weights is None else ()
     weights = next((form for form in narrower if _fits(sc, form)), None)
-    return Remedy(layout=layout, unjoined=unjoined, weights=weights)
+    hosted = offloads(sc) if memory(sc).most < 1 else ()
+    return Remedy(layout=layout, unjoined=unjoined, weights=weights, offloads=hosted)
 
 
 def _fits(sc: Scenario, weights: str) -> bool:

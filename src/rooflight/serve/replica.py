@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 
@@ -95,6 +96,13 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
         step, sequences = self._step(decoding, tokens), self.sequences(decoding, tokens)
         seconds = self._expected(self.sc, step, sequences, share)
         return seconds + self._drafting_s(decoding, tokens, self._expected) if self.drafts else seconds
+
+    def host_shares(self, decoding: Number | None, tokens: Number | None) -> Shares:
+        """Of what is expected of a step, the share that the host's memory and the link to it take, and its ends."""
+        step, sequences = self._step(decoding, tokens), self.sequences(decoding, tokens)
+        found = expected(self.sc, self.sc.steps.parts(step), sequences=sequences)
+        places = found.places_s, found.places_low_s, found.places_high_s
+        return Shares(*(seconds / found.seconds for seconds in places))
 
     def parts(self, decoding: Number | None, tokens: Number | None) -> Parts:
         """What is expected of a step before an engine takes its shares."""
@@ -220,3 +228,19 @@ def step_interval(sc: Scenario) -> tuple[float, float]:
     engine, wider = sc.engine, drafted_wider(sc)
     low, high = (engine.moe_low, engine.moe_high) if sc.expert_layers else (engine.low, engine.high)
     return low / wider, high * wider
+
+
+class Shares(NamedTuple):
+    """Of an expected time, what the host takes, and the ends of the interval of that."""
+
+    middle: Number
+    low: Number
+    high: Number
+
+    def beside(self, low: Number, high: Number) -> tuple[Number, Number]:
+        """Factors on the whole time, from those of an engine on the rest of it."""
+        return low * (1 - self.middle) + self.low, high * (1 - self.middle) + self.high
+
+    def joined(self, other: Shares, part: Number) -> Shares:
+        """Of a time of which the other's is a part."""
+        return Shares(*(one * (1 - part) + its * part for one, its in zip(self, other, strict=True)))

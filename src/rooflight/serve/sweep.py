@@ -26,7 +26,7 @@ from rooflight.values.note import Note
 from rooflight.values.placed import Placed
 from rooflight.values.question import swept
 from rooflight.values.shown import Shown
-from rooflight.values.steptime import BINDING, BOUNDS
+from rooflight.values.steptime import BINDING
 from rooflight.values.sweep import Goal, Landmarks, RunBlock, SweepBlock
 from rooflight.values.workload import Workload
 from rooflight.work.count import is_encoder
@@ -368,7 +368,7 @@ def _block_columns(block: SweepBlock) -> dict[str, Any]:
     rates = {"time_s": block.span, "tokens_per_s": block.span.rate(block.tokens)}
     if block.context is not None:
         rates["tokens_per_s_per_user"] = block.span.rate(block.tokens / block.batch)
-    ceilings = {f"ceilings_s.{name}": getattr(time, f"{name}_s") if block.known else nothing for name in BOUNDS}
+    ceilings = {f"ceilings_s.{name}": time.terms.get(name, nothing) if block.known else nothing for name in BINDING}
     moved = {
         "weights": work.weight_bytes, "kv_read": work.kv_read_bytes, "kv_write": work.kv_write_bytes,
         "activations": work.activation_bytes, "total": work.moved_bytes,

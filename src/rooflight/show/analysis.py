@@ -109,7 +109,7 @@ def _phase_table(phases: dict[str, Phase]) -> Table:
         rows=tuple(
             (
                 name,
-                phase.bound,
+                numbers.resource(phase.bound),
                 numbers.seconds(phase.time_s.ceiling),
                 numbers.seconds(phase.time_s.roofline),
                 told(phase.time_s),
@@ -125,7 +125,7 @@ def _phase_table(phases: dict[str, Phase]) -> Table:
 def spent(split: dict[str, float]) -> str:
     """What operators are bound by, weighted by their time, largest first."""
     parts = sorted(split.items(), key=lambda part: -part[1])
-    return "\n".join(f"{name} {numbers.percent(share)}" for name, share in parts if share >= 0.005)
+    return "\n".join(f"{numbers.resource(name)} {numbers.percent(share)}" for name, share in parts if share >= 0.005)
 
 
 def datasheet(measured: MeasuredBlock | None) -> list[Block]:
@@ -229,6 +229,7 @@ def _of_adapters(analysis: Analysis) -> str:
 def host_line(held: HostMemory) -> str:
     """What lies in the host's memory."""
     taken = f"{numbers.amount(held.weights_bytes, 'B')} of weights + {numbers.amount(held.kv_bytes, 'B')} of KV cache"
+    taken += f", read at {numbers.amount(held.memory_bytes_per_s, 'B/s')}"
     if held.usable_bytes is None:
         return f"On the host: {taken}."
     return f"On the host: {taken}, of {numbers.amount(held.usable_bytes, 'B')}{'' if held.fits else ': too much'}."
@@ -294,7 +295,7 @@ def _operator_row(op: OperatorBlock) -> tuple[str, ...]:
         if op.link_bytes and not op.bytes
         else numbers.amount(op.bytes, "B"),
         numbers.plain(op.intensity_flop_per_byte),
-        op.bound,
+        numbers.resource(op.bound),
         numbers.seconds(op.time_s),
         numbers.percent(op.share),
     )

@@ -95,7 +95,7 @@ def _decode_table(comparison: Comparison) -> list[Block]:
         return []
     lines = [
         (one.label, numbers.count(one.batch), numbers.seconds(part.step_s.ceiling), interval(part.step_s),
-         numbers.plain(part.tokens_per_s.expected), part.bound)
+         numbers.plain(part.tokens_per_s.expected), numbers.resource(part.bound))
         for one, part in parts
     ]  # fmt: skip
     heads = ("on", "batch", "ceiling", "expected", "tok/s\nexpected", "bound")
@@ -181,8 +181,8 @@ def _memory_table(compared: Iterable[Compared]) -> Table:
                 numbers.amount(held.usable_bytes, "B") if held else "",
                 numbers.count(held.max_batch) if held else "",
                 "not known" if one.fits is None else "yes" if one.fits else "no",
-                one.prefill.bound if one.prefill else "",
-                one.decode.bound if one.decode else "",
+                numbers.resource(one.prefill.bound) if one.prefill else "",
+                numbers.resource(one.decode.bound) if one.decode else "",
             )
         )
     return Table(

@@ -33,6 +33,7 @@ _WHY = {
     "compute": "Arithmetic takes longest: more FLOP/s or a narrower format would help, bandwidth would not.",
     "memory": "Moving its bytes takes longest: narrower formats or more bandwidth would help, FLOP/s would not.",
     "link": "The link takes longest: fewer devices in the exchange, or a faster link, would help.",
+    "host_memory": "Reading its bytes from the host's memory takes longest: more of it on the device would help.",
     "launch": "Starting its kernels takes longest: fusing it, or more work in each run, would hide that.",
 }
 
@@ -192,7 +193,8 @@ def _exchange(op: Operator) -> Iterator[Line]:
 def _ceilings(sc: Scenario, row: OperatorTime) -> Iterator[Line]:
     """Seconds of each resource, the largest of them, and what all runs take."""
     op = row.operator
-    rates = rates_for(sc.rates, op.name)
+    there = sc.rates.beside.rates if row.terms.on_host and sc.rates.beside is not None else None
+    rates = there or rates_for(sc.rates, op.name)
     work, moved = op.work, op.work.moved_bytes
     if work.flop and moved:
         intensity = work.flop / moved
@@ -211,7 +213,15 @@ def _ceilings(sc: Scenario, row: OperatorTime) -> Iterator[Line]:
         found.append(_ceiling("compute", work.flop, scaled(work.flop, "FLOP"), peak, scaled(peak, "FLOP/s")))
     if moved:
         speed = rates.memory_bytes_per_s
-        found.append(_ceiling("memory", moved, scaled(moved, "B"), speed, scaled(speed, "B/s")))
+        found.append(
+            _ceiling(
+                "memory" if there is None else "the host's memory",
+                moved,
+                scaled(moved, "B"),
+                speed,
+                scaled(speed, "B/s"),
+            )
+        )
     near_s, far_s = link_seconds(op, rates.links, fastest=False)
     for name, sent, seconds in (
         ("link", work.link_bytes - work.network_bytes, near_s), ("link, across", work.network_bytes, far_s),

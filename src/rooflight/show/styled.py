@@ -21,8 +21,8 @@ _BOUND_STYLES = {
     "memory": "cyan",
     "link": "yellow",
     "launch": "blue",
-    "host_memory": "green",
-    "host_link": "green",
+    "host memory": "green",
+    "host link": "green",
     "capacity": "red",
 }
 _ASCII_HEAD = Box("    \n    \n -- \n    \n    \n -- \n    \n    \n", ascii=True)

@@ -68,6 +68,8 @@ class OpenCeilings(msgspec.Struct, frozen=True, gc=False):
     memory: float | None = None
     link: float | None = None
     launch: float | None = None
+    host_memory: float | None = None
+    host_link: float | None = None
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -216,7 +218,7 @@ def _block_rows(block: SweepBlock, chosen: slice, ignore_capacity: bool) -> Iter
     ridge = block.ridge_flop_per_byte
     for (
         batch, prefill_batch, isl, osl, context, fits, max_batch, bound, compute, memory, link, launch,
-        flop, weights, kv_read, kv_write, activations, link_bytes, *spans,
+        host_memory, host_link, flop, weights, kv_read, kv_write, activations, link_bytes, *spans,
     ) in zip(*columns, strict=True):  # fmt: skip
         total = weights + kv_read + kv_write + activations
         shown = fits or ignore_capacity
@@ -225,7 +227,9 @@ def _block_rows(block: SweepBlock, chosen: slice, ignore_capacity: bool) -> Iter
             *same, int(batch), int(prefill_batch), int(isl), int(osl),
             None if context is None else tidy(float(context)), *known(fits, max_batch),
             (BINDING[bound] if block.known else None) if shown else "capacity",
-            OpenCeilings(None if block.unrated else compute, memory, link, launch) if told else _NO_CEILINGS,
+            OpenCeilings(
+                None if block.unrated else compute, memory, link, launch, host_memory, host_link
+            ) if told else _NO_CEILINGS,
             OpenSpan(*spans[:5]) if told else _NOTHING,
             OpenSpan(*spans[5:10]) if told else _NOTHING,
             OpenSpan(*spans[10:]) if told else _NOTHING,
@@ -254,7 +258,7 @@ def _columns(block: SweepBlock, chosen: slice) -> list[list[Any]]:
     rates += [block.span.rate(block.tokens / block.batch)] if block.phase == "decode" else []
     arrays = (
         block.batch, block.prefill_batch, block.isl, block.osl, block.context, block.fits, block.max_batch, time.bound,
-        time.compute_s, time.memory_s, time.link_s, time.launch_s,
+        time.compute_s, time.memory_s, time.link_s, time.launch_s, time.host_memory_s, time.host_link_s,
         work.flop, work.weight_bytes, work.kv_read_bytes, work.kv_write_bytes, work.activation_bytes, work.link_bytes,
         *(getattr(span, name) for span in rates for name in OpenSpan.__struct_fields__),
     )  # fmt: skip
@@ -333,7 +337,7 @@ def _row_table(title: str, few: Sequence[Row], axes: Sequence[str]) -> Table:
 def _cells(row: Row, axes: Sequence[str]) -> tuple[str, ...]:
     return (
         *(numbers.count(getattr(row, axis)) for axis in axes),
-        row.bound or "not known",
+        numbers.resource(row.bound) or "not known",
         numbers.seconds(row.time_s.ceiling),
         numbers.seconds(row.time_s.roofline),
         numbers.seconds(row.time_s.expected),

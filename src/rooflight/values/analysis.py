@@ -271,12 +271,17 @@ class Pool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """What lies in the host's memory; usable_bytes and fits null where its size is not known."""
+    """What lies in the host's memory; usable_bytes and fits null where its size is not known.
+
+    memory_bytes_per_s  of it, stated or assumed; link_bytes_per_s: what a device reads of it, null where nobody knows
+    """
 
     weights_bytes: float
     kv_bytes: float
     usable_bytes: float | None
     fits: bool | None
+    memory_bytes_per_s: float
+    link_bytes_per_s: float | None
 
 
 class MemoryBlock(Part, msgspec.Struct, frozen=True, kw_only=True):

@@ -119,7 +119,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     network                 what a device sends between machines, as --network
     weight_bytes            of the file, where it is known
     partial_offload         what ran on the host, in the row's words; "" or "no": nothing
-    n_gpu_layers, n_cpu_moe, host, host_memory_bandwidth    of that, as in values.deployment.Deployment
+    n_gpu_layers, n_cpu_moe, host, host_memory_bandwidth    what ran there as values.deployment.Deployment has it
     power_limit_w           of a device, where it was set below what the card draws
     run                     rows of one run have the same
     """
@@ -163,13 +163,13 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     prefill_dp: int | None = None
     prompts: int | None = None
     network: str | None = None
+    n_gpu_layers: int | None = None
+    n_cpu_moe: int | None = None
+    host: str | None = None
+    host_memory_bandwidth: str | None = None
     run: str = ""
     weight_bytes: float | None = None
     partial_offload: str = ""
-    n_gpu_layers: int | None = None
-    n_cpu_moe: int | None = None
-    host: str = ""
-    host_memory_bandwidth: str | None = None
     power_limit_w: float | None = None
     weights_as_given: str = ""
     model_as_given: str = ""
@@ -181,9 +181,14 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
         return self.mode == "disagg"
 
     @property
+    def split(self) -> bool:
+        """Whether it says which part ran on the host."""
+        return self.n_gpu_layers is not None or bool(self.n_cpu_moe)
+
+    @property
     def offloaded(self) -> bool:
-        """Whether a part of it ran on the host."""
-        return self.partial_offload.lower() not in ("", "no", "none", "false", "0")
+        """Whether a part of it ran on the host, and nobody says which."""
+        return not self.split and self.partial_offload.lower() not in ("", "no", "none", "false", "0")
 
     @property
     def measures(self) -> Metric:

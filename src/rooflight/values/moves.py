@@ -25,7 +25,8 @@ def wanted(gains: dict[str, Span], objective: str) -> Span:
 class Dot(Part, msgspec.Struct, frozen=True, kw_only=True):
     """A phase on the roofline: its time, what binds it, each resource's own seconds, and where it stands.
 
-    terms_s         without compute, and ridge_flop_per_byte None, where the accelerator has no compute peak
+    terms_s         without compute, and ridge_flop_per_byte None, where the accelerator has no compute peak; with
+                    host_memory and host_link where something lies in the host's memory
     weights, kv     shares of the bytes through memory that are weights, and KV cache
     """
 

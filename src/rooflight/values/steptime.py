@@ -19,8 +19,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     body        kernels, beyond their floors; floors: of all kernels
     link        collectives
     experts     bodies of the routed experts' products
-    host        the host's memory and the link to it, at their rates; reached, least: the shares of these rates that an
-                engine gets
+    host        the host's memory and the link to it, at the share of their rates that an engine gets; host_rated: at
+                their rates; host_low, host_high: the ends of its interval
     unit_bytes  bytes (no seconds) that each compute unit moves
     """
 
@@ -30,8 +30,9 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     experts: Number = 0.0
     unit_bytes: Number = 0.0
     host: Number = 0.0
-    reached: float = 1.0
-    least: float = 1.0
+    host_rated: Number = 0.0
+    host_low: Number = 0.0
+    host_high: Number = 0.0
 
 
 class Terms(msgspec.Struct, frozen=True):
@@ -82,6 +83,8 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     fill            how many times the roofline time of a pass the step takes
     parts           what is expected of one pass; None where only bounds were asked for
     host_work       of the host, for one replica; host_memory_s, host_link_s: what its memory and the link to it take
+    hosted_bytes, own_compute_s     whichever way it is run, what leaves the host's memory at least, and what the
+                    devices' arithmetic takes at least
     """
 
     work: Work
@@ -100,6 +103,16 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     host_work: Work | None = None
     host_memory_s: Number | None = None
     host_link_s: Number | None = None
+    hosted_bytes: Number | None = None
+    own_compute_s: Number | None = None
+
+    @property
+    def terms(self) -> dict[str, Number]:
+        """Seconds by resource, in the order of BINDING; the host's only where something lies there."""
+        named = (
+            self.compute_s, self.memory_s, self.link_s, self.launch_s, self.host_memory_s, self.host_link_s
+        )  # fmt: skip
+        return {name: seconds for name, seconds in zip(BINDING, named, strict=True) if seconds is not None}
 
     @property
     def operators(self) -> tuple[OperatorTime, ...]:

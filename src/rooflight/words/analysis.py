@@ -12,6 +12,7 @@ from rooflight.numeric import is_plain
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.scenario.pools import prompts_on
 from rooflight.serve.analyze import analyze
+from rooflight.serve.offload import Offload
 from rooflight.serve.remedy import remedy
 from rooflight.serve.room import prefill_holds
 from rooflight.units import round_significant, scaled
@@ -275,7 +276,7 @@ def too_big(sc: Scenario, held: MemoryBlock) -> str:
 
 
 def _remedies(sc: Scenario) -> str:
-    """What would hold the scenario: another layout of these devices, more of them, a narrower format."""
+    """What would hold the scenario: another layout of these devices, more of them, a narrower format, the host."""
     found = remedy(sc)
     if not prefill_holds(sc):
         return "More devices a prefill worker, another card or narrower weights would hold it."
@@ -288,7 +289,25 @@ def _remedies(sc: Scenario) -> str:
     else:
         said = [_spelled(sc, found.layout)]
     said += [f"--weights {found.weights} would fit on {sc.devices}"] if found.weights else []
+    said += [_offloaded(sc, found.offloads)] if found.offloads else []
     return "; ".join(said) + "."
+
+
+def _offloaded(sc: Scenario, ways: tuple[Offload, ...]) -> str:
+    """The options that leave a part to the host, each with a token at best, and what the host's rate is taken for."""
+    parts = {
+        "n_gpu_layers": "{0.kept:,} of {0.layers:,} layers there, ",
+        "n_cpu_moe": "the experts of {0.kept:,} of {0.layers:,} layers there, ",
+        "cpu_offload_gb": "",
+    }
+    options = (
+        f"--{one.field.replace('_', '-')} {one.value} ({parts[one.field].format(one)}{at_best(sc.accelerator)} "
+        f"{scaled(one.token_s, 's')} a token)"
+        for one in ways
+    )
+    beside, rate = ways[0], scaled(ways[0].rate, "B/s")
+    by = f"over a link of {rate}" if beside.field == "cpu_offload_gb" else f"with a host of {rate}"
+    return f"{' or '.join(options)} would fit on {sc.devices} {by}{' (assumed)' if beside.assumed else ''}"
 
 
 def _spelled(sc: Scenario, layout: Layout) -> str:

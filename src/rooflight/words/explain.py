@@ -150,6 +150,7 @@ def _step(found: Findings) -> Iterator[str]:
     yield (
         f"{printable(sc.model.id)} ({sc.weights} weights) on {sc.devices}: a {what} of {many} at {context:,g} "
         f"tokens of context streams {weights} of weights and {cache} of KV cache and computes {flop}"
+        + ("" if sc.rates.beside is None else " on the devices, beside what lies on the host")
         + (f"{_speed(found)}." if "step_s" in values else f"; {_least(found)} {_got(found, 'ceiling_s')[0]}.")
     )
     if found.crowd:

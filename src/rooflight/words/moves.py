@@ -109,6 +109,20 @@ def _card(devices: str, card: str, bandwidth: float | None, form: str, peak: flo
     return Said(f"{devices} to {card}", f"has {has}", "other accelerators")
 
 
+def _offload(field: str, value: int, kept: int, layers: int, rate: float, assumed: str) -> Said:
+    told = f"--{field.replace('_', '-')} {value}"
+    cost = "the host's memory; a token waits for it"
+    taken = (f"a host of {scaled(rate, 'B/s')}: {assumed}; --host-memory-bandwidth says otherwise",) if assumed else ()
+    if field == "cpu_offload_gb":
+        acts = f"reads {value} GiB of weights a device over the link of {scaled(rate, 'B/s')} every step"
+        return Said(f"{value} GiB of weights in the host's memory ({told})", acts, cost, taken)
+    if field == "n_cpu_moe":
+        acts = f"leaves the experts of {layers - kept:,} layers to the host, which reads them at {scaled(rate, 'B/s')}"
+        return Said(f"experts of {layers - kept:,} of {layers:,} layers on the host ({told})", acts, cost, taken)
+    acts = f"leaves {layers - kept:,} layers to the host, which reads them at {scaled(rate, 'B/s')}, in turn"
+    return Said(f"{kept:,} of {layers:,} layers on the devices ({told})", acts, cost, taken)
+
+
 _NO_CARD = "no such card: it shows what binds"
 _TRAINED = "another model: attention is trained, not set"
 
@@ -173,6 +187,7 @@ WORDS: dict[str, Callable[..., Said]] = {
         "replicates attention and spreads the experts: each accelerator reads fewer of them for more tokens",
         f"{now - was} more accelerators; tokens travel to their experts",
     ),
+    "offload": _offload,
     "card": _card,
     "card-bandwidth": lambda: Said("twice the memory bandwidth, all else equal", "doubles the memory roof", _NO_CARD),
     "card-compute": lambda: Said("twice the FLOP/s, all else equal", "doubles the compute roofs", _NO_CARD),

@@ -247,11 +247,14 @@ _WORDS: dict[str, Callable[[Note], str]] = {
         f"the host's memory gives {scaled(note.value[0], 'B/s')}, in a ceiling {scaled(note.value[1], 'B/s')}: "
         f"{note.why}; --host or --host-memory-bandwidth says otherwise"
     ),
-    "host_compute": lambda _: "what the host multiplies is not counted: no CPU is named",
+    "host_compute": lambda note: (
+        f"the host multiplies at {scaled(note.value, 'FLOP/s')}, in a ceiling for nothing: no CPU is named (--host)"
+    ),
     "host_size": lambda _: "the host's memory is large enough: nobody says its size",
     "host_reached": lambda note: (
-        f"an engine gets {percent(note.value[0])} of the host's memory and link, at least {percent(note.value[1])}: "
-        "ours, 2026-11-29, not fitted"
+        f"an engine gets {percent(note.value[0])} of the host's memory and link, at least {percent(note.value[1])}"
+        + (f", and goes there and back in {scaled(note.value[2], 's')} a step" if note.value[2] else "")
+        + ": ours, 2026-11-29, not fitted"
     ),
     **machines.SEVERAL_KINDS,
     # value: (engine, era, cards it was fitted on), None for the mean of all; why: the accelerator's id

@@ -102,6 +102,7 @@ _CAUSES: dict[str, Callable[[Any], str]] = {
     # value: a hardware format
     "arithmetic": lambda form: f"arithmetic below the {form} peak, or in a wider format",
     "memory": lambda _: "memory bandwidth not reached: small or unfused kernels",
+    "host-memory": lambda _: "the host's memory not reached: threads, channels, or another socket's memory",
     # value: (times a prefill, seconds of one, sequences at once, requests a second), None where it is short
     "queue": _queued,
     "newcomers": lambda _: "prefill of newcomers between decode steps",

@@ -87,6 +87,21 @@ def with_experts_aside(model: Model, split: Split) -> Model | None:
     return found if any(layer.experts is not None for layer in found.layers) else None
 
 
+def handovers(model: Model, split: Split) -> int:
+    """How often a pass goes to the host and back: once to its own layers, and for each layer of which a part is there.
+
+    Check by hand: 48 routed layers, experts of 20 on the host -> 20; the cache there -> all layers that have one.
+    """
+    there = int(bool(split.layers or split.head))
+    at = 0
+    for index, many in stack(model):
+        layer = model.layers[index]
+        for place in range(max(at, split.layers), at + many):
+            there += split.cache or (layer.experts is not None and place < split.experts)
+        at += many
+    return there
+
+
 def placed(model: Model, split: Split, step: Step, layout: Layout, numbers: Numbers) -> Placed:
     """The operators of one pass by place: those of the host for one device that does them all."""
     aside = with_experts_aside(model, split)

@@ -22,7 +22,7 @@ class Milliseconds(float):
     """A time as a metric in ms has it; seconds are compared with it as `check` converts them, divided by 0.001."""
 
 
-_BOUNDS = r"(compute|memory|link|launch)"
+_BOUNDS = r"(compute|memory|link|launch|host_memory|host_link)"
 _SPAN = r"(ceiling|roofline|expected|low|high)"
 _PHASE = r"(prefill|decode)"
 _LAYOUT = r"(devices|tp|pp|ep|dp|weights|kv_cache)"

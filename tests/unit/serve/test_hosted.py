@@ -12,13 +12,16 @@ from rooflight.errors import BadInput
 from rooflight.scenario.definite import scenario
 from rooflight.serve.analyze import analyze
 from rooflight.serve.hosted import hosted_weight_bytes
-from rooflight.serve.phases import decode
+from rooflight.serve.limits import decode_sums
+from rooflight.serve.phases import decode, prefill
+from rooflight.serve.replica import replica
 from rooflight.values.deployment import Deployment
 from rooflight.values.model import Layer, Linear
 from rooflight.values.steptime import BINDING
 from rooflight.values.workload import Workload
 from rooflight.work.count import weight_bytes
-from unit.models import llama_3_8b, model, tiny_moe
+from rooflight.work.places import Split, handovers
+from unit.models import attention, experts, llama_3_8b, model, projections
 
 # A card of 936 GB/s as the 3090 is, and a host of 80 GB/s.
 HOST = "80GB/s"
@@ -80,17 +83,43 @@ def test_bytes_add_up_over_the_places():
     assert hosted_weight_bytes(nothing) == pytest.approx(weight_bytes(given) - table, rel=1e-4)
 
 
-def test_experts_on_the_host_are_read_beside_the_card():
-    """Both memories at once: the ceiling is the larger of what each takes, the roofline their sum."""
-    given = tiny_moe()
-    sc = on_3090(given, Workload(osl=16, context=0), cpu_moe=True, host_memory_bandwidth="1MB/s")
-    one = decode(sc)
-    # 2 of 8 experts of 96 weights in 16 bits each: 384 B at 1 MB/s
-    there = sum(row.time_s for row in one.time.operators if row.operator.name.endswith("(host)"))
-    here = sum(row.time_s for row in one.time.operators if not row.operator.name.endswith("(host)"))
+def routed(layers=30):
+    """Layers of attention and 16 experts of 3 x 4,096 x 8,192 weights, 2 a token: 2 x 201 MB in 16 bits a layer."""
+    heads = attention(heads=32, kv_heads=8, head_dim=128)
+    one = Layer(
+        count=layers, kind="sparse", mixer=heads, projections=projections(4096, heads),
+        experts=experts(4096, count=16, chosen=2, width=8192),
+    )  # fmt: skip
+    return model("routed", 4096, 32_000, (one,))
 
-    assert one.time.roofline_s == pytest.approx(here + there)
-    assert there >= 384 / 1e6
+
+def test_experts_on_the_host_are_read_beside_the_card():
+    """Both memories at once: the ceiling is the larger of what each takes, the roofline their sum.
+
+    There: 30 layers x 2 experts x 3 x 4,096 x 8,192 x 2 B = 12.08 GB at 80 GB/s = 151 ms.
+    Here: 30 x (4,096 x (2 x 4,096 + 2 x 1,024) x 2 B + the router's 4,096 x 16 x 2 B) + a head of 4,096 x 32,000 x 2 B
+    = 2.78 GB at 936 GB/s = 3 ms.
+    """
+    sc = on_3090(routed(), Workload(osl=16, context=0), cpu_moe=True, host_memory_bandwidth=HOST)
+    time = decode(sc).time
+    there = 30 * 2 * 3 * 4096 * 8192 * 2 / 80e9
+    here = (30 * (4096 * (2 * 4096 + 2 * 1024) * 2 + 4096 * 16 * 2) + 4096 * 32_000 * 2) / 936.2e9
+
+    assert time.ceiling_s == pytest.approx(there, rel=1e-3)
+    assert time.roofline_s == pytest.approx(there + here, rel=0.01)
+    assert BINDING[time.bound] == "host_memory"
+
+
+def test_experts_of_few_layers_leave_the_card_to_bind():
+    """One layer's experts there, 403 MB at 80 GB/s = 5 ms; here 29 x 403 MB and 2.78 GB at 936 GB/s = 15.4 ms."""
+    sc = on_3090(routed(), Workload(osl=16, context=0), n_cpu_moe=1, host_memory_bandwidth=HOST)
+    time = decode(sc).time
+    there = 2 * 3 * 4096 * 8192 * 2 / 80e9
+    here = (2.78e9 + 29 * 2 * 3 * 4096 * 8192 * 2) / 936.2e9
+
+    assert time.ceiling_s == pytest.approx(here, rel=0.01)
+    assert time.roofline_s == pytest.approx(there + here, rel=0.02)
+    assert BINDING[time.bound] == "memory"
 
 
 def test_the_cache_on_the_host_is_read_beside_the_card():
@@ -165,3 +194,83 @@ def test_what_no_host_can_take_is_refused():
     with pytest.raises(BadInput, match="itself a host"):
         scenario(forty_gb(), card, 1, Workload(), Deployment(n_gpu_layers=3))
     assert math.isfinite(float(msgspec.structs.asdict(decode(on_3090(forty_gb(), n_gpu_layers=3)).span)["high"]))
+
+
+def test_all_the_users_of_a_run_read_the_host_s_cache():
+    """8 users, 131,072 B a token of cache on the host: their decode steps cannot take less than all of it at 80 GB/s.
+
+    15 steps a request with 8,192 .. 8,206 tokens cached: 8,199 x 131,072 B = 1.07 GB a user and step, less what the
+    host's caches may hold of them if each user is served alone.
+    """
+    fields = {"kv_offload": False, "host_memory_bandwidth": HOST, "engine": "llama.cpp"}
+    sc = on_3090(llama_3_8b(), Workload(isl=8192, osl=16, batch=8), **fields)
+    sums = decode_sums(replica(sc))
+    held = sc.rates.beside.rates.cache_bytes
+
+    assert sums.host_memory_s == pytest.approx(15 * 8 * (8199 * 131_072 - held) / 80e9, rel=0.01)
+    for one in analyze(sc).runs.values():
+        assert one.request_s.ceiling <= one.request_s.roofline <= one.request_s.expected
+        assert one.request_s.low <= one.request_s.expected <= one.request_s.high
+
+
+def test_steps_and_runs_have_one_interval_where_the_host_binds():
+    """The host at all of its rate at best, at a fifth of it at worst: a token of the run as the step by itself."""
+    sc = on_3090(forty_gb(), n_gpu_layers=10, host_memory_bandwidth=HOST, engine="llama.cpp")
+    step, token = decode(sc).span, analyze(sc).runs["alone"].tpot_s
+
+    assert token.low == pytest.approx(step.low, rel=0.05)
+    assert token.high == pytest.approx(step.high, rel=0.05)
+    assert step.high / step.low > 4
+
+
+def test_handovers_are_counted_by_layer():
+    """Own layers are gone to once; experts and cache of others layer by layer."""
+    given = routed()
+
+    assert handovers(given, Split(layers=10)) == 1
+    assert handovers(given, Split(experts=20)) == 20
+    assert handovers(given, Split(layers=10, experts=20)) == 1 + 10
+    assert handovers(given, Split(cache=True)) == 30
+    assert handovers(given, Split()) == 0
+
+
+def test_what_the_link_carries_comes_out_of_the_host_s_memory():
+    """A host of 20 GB/s behind a link of 32 GB/s: 20."""
+    slow = on_3090(forty_gb(), cpu_offload_gb="13GB", host_link="32GB/s", host_memory_bandwidth="20GB/s")
+
+    assert decode(slow).time.host_link_s == pytest.approx(13 / 20)
+
+
+def test_memory_of_one_kind_is_no_host():
+    card, _ = load("apple-m4-max-40")
+    with pytest.raises(BadInput, match="the host's own"):
+        scenario(forty_gb(), card, 1, Workload(), Deployment(n_gpu_layers=3))
+
+
+def test_a_superchip_has_its_own_host():
+    """The memory of its CPU is a fact of its entry, so no rate is assumed."""
+    card, _ = load("gh200-96gb")
+    sc = scenario(forty_gb(), card, 1, Workload(osl=16), Deployment(n_gpu_layers=0))
+
+    assert sc.rates.beside.rates.memory_bytes_per_s == card.host_memory_bytes_per_s
+    assert "host_rate" not in {note.key for note in sc.assumptions}
+    assert decode(sc).time.ceiling_s <= 40e9 / card.host_memory_bytes_per_s * 1.001
+
+
+def test_several_cards_may_each_copy_a_part():
+    """A prompt of 4,096 on two cards, all layers on a host of 4.1 TFLOP/s: half of 40 GB over each link.
+
+    20 / 25 GB/s = 0.8 s at best; llama.cpp sends all of it through one, 1.6 s for each 2,048 tokens. A host of 40 GB/s
+    gives both of them 20: 1 s.
+    """
+
+    def time(bandwidth):
+        fields = {"n_gpu_layers": 0, "host_link": "25GB/s", "host": "epyc-7713", "tp": 2}
+        card, _ = load("rtx-3090")
+        told = Deployment(ignore_capacity=True, host_memory_bandwidth=bandwidth, **fields)
+        return prefill(scenario(forty_gb(), card, 2, Workload(isl=4096, osl=16), told)).time
+
+    assert time("1000GB/s").host_link_s == pytest.approx(0.8, rel=1e-3)
+    assert time("1000GB/s").ceiling_s < 2  # 164 TFLOP at the cards' 140 TFLOP/s
+    assert time("1000GB/s").roofline_s >= 2 * 1.6
+    assert time("40GB/s").host_link_s == pytest.approx(1.0, rel=1e-3)

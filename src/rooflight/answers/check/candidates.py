@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -88,7 +89,7 @@ def candidates(row: Measurement, model: Model, card: Accelerator, count: int, na
                 except RooflightError as error:
                     problem = problem or error
     larger = names.larger(card)
-    if larger is not None and not row.offloaded and not any(map(holds_weights, found)):
+    if larger is not None and not (row.offloaded or row.split) and not any(map(holds_weights, found)):
         return candidates(row, model, larger, count, names)
     if any(sc.rates.beside is not None for sc in found):
         notes.append(Note(key="offloaded", value=found[0].deployment, why="open" if ways > 1 else "stated"))
@@ -135,7 +136,7 @@ def _unlaid(row: Measurement, card: Accelerator, routed: bool, notes: list[Note]
     if row.engine and not known:
         notes.append(Note(key="uncalibrated_engine", value=row.engine[:40]))
     names = ("prefill_workers", "decode_workers", "prefill_tp", "prefill_ep", "prefill_dp") if row.apart else ()
-    workers = {name: getattr(row, name) for name in names}
+    workers: dict[str, Any] = {name: getattr(row, name) for name in names}
     if not routed and workers.get("prefill_ep"):
         workers["prefill_ep"] = 1
     return Deployment(

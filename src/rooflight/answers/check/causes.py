@@ -50,6 +50,7 @@ def causes(sc: Scenario, row: Measurement, factor: float) -> tuple[Finding, ...]
     found += [
         Finding("collectives", share=_exchanges(step.link_s, time) / step.seconds),
         Finding("memory", share=shares["memory"] * 0.5),
+        Finding("host-memory", share=shares.get("host_memory", 0.0) * 0.5),
         Finding("arithmetic", phases.main_format(sc, time), shares["compute"] * 0.5),
     ]
     if row.measures.time and row.timed.prompt:

@@ -186,13 +186,15 @@ def limit(sc: Scenario, row: Measurement, bound: str) -> Limit:
         one = replica(sc)
         both = prompt_sums(one) + decode_sums(one)
         if both.request_s > both.lone_s:
-            by_bound = {"memory": rates.fast_memory_bytes_per_s, "link": _sent(sc, time)[1]}
+            by_bound = {"memory": rates.fast_memory_bytes_per_s, "link": _sent(sc, time)[1], **_beside(sc)}
             of = by_bound.get(bound) or rates.fastest(form)
             seconds: float = getattr(both, f"{bound}_s")
             return Limit(
                 amount=seconds * of, rate=of, prompt=False, form=form if bound == "compute" else None, whole=True,
                 level=phases.link_level(sc, time) if bound == "link" else None,
             )  # fmt: skip
+    if bound in time.terms and (there := _beside(sc).get(bound)):
+        return Limit(amount=float(time.terms[bound]) * there, rate=there, prompt=prompt, level=bound)
     if bound == "memory":
         rate = rates.fast_memory_bytes_per_s
         return Limit(amount=float(time.memory_s) * rate, rate=rate, prompt=prompt)
@@ -201,6 +203,14 @@ def limit(sc: Scenario, row: Measurement, bound: str) -> Limit:
         return Limit(amount=amount, rate=rate, prompt=prompt, level=phases.link_level(sc, time))
     rate = rates.fastest(form)
     return Limit(amount=float(time.compute_s) * rate, rate=rate, prompt=prompt, form=form)
+
+
+def _beside(sc: Scenario) -> dict[str, float]:
+    """Rates of the host's memory and of the link to it in a ceiling, where something lies there."""
+    beside = sc.rates.beside
+    if beside is None:
+        return {}
+    return {"host_memory": beside.rates.fast_memory_bytes_per_s, "host_link": beside.link_bytes_per_s or 0.0}
 
 
 def _sent(sc: Scenario, time: StepTime) -> tuple[float, float]:

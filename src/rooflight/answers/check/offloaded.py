@@ -29,10 +29,12 @@ def splits(
     Then, where the row does not say what it was, those with more on the host, up to all. () where nothing lies there,
     or nothing can be told: processors and memory that both share have no host beside them.
     """
-    if row.n_gpu_layers is not None or row.n_cpu_moe:
-        return (_beside(replace(asked, n_gpu_layers=row.n_gpu_layers, n_cpu_moe=row.n_cpu_moe), row),)
-    if card.kind != "gpu" or not row.offloaded:
+    if card.kind != "gpu" or not (row.split or row.offloaded):
         return ()
+    routed = any(layer.experts is not None for layer in model.layers)
+    if row.split:
+        stated = replace(asked, n_gpu_layers=row.n_gpu_layers, n_cpu_moe=row.n_cpu_moe if routed else None)
+        return (_beside(stated, row) if row.n_gpu_layers is not None or routed else asked,)
     said = row.partial_offload.lower()
     if _CACHE in said:
         return (_beside(replace(asked, kv_offload=False), row),)
@@ -53,7 +55,7 @@ def splits(
         except RooflightError:
             return False
 
-    if any(layer.experts is not None for layer in model.layers):
+    if routed:
         experts = _fewest(layers, lambda there: fits(with_experts(there)))
         if experts is not None:
             return (*map(with_experts, sorted({experts, (experts + layers) // 2, layers})), everything)
@@ -65,7 +67,7 @@ def splits(
 
 def _beside(asked: Deployment, row: Measurement) -> Deployment:
     """With what the row says of the host."""
-    return replace(asked, host=row.host or None, host_memory_bandwidth=row.host_memory_bandwidth)
+    return replace(asked, host=row.host, host_memory_bandwidth=row.host_memory_bandwidth)
 
 
 def others(found: Scenario, names: Names) -> Iterator[Scenario]:

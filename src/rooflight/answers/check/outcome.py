@@ -34,7 +34,8 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
     prompt      the step is the prefill, else a decode step
     form        the hardware format of the FLOP; None for bytes
     whole       no step: all requests of the run together
-    level       of links: "within" a domain, network, PCIe; None where no link binds
+    level       of links: "within" a domain, network, PCIe; host_memory, host_link of what lies in the host's memory;
+                None where none of them binds
     """
 
     amount: float

@@ -31,7 +31,8 @@ _COLUMNS = {
         for name in (
             "draft_tokens", "acceptance", "draft_share", "tp", "pp", "ep", "dp", "weights", "kv_cache", "compute",
             "engine", "engine_version", "max_num_batched_tokens", "max_num_seqs", "network", "prefill_workers",
-            "decode_workers", "prefill_tp", "prefill_ep", "prefill_dp",
+            "decode_workers", "prefill_tp", "prefill_ep", "prefill_dp", "n_gpu_layers", "n_cpu_moe", "host",
+            "host_memory_bandwidth",
         )
     },
 }  # fmt: skip
@@ -212,7 +213,7 @@ def _run(record: Record, phase: str, run: str) -> Measurement:
         prefill_workers=stated.prefill_workers, decode_workers=stated.decode_workers, prefill_tp=stated.prefill_tp,
         prefill_ep=stated.prefill_ep, prefill_dp=stated.prefill_dp,
         prompts=prompts if served or (phase == "e2e_offline" and stated.batch is None) else None,
-        run=run,
+        n_gpu_layers=stated.n_gpu_layers, n_cpu_moe=stated.n_cpu_moe, run=run,
     )  # fmt: skip
 
 

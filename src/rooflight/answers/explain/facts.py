@@ -65,11 +65,12 @@ def decode(sc: Scenario) -> Facts:
     phase = step(sc, bounds_only=True)
     before = phases.drafts(sc, bounds_only=True) if drafts else ()
     cycle = [(phase, 1), *before]
+    works = [one.own_work * count for one, count in cycle]
     found = _step(sc, *cycle)
     values = {
-        "weight_bytes": float(sum(one.work.weight_bytes * count for one, count in cycle)),
-        "kv_bytes": float(sum((one.work.kv_read_bytes + one.work.kv_write_bytes) * count for one, count in cycle)),
-        "flop": float(sum(one.work.flop * count for one, count in cycle)),
+        "weight_bytes": float(sum(work.weight_bytes for work in works)),
+        "kv_bytes": float(sum(work.kv_read_bytes + work.kv_write_bytes for work in works)),
+        "flop": float(sum(work.flop for work in works)),
         "ceiling_s": _least_s(sc, phase, step) + float(sum(one.time.ceiling_s * count for one, count in before)),
     }
     if drafts:
@@ -84,8 +85,8 @@ def prefill(sc: Scenario) -> Facts:
     load = sc.workload
     values = {
         "prefill_tokens": float(load.prefill_batch * (load.isl - load.cached_prefix)),
-        "prefill_flop": float(phase.work.flop),
-        "prefill_bytes": float(streamed_bytes(phase.work)),
+        "prefill_flop": float(phase.own_work.flop),
+        "prefill_bytes": float(streamed_bytes(phase.own_work)),
     }
     if not sc.unrated:
         values["prefill_ceiling_s"] = _least_s(sc, phase, phases.prefill)

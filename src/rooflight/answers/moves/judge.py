@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import math
 
-from rooflight.answers.moves import kernels, machines, models, serving, settings  # noqa: F401 - they register their moves
+from rooflight.answers.moves import (  # noqa: F401 - they register their moves
+    kernels,
+    machines,
+    models,
+    offload,
+    serving,
+    settings,
+)
 from rooflight.answers.moves.option import KINDS, Asked, Kind, Option
 from rooflight.errors import RooflightError
 from rooflight.scenario.definite import Scenario
@@ -96,7 +103,7 @@ def effect(before: Outcome, after: Outcome, objective: str) -> Note:
     phase = "prefill" if prompts and (objective == "ttft" or _prefill_rules(before, objective)) else "decode"
     one, other = (getattr(result, phase) for result in (before, after))
     moved = tuple(
-        (name, was, other.terms_s[name]) for name, was in one.terms_s.items() if _differ(was, other.terms_s[name])
+        (name, was, now) for name, was in one.terms_s.items() if _differ(was, now := other.terms_s.get(name, 0.0))
     )
     times = one.time_s.expected, other.time_s.expected
     here = next((term for term in moved if term[0] == one.bound), None)

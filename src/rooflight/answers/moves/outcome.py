@@ -14,7 +14,7 @@ from rooflight.serve.phases import PhaseTime
 from rooflight.serve.schedule import scheduled, whole
 from rooflight.values.analysis import MemoryBlock
 from rooflight.values.moves import Dot, Outcome
-from rooflight.values.steptime import BINDING, BOUNDS
+from rooflight.values.steptime import BINDING
 
 _MILLION = 1_000_000
 
@@ -75,7 +75,7 @@ def together(sc: Scenario, most: int) -> int:
 def dot(sc: Scenario, phase: PhaseTime) -> Dot:
     """A step on the roofline."""
     time, work = phase.time, phase.work
-    terms = dict(zip(BOUNDS, map(float, (time.compute_s, time.memory_s, time.link_s, time.launch_s)), strict=True))
+    terms = {name: float(seconds) for name, seconds in time.terms.items()}
     return Dot(
         time_s=phase.span.plain(),
         bound=BINDING[time.bound],

@@ -65,18 +65,35 @@ def roofs_of(analyses: Sequence[Analysis], measured: Accelerator | None) -> list
 
 
 def levels_of(analyses: Sequence[Analysis], every: bool = False) -> tuple[Level, ...]:
-    """The caches of a single measured machine, all devices; every level of a single machine where that is asked for."""
+    """The caches of a single measured machine, all devices; every level of a single machine where that is asked for.
+
+    Where something lies in a host's memory, that and the link to it.
+    """
     card = analyses[0].accelerator
     if len({(one.accelerator.id, one.accelerator.count) for one in analyses}) > 1:
         return ()
+    beside = _host_levels(analyses[0])
     if every:
-        return tuple(
+        levels = (one for one in card.levels if one.place == "cache" or not beside)
+        own = [
             Level(one.name, one.bytes_per_s * card.count, "memory" if one.place == "cache" else "link")
-            for one in card.levels
-        )
+            for one in levels
+        ]
+        return (*own, *beside)
     if card.measured is None:
+        return beside
+    return (*(Level(one.name, one.bytes_per_s * card.count) for one in card.measured.levels), *beside)
+
+
+def _host_levels(analysis: Analysis) -> tuple[Level, ...]:
+    """The host's memory and the link to it, all devices, where something lies there."""
+    held = analysis.memory.host
+    if held is None:
         return ()
-    return tuple(Level(one.name, one.bytes_per_s * card.count) for one in card.measured.levels)
+    memory = Level("host memory", held.memory_bytes_per_s, "host_memory")
+    if held.link_bytes_per_s is None:
+        return (memory,)
+    return memory, Level("host link", held.link_bytes_per_s * analysis.accelerator.count, "host_link")
 
 
 def roofs_of_card(card: Accelerator, forms: Sequence[str], datasheet: Accelerator | None) -> list[Roof]:

@@ -1,0 +1,95 @@
+"""What does not fit may lie on the host: how much of it must, and what a token then takes at best."""
+
+from __future__ import annotations
+
+import pytest
+
+from rooflight.catalog.accelerators import load
+from rooflight.scenario.change import changed
+from rooflight.scenario.definite import scenario
+from rooflight.serve.memory import memory
+from rooflight.serve.offload import offloads
+from rooflight.serve.phases import decode
+from rooflight.serve.remedy import remedy
+from rooflight.values.deployment import Deployment
+from rooflight.values.model import Layer, Linear
+from rooflight.values.workload import Workload
+from unit.models import attention, experts, llama_3_8b, model, projections
+
+
+def forty_gb(layers=80):
+    """80 equal layers of one matrix each, 5,000 x 50,000 in 16 bits: 80 x 0.5 GB = 40 GB; head and table of 1 MB."""
+    one = Layer(count=layers, kind="dense", mlp=(Linear(name="up", inputs=5000, outputs=50_000),), norms=0)
+    return model("forty-gb", 5000, 100, (one,))
+
+
+def on(card, given, count=1, **fields):
+    found, _ = load(card)
+    return scenario(given, found, count, Workload(osl=16), Deployment(engine="llama.cpp", **fields))
+
+
+def test_the_most_layers_that_fit_stay_on_the_card():
+    """One more would not fit; a token takes the card's layers and then the host's, 0.5 GB each."""
+    sc = on("rtx-3090", forty_gb())
+    (one,) = offloads(sc)
+    after = changed(sc, **one.changes)
+
+    assert (one.field, one.layers, one.kept) == ("n_gpu_layers", 80, one.value - 1)
+    assert memory(sc).most == 0
+    assert memory(after).most >= 1
+    assert memory(changed(sc, n_gpu_layers=one.value + 1)).share_needed > 1  # the label in full alone would hold it
+    # 24 GiB, of which a program is given 25.3 GB: between 40 and 50 layers of 0.5 GB
+    assert 40 < one.kept <= 50
+    assert one.rate == 89.6e9
+    assert one.assumed
+    by_hand = (80 - one.kept) * 0.5e9 / 89.6e9 + one.kept * 0.5e9 / sc.accelerator.memory_bytes_per_s
+    assert one.token_s == pytest.approx(by_hand, rel=5e-3)
+    assert decode(after).time.ceiling_s == one.token_s
+
+
+def test_a_host_that_is_stated_is_taken_at_its_word():
+    """-ngl 80 does not fit either; 40 GB/s are those of the question, so nothing is assumed."""
+    sc = on("rtx-3090", forty_gb(), n_gpu_layers=80, host_memory_bandwidth="40GB/s")
+    (one,) = offloads(sc)
+
+    assert one.rate == 40e9
+    assert not one.assumed
+    assert one.token_s == pytest.approx((80 - one.kept) * 0.5 / 40 + one.kept * 0.5 / 936, rel=5e-3)
+
+
+def test_experts_may_lie_there_alone():
+    """A layer of 16 experts of 3 x 4,096 x 8,192 x 2 B = 0.20 GB each is 3.2 GB of experts, 30 of them 97 GB."""
+    hidden, heads = 4096, attention(heads=32, kv_heads=8, head_dim=128)
+    routed = Layer(
+        count=30, kind="sparse", mixer=heads, projections=projections(hidden, heads),
+        experts=experts(hidden, count=16, chosen=2, width=8192),
+    )  # fmt: skip
+    layers, alone = offloads(on("a100-sxm4-80gb", model("routed", hidden, 32_000, (routed,))))
+
+    assert (layers.field, alone.field) == ("n_gpu_layers", "n_cpu_moe")
+    assert alone.kept == alone.layers - alone.value
+    # 84.6 GB of 85.1 are given to a program: 26 layers of 3.3 GB, less what the engine keeps
+    assert alone.kept in (25, 26)
+    assert layers.kept in (25, 26)
+    assert alone.token_s <= layers.token_s  # the host's experts are read while the card reads its own
+
+
+def test_vllm_reads_weights_over_the_link():
+    """16.1 GB on 12 GB: whole GiB over the link of a 3060, each token."""
+    card, _ = load("rtx-3060-12gb")
+    sc = scenario(llama_3_8b(), card, 1, Workload(osl=16, isl=64), Deployment(engine="vllm"))
+    (one,) = offloads(sc)
+
+    assert one.field == "cpu_offload_gb"
+    assert one.rate == card.pcie_bytes_per_s
+    assert one.token_s == pytest.approx(one.value * 2**30 / card.pcie_bytes_per_s, rel=1e-6)
+    assert memory(changed(sc, **one.changes)).most >= 1
+
+
+def test_nothing_is_offered_where_a_host_would_not_help():
+    """It fits; the memory is the host's own; replicas would share a host; an engine that leaves nothing there."""
+    assert remedy(on("rtx-3090", llama_3_8b())).offloads == ()
+    assert offloads(on("apple-m4-pro", forty_gb())) == ()
+    assert offloads(on("rtx-3090", forty_gb(), count=2, tp=1, dp=2)) == ()
+    card, _ = load("rtx-3090")
+    assert offloads(scenario(forty_gb(), card, 1, Workload(osl=16), Deployment(engine="tensorrt-llm"))) == ()
