@@ -194,7 +194,7 @@ def make_sweep(
     for name, points in grid.items():
         _check_axis(load, name, points)
     scenarios = tuple(
-        scenario(model, card, count, load, filled(deployment_with, count, axes))
+        scenario(model, card, count, load, filled(deployment_with, card, count, axes))
         for card, count in devices
         for deployment_with in _deployments(deployment, axes)
     )
@@ -297,8 +297,15 @@ def _deployments(deployment: Deployment, axes: Mapping[str, Sequence[Any]]) -> I
         yield Deployment(**{**given, **dict(zip(names, values, strict=True))})
 
 
-def filled(deployment: Deployment, count: int | None, axes: Mapping[str, Sequence[Any]]) -> Deployment:
-    """With tp swept on a stated number of devices, replicas fill what one layout leaves over (dp = count / tp / pp)."""
+def filled(
+    deployment: Deployment, card: Accelerator, count: int | None, axes: Mapping[str, Sequence[Any]]
+) -> Deployment:
+    """With tp swept on a stated number of devices, replicas fill what one layout leaves over (dp = count / tp / pp).
+
+    Unlike devices have no replicas: what is not cut over all of them is split by layers.
+    """
+    if card.joined:
+        return deployment
     used = (deployment.tp or 1) * deployment.pp
     if count is None or "tp" not in axes or "dp" in axes or deployment.dp != 1 or count % used:
         return deployment

@@ -241,10 +241,7 @@ def prefill_on(note: Note) -> str:
 
 def spread(_: Note) -> str:
     """How unlike cards share a step, where nobody says it."""
-    return (
-        "how unlike cards share a step is not stated: the ceiling is of any spread, what is expected of layers split "
-        "by memory"
-    )
+    return "how much of a step each of the unlike cards had is not stated: the ceiling is of any spread over them"
 
 
 # Keys of deployments that have several kinds of cards.

@@ -128,3 +128,11 @@ def test_a_prefill_pool_is_named_in_the_answer():
     assert run["decode"]["accelerator"] == "l40s"
     assert found.to_dict()["deployment"]["prefill_on"] == "2xh100-sxm"
     assert "P prefill" not in str(found)
+
+
+def test_a_sweep_of_tp_cuts_over_all_or_splits_by_layers():
+    swept = rooflight.sweep(MODEL, BOTH, {"tp": [1, 2], "batch": [1]}).columns()
+
+    assert list(zip(swept["tp"], swept["pp"], swept["dp"], strict=True)) == [(1, 2, 1), (2, 1, 1)]
+    by_analyze = [decode_s(rooflight.analyze(MODEL, BOTH, tp=tp)) for tp in (1, 2)]
+    assert swept["time_s.ceiling"].tolist() == by_analyze

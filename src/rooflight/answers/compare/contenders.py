@@ -116,7 +116,7 @@ def contenders(
     notes: list[Note] = []
     for card, count in devices:
         for layout in layouts:
-            one = _contender(model, card, count, filled(layout, count, axes), load, mix, batch is None, prices)
+            one = _contender(model, card, count, filled(layout, card, count, axes), load, mix, batch is None, prices)
             if one.key() in found:
                 notes.append(Note(key="named_twice", value=_counted(one)))
             found.setdefault(one.key(), one)
