@@ -131,9 +131,14 @@ class Names:
         for name in (row.accelerator, row.accelerator_as_given):
             try:
                 if name:
-                    return _remembered(self._cards, name, partial(_card, name))
+                    found = _remembered(self._cards, name, partial(_card, name))
             except RooflightError as error:
                 problem = problem or error
+                continue
+            if name.startswith(_MIXED) and row.gpus != found[1]:
+                raise BadRow(f"how many of each kind {name[:60]} has is not stated")
+            if name:
+                return found
         if row.has_accelerator is False or problem is None:
             raise BadRow(f"nothing is known of the accelerator {row.accelerator}")
         raise BadRow(_first(problem)) from None
