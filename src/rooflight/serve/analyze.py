@@ -49,6 +49,8 @@ from rooflight.work.storage import element_bytes
 
 # Parts of an expected step that its coefficients make, where no row of a fit says what they stand for.
 UNMEASURED_HOST = "a step's own time, cause not measured"
+# Shares smaller than that are what sums of floats leave.
+_ROUNDING = 1e-9
 OFFLOADED = "what an engine does not reach of the host's memory and link, and going there"
 UNMEASURED_EXPERTS = "routed experts' extra, cause not measured"
 
@@ -195,6 +197,9 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
             used = hardware_format(rates_for(sc.rates, op.name).accelerator, op.compute)
             by_format[used] = by_format.get(used, 0.0) + op.work.flop * op.count * phase.copies(op)
     span, shares = phase.span, split(time.operators)
+    if time.host_link_s is not None:  # what is read over it is no operator's, and the rest of the time
+        rest = 1 - sum(shares.values())
+        shares["host_link"] = rest if rest > _ROUNDING else 0.0
     shown = efficiency(demand(sc, phase), span.expected)
     return Phase(
         flop=work.flop,

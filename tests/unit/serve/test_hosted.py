@@ -274,3 +274,12 @@ def test_several_cards_may_each_copy_a_part():
     assert time("1000GB/s").ceiling_s < 2  # 164 TFLOP at the cards' 140 TFLOP/s
     assert time("1000GB/s").roofline_s >= 2 * 1.6
     assert time("40GB/s").host_link_s == pytest.approx(1.0, rel=1e-3)
+
+
+def test_all_of_a_step_is_bound_by_something():
+    """What is streamed is no operator's, but its share of the time is said: 6 GiB at 32 GB/s beside 9 GB at 936."""
+    found = analyze(on_3090(llama_3_8b(), cpu_offload_gb=6)).phases["decode"]
+
+    assert sum(found.split.values()) == pytest.approx(1)
+    assert found.split["host_link"] == pytest.approx(6 * 2**30 / 32e9 / found.time_s.roofline, rel=1e-3)
+    assert sum(step.seconds for step in found.waterfall) == pytest.approx(found.time_s.expected)
