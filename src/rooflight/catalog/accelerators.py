@@ -285,9 +285,9 @@ def host_assumed(card: Accelerator, memory_bytes_per_s: float | None, memory_byt
     )  # fmt: skip
 
 
-def host_usual_most() -> float:
-    """Bytes a second that the memory of a host gives at most, which nobody names beside a measured run, as expected."""
-    return to_base(_assumptions()["host"]["usual_most_GB_per_s"], "GB/s")
+def host_usual_most() -> str:
+    """The fastest host that is expected beside a measured run of which nobody names it."""
+    return str(_assumptions()["host"]["usual_most"])
 
 
 def host_habits() -> tuple[float, float, float]:

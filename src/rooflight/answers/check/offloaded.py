@@ -73,12 +73,13 @@ def _beside(asked: Deployment, row: Measurement) -> Deployment:
 def others(found: Scenario, names: Names) -> Iterator[Scenario]:
     """The same on other hosts that it may have run with: what is expected goes up to theirs.
 
-    One with fast memory, where the row names none, and each multiplying itself what engines would copy to the card.
+    A fast one, with the memory's rate that the row states, where it names none; and each multiplying itself what
+    engines would copy to the card.
     """
     yield names.uncopied(found)
-    if found.deployment.host is not None or found.deployment.host_memory_bandwidth is not None:
+    if found.deployment.host is not None:
         return
-    asked = replace(found.deployment, host_memory_bandwidth=f"{host_usual_most():.0f}B/s")
+    asked = replace(found.deployment, host=host_usual_most())
     try:
         fast = names.scenario(found.checkpoint, found.accelerator, asked)
     except RooflightError:
