@@ -23,7 +23,7 @@ Values = TypeVar("Values", Stated, Measurements)
 _FIELDS = {
     "weights": "weights", "kv_cache": "kv_cache", "tp": "tp", "pp": "pp", "ep": "ep", "dp": "dp",
     "max_num_seqs": "max_num_seqs", "max_num_batched_tokens": "max_num_batched_tokens",
-    "engine_version": "engine_version",
+    "engine_version": "engine_version", "n_gpu_layers": "n_gpu_layers", "n_cpu_moe": "n_cpu_moe",
 }  # fmt: skip
 # Fields that a file counts, so that another value that is stated is of another run.
 _CONTRADICTED = ("batch", "isl", "osl", "tp", "pp", "dp", "ep")
