@@ -54,7 +54,7 @@ def _check(card: Accelerator) -> None:
     if card.kind == "cpu":
         raise BadInput(
             f"{card.id} is a host, and layers of a host are no card's", where=Named.of("on"), got=card.id,
-            want="cards alone", try_this=Named("{n_gpu_layers} and {host}", n_gpu_layers=40, host=card.id),
+            want="cards alone", try_this=Named("{n_gpu_layers} and {host_cpu}", n_gpu_layers=40, host_cpu=card.id),
         )  # fmt: skip
     if card.measured is not None:
         raise BadInput(

@@ -175,7 +175,7 @@ def measurement(cells: Mapping[str, object]) -> Measurement:
         draft_model=text["draft_model"] or None,
         mode=mode,
         network=_rate("network", text["network"]),
-        host=_host(text["host"]),
+        host_cpu=_host(text["host_cpu"]),
         host_memory_bandwidth=_rate("host_memory_bandwidth", text["host_memory_bandwidth"]),
         run=text["run"],
         weight_bytes=_size(text["weight_bytes"], _text(cells.get("note"))),
@@ -261,7 +261,7 @@ def _rate(name: str, text: str) -> str | None:
 def _host(text: str) -> str | None:
     """A CPU's name; a table's names are no paths."""
     if len(text) > _LONGEST_HOST or "/" in text or "\\" in text or text.lower().endswith(".toml") or text == "-":
-        raise BadRow(f"host is {_short(text)!r}, no name of a CPU")
+        raise BadRow(f"host_cpu is {_short(text)!r}, no name of a CPU")
     return text or None
 
 

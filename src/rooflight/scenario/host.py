@@ -41,7 +41,7 @@ def with_host(rates: Rates, model: Model, deployment: Deployment, layout: Layout
         )  # fmt: skip
     host = host_of(card, deployment)
     there = rates_of(host, Layout(), graphs=True)
-    if deployment.host is None or not host.peak_flop_per_s:
+    if deployment.host_cpu is None or not host.peak_flop_per_s:
         # what its caches held would take no time where what it multiplies is not counted
         there = msgspec.structs.replace(there, cache_bytes=0.0)
     if link is not None:  # what it carries comes out of that memory
@@ -81,12 +81,12 @@ def host_of(card: Accelerator, deployment: Deployment) -> Accelerator:
     stated = deployment.host_memory_bandwidth
     rate = None if stated is None else network(stated)[0]
     size = None if deployment.host_memory is None else float(deployment.host_memory)
-    if deployment.host is None:
+    if deployment.host_cpu is None:
         return host_assumed(card, rate or card.host_memory_bytes_per_s, size)
-    named, sockets = load(deployment.host)
+    named, sockets = load(deployment.host_cpu)
     if named.kind != "cpu":
         raise BadInput(
-            f"{named.id} is no CPU", where=Named.of("host"), got=deployment.host, want="a CPU of the catalog"
+            f"{named.id} is no CPU", where=Named.of("host_cpu"), got=deployment.host_cpu, want="a CPU of the catalog"
         )
     rate = rate or (named.memory_bytes_per_s or 0.0) * sockets or None
     fast = max((named.fast_memory_bytes_per_s or 0.0) * sockets, rate or 0.0) or None
@@ -124,12 +124,12 @@ def host_notes(beside: Beside | None, deployment: Deployment) -> Iterator[Note]:
     yield Note(key="host_reached", value=(beside.reached, beside.least, beside.handover_s))
     weights = bool(split.layers or split.experts or split.cache or split.head)
     stated = deployment.host_memory_bandwidth or host.accelerator.fast_memory_bytes_per_s == host.memory_bytes_per_s
-    if weights and deployment.host is None and not stated:
+    if weights and deployment.host_cpu is None and not stated:
         yield Note(
             key="host_rate", value=(host.memory_bytes_per_s, host.fast_memory_bytes_per_s),
             why=host.accelerator.origin,
         )  # fmt: skip
-    if weights and deployment.host is None:
+    if weights and deployment.host_cpu is None:
         yield Note(key="host_compute", value=host.accelerator.peak_flop_per_s["fp32"])
     if host.accelerator.memory_bytes is None:
         yield Note(key="host_size")

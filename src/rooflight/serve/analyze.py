@@ -277,7 +277,7 @@ def waterfall(span: Span, expected: Expected) -> tuple[Step, ...]:
 
 def expected_bound(shares: dict[str, float], expected: Expected) -> str:
     """The largest part of the expected time: launch (what launches and the host take), link, or what kernels do;
-    host: what lies in its memory takes it.
+    host_memory: what lies there, and the link to it.
 
     shares      of the roofline time by resource; kernels' time is divided between compute and memory as they are
     """
@@ -286,7 +286,7 @@ def expected_bound(shares: dict[str, float], expected: Expected) -> str:
     both = shares["compute"] + shares["memory"]
     compute = kernels * (shares["compute"] / both if both else 0.0)
     parts = {"memory": kernels - compute, "compute": compute, "link": expected.link_s, "launch": launch}
-    parts |= {"host": float(expected.places_s)} if expected.places_s else {}
+    parts |= {"host_memory": float(expected.places_s)} if expected.places_s else {}
     return max(parts, key=lambda name: parts[name])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.held import device_sequence_bytes, device_weight_bytes, sequence_tokens
-from rooflight.values.analysis import HostMemory
+from rooflight.values.held import HostMemory
 from rooflight.values.model import Model
 from rooflight.work.count import stored_format
 from rooflight.work.layout import Layout

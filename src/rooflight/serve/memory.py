@@ -11,7 +11,7 @@ from rooflight.serve.hosted import device_cache_share, hosted
 from rooflight.serve.pool import pool
 from rooflight.serve.room import Room, decode_workers, room, share_needed, share_used
 from rooflight.units import whole
-from rooflight.values.analysis import BOUNDLESS, MemoryBlock
+from rooflight.values.held import BOUNDLESS, MemoryBlock
 from rooflight.work.adapters import device_adapter_bytes
 
 

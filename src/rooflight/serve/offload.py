@@ -97,7 +97,7 @@ def _first(sc: Scenario, name: str, values: range, fixed: dict[str, Any]) -> Off
     if name != "cpu_offload_gb":
         host = beside.rates.accelerator
         rate = beside.rates.memory_bytes_per_s
-        if (host.fast_memory_bytes_per_s or rate) > rate and sc.deployment.host is None:
+        if (host.fast_memory_bytes_per_s or rate) > rate and sc.deployment.host_cpu is None:
             assumed = host.origin
             changes["host_memory_bandwidth"] = f"{rate:f}B/s"
             after = changed(sc, **changes)

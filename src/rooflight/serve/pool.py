@@ -18,7 +18,7 @@ from rooflight.serve.held import (
 from rooflight.serve.room import Room, decode_workers
 from rooflight.serve.working import other_sampler_bytes, sampler_bytes
 from rooflight.units import to_base, whole
-from rooflight.values.analysis import LogLine, Pool, Range
+from rooflight.values.held import LogLine, Pool, Range
 from rooflight.work.count import is_encoder
 
 # Of the weights, where a 4-bit format is known by its label alone: which parts stay wide is not said.

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from rooflight.errors import BadInput, Named, UnknownName
+from rooflight.errors import BadInput, Named
 from rooflight.roofline.rates import no_peak
 from rooflight.scenario.definite import Scenario, context_tokens, scenario
 from rooflight.serve import phases
+from rooflight.serve.axes import GRID_AXES, PLAN_AXES, check_axes, check_load, check_outputs, check_runs
 from rooflight.serve.goals import Wanted, goals
 from rooflight.serve.landmarks import landmarks
 from rooflight.serve.memory import all_fit, largest_batch
@@ -24,26 +25,16 @@ from rooflight.values.deployment import Deployment
 from rooflight.values.model import Model
 from rooflight.values.note import Note
 from rooflight.values.placed import Placed
-from rooflight.values.question import swept
 from rooflight.values.shown import Shown
 from rooflight.values.steptime import BINDING
 from rooflight.values.sweep import Goal, Landmarks, RunBlock, SweepBlock
 from rooflight.values.workload import Workload
 from rooflight.work.count import is_encoder
 
-# Axes whose values are arrays, in the order of the grid's dimensions; each takes one dimension.
-GRID_AXES = swept("points")
-# Axes that change the plan itself: one after the other.
-PLAN_AXES = swept("deployments")
 # Points of a block: large enough to hide Python, small enough to stay in the processor's cache.
 BLOCK_POINTS = 32_000
 # Of a block of runs, which keep more arrays at once.
 BLOCK_RUNS = 6_000
-# More would run for minutes (points) or hold too many plans at once (deployments).
-MOST_POINTS = 100_000_000
-MOST_LAYOUTS = 2_000
-
-
 # Axes that a phase's time does not depend on (a decode step's context may follow from isl and osl).
 _IDLE_IN = {
     "prefill": ("batch", "context", "osl"), "decode": ("prefill_batch",), "run alone": ("batch", "context"),
@@ -181,11 +172,11 @@ def make_sweep(
 
     Raises BadInput, UnknownName, and MissingFact where every deployment lacks what the phase needs.
     """
-    _check_axes(axes, devices)
-    _check_load(workload)
+    check_axes(axes, devices)
+    check_load(workload)
     schedule = deployment.schedule
     if schedule is not None or wanted is not None:
-        _check_runs(schedule, phase)
+        check_runs(schedule, phase)
     grid = {name: _points(name, axes[name]) for name in GRID_AXES if name in axes}
     # The largest of each axis stands in for it, so that warnings and checks see the extreme.
     largest: dict[str, Any] = {name: _largest(values) for name, values in grid.items()}
@@ -199,7 +190,7 @@ def make_sweep(
         for deployment_with in _deployments(deployment, axes)
     )
     outputs = grid.get("osl", np.asarray([scenarios[0].workload.osl]))
-    _check_outputs(outputs, phase)
+    check_outputs(outputs, phase)
     nothing = outputs.max() == 0 if schedule else outputs.min() == 0
     chosen = phase or ("prefill" if nothing else "decode" if schedule else _phase_of(axes))
     if chosen == "prefill" and all(sc.unrated for sc in scenarios):
@@ -209,54 +200,6 @@ def make_sweep(
         raise BadInput(f"a sweep's phase is {want}", where=Named.of("phase"), got=chosen, want=want)
     named = (*(("accelerator",) if len(devices) > 1 else ()), *axes)
     return SweepPoints(scenarios, grid, chosen, named, schedule=schedule, wanted=wanted)
-
-
-def _check_outputs(outputs: np.ndarray[Any, Any], phase: str | None) -> None:
-    """Refuse steps that some point has none of. Raises BadInput."""
-    if phase == "decode" and outputs.min() == 0:
-        raise BadInput(
-            "where no token is put out there is no decode step", where=Named.of("phase", "osl"), got="decode, osl 0",
-            want=Named("{phase}, or a longer {osl}", phase="prefill"),
-        )  # fmt: skip
-
-
-def _check_runs(schedule: str | None, phase: str | None) -> None:
-    """Refuse what has no meaning in a sweep of runs, or of goals for them. Raises BadInput."""
-    if schedule is not None and phase is not None:
-        got = Named("{phase} and {schedule}")
-        raise BadInput("a run is no phase", where=Named.of("phase"), got=got, want="one or the other")
-
-
-def _check_load(workload: Workload) -> None:
-    """Refuse requests that arrive at a rate: the points are numbers of them. Raises BadInput."""
-    if workload.request_rate is not None:
-        raise BadInput(
-            "a sweep goes over numbers of requests in flight", where=Named.of("request_rate"),
-            got=workload.request_rate, want=Named("{batch}, one or several"),
-        )  # fmt: skip
-
-
-def _check_axes(axes: Mapping[str, Sequence[Any]], devices: Sequence[object]) -> None:
-    """Axes that are known, not empty, and not too many points. Raises BadInput."""
-    if not isinstance(axes, Mapping):
-        raise BadInput("axes map names to values", where="axes", got=axes, want='such as {"batch": [1, 2, 4]}')
-    points, layouts = 1, len(devices)
-    for name, values in axes.items():
-        if name not in (*GRID_AXES, *PLAN_AXES):
-            raise UnknownName(
-                f"{name} cannot be swept", where="axes", got=name, want=", ".join((*GRID_AXES, *PLAN_AXES))
-            )
-        if isinstance(values, str) or not hasattr(values, "__len__"):
-            raise BadInput(
-                f"the axis {name} is not a list of values", where=Named.of(name), got=values, want="a list or an array"
-            )
-        if len(values) == 0:
-            raise BadInput(f"the axis {name} has no values", where=Named.of(name), got="nothing", want="at least one")
-        points *= len(values)
-        layouts *= len(values) if name in PLAN_AXES else 1
-    for what, count, most in (("points", points * len(devices), MOST_POINTS), ("deployments", layouts, MOST_LAYOUTS)):
-        if count > most:
-            raise BadInput(f"that is {count:,} {what}", where="axes", got=f"{count:,}", want=f"at most {most:,}")
 
 
 def _points(name: str, values: Sequence[Any]) -> np.ndarray[Any, Any]:

@@ -17,7 +17,8 @@ from rooflight.show.seen import renamed
 from rooflight.span import Span
 from rooflight.units import percent, to_base
 from rooflight.values.accelerator import devices_named
-from rooflight.values.analysis import Analysis, HostMemory, MeasuredBlock, MemoryBlock, OperatorBlock, Phase, Pool
+from rooflight.values.analysis import Analysis, MeasuredBlock, OperatorBlock, Phase
+from rooflight.values.held import HostMemory, MemoryBlock, Pool
 from rooflight.values.run import Run
 from rooflight.words.like import like_line
 from rooflight.words.seen import FASTEST

@@ -37,7 +37,8 @@ from rooflight.show.data import Rows, encode, write_list
 from rooflight.show.goals import goal_blocks
 from rooflight.show.seen import note, renamed
 from rooflight.values.accelerator import devices_named
-from rooflight.values.analysis import BOUNDLESS, Bytes
+from rooflight.values.analysis import Bytes
+from rooflight.values.held import BOUNDLESS
 from rooflight.values.steptime import BINDING
 from rooflight.values.sweep import Goal, Landmarks, SweepBlock
 from rooflight.words.seen import measured_among

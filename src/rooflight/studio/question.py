@@ -303,7 +303,7 @@ def _known(field: str, name: str) -> None:
 
 def scenario_of(question: Question, model: Model, card: Accelerator) -> Scenario:
     """The definite question about one card. Raises BadInput, MissingFact."""
-    for name in ("prefill_on", "host"):
+    for name in ("prefill_on", "host_cpu"):
         said = getattr(question, name)
         if said is not None:
             _known(name, said)

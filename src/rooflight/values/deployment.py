@@ -208,7 +208,7 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
         words="vLLM: weights each device reads over the host's link every step: GiB, or 13GB.",
         kind="size", unit="GiB", blank="",
     )] = None
-    host: Annotated[str | None, Field(
+    host_cpu: Annotated[str | None, Field(
         words="The CPU beside the devices: its name, or a file.", kind="name", blank="assumed by the kind of card",
     )] = None
     host_memory_bandwidth: Annotated[str | None, Field(
@@ -251,7 +251,7 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
                 got=self.draft_weights, want=Named("{draft_model} beside it", draft_model="llama-3.2-1b"),
             )  # fmt: skip
         if not self.on_host:
-            for name in ("host", "host_memory_bandwidth", "host_memory", "host_link"):
+            for name in ("host_cpu", "host_memory_bandwidth", "host_memory", "host_link"):
                 if getattr(self, name) is not None:
                     raise BadInput(
                         f"{name} is of a host that holds a part, and nothing lies there", where=Named.of(name),

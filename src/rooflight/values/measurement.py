@@ -119,7 +119,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     network                 what a device sends between machines, as --network
     weight_bytes            of the file, where it is known
     partial_offload         what ran on the host, in the row's words; "" or "no": nothing
-    n_gpu_layers, n_cpu_moe, host, host_memory_bandwidth    what ran there as values.deployment.Deployment has it
+    n_gpu_layers, n_cpu_moe, host_cpu, host_memory_bandwidth    what ran there as values.deployment.Deployment has it
     power_limit_w           of a device, where it was set below what the card draws
     run                     rows of one run have the same
     """
@@ -165,7 +165,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     network: str | None = None
     n_gpu_layers: int | None = None
     n_cpu_moe: int | None = None
-    host: str | None = None
+    host_cpu: str | None = None
     host_memory_bandwidth: str | None = None
     run: str = ""
     weight_bytes: float | None = None

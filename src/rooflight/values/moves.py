@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from rooflight.span import Span
-from rooflight.values.analysis import MemoryBlock
+from rooflight.values.held import MemoryBlock
 from rooflight.values.known import Known
 from rooflight.values.note import Note
 from rooflight.values.run import Run

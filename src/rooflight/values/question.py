@@ -145,7 +145,7 @@ class _Anywhere(TypedDict, total=False):
     cpu_moe: bool
     kv_offload: bool
     cpu_offload_gb: float | str | None
-    host: str | None
+    host_cpu: str | None
     host_memory_bandwidth: str | None
     host_memory: float | str | None
     host_link: str | None

@@ -16,7 +16,8 @@ from rooflight.serve.offload import Offload
 from rooflight.serve.remedy import remedy
 from rooflight.serve.room import prefill_holds
 from rooflight.units import round_significant, scaled
-from rooflight.values.analysis import Analysis, MemoryBlock, Phase
+from rooflight.values.analysis import Analysis, Phase
+from rooflight.values.held import MemoryBlock
 from rooflight.values.run import WholeRun
 from rooflight.values.workload import Workload
 from rooflight.words.like import like_line
@@ -37,7 +38,7 @@ _WORDS = {
 _TAKEN = {
     "compute": "arithmetic takes", "memory": "memory takes", "link": "links take",
     "launch": "launches and the host take",
-    "host": "the host's memory and the link to it take",
+    "host_memory": "the host's memory and the link to it take",
 }  # fmt: skip
 
 
@@ -162,7 +163,9 @@ def _too_many(sc: Scenario, held: MemoryBlock) -> str:
 
 def _expected(phase: Phase) -> str:
     """Where the expected time is mostly something else than what binds the ceiling."""
-    if phase.expected_bound == phase.bound or (phase.expected_bound == "host" and phase.bound.startswith("host_")):
+    if phase.expected_bound == phase.bound or (
+        phase.expected_bound == "host_memory" and phase.bound.startswith("host_")
+    ):
         return ""
     taken = _TAKEN[phase.expected_bound]
     if phase.expected_bound == "link" and phase.link_level == "network":

@@ -245,10 +245,10 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "network": machines.network,
     "host_rate": lambda note: (
         f"the host's memory gives {scaled(note.value[0], 'B/s')}, in a ceiling {scaled(note.value[1], 'B/s')}: "
-        f"{note.why}; --host or --host-memory-bandwidth says otherwise"
+        f"{note.why}; --host-cpu or --host-memory-bandwidth says otherwise"
     ),
     "host_compute": lambda note: (
-        f"the host multiplies at {scaled(note.value, 'FLOP/s')}, in a ceiling for nothing: no CPU is named (--host)"
+        f"the host multiplies at {scaled(note.value, 'FLOP/s')}, in a ceiling for nothing: no CPU is named (--host-cpu)"
     ),
     "host_size": lambda _: "the host's memory is large enough: nobody says its size",
     "host_reached": lambda note: (

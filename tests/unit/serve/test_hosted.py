@@ -187,9 +187,9 @@ def test_what_no_host_can_take_is_refused():
     with pytest.raises(BadInput, match="no routed experts"):
         on_3090(forty_gb(), cpu_moe=True)
     with pytest.raises(BadInput, match="nothing lies there"):
-        Deployment(host="epyc-9654")
+        Deployment(host_cpu="epyc-9654")
     with pytest.raises(BadInput, match="is no CPU"):
-        on_3090(forty_gb(), n_gpu_layers=3, host="h100-sxm")
+        on_3090(forty_gb(), n_gpu_layers=3, host_cpu="h100-sxm")
     card, _ = load("epyc-9654")
     with pytest.raises(BadInput, match="itself a host"):
         scenario(forty_gb(), card, 1, Workload(), Deployment(n_gpu_layers=3))
@@ -265,7 +265,7 @@ def test_several_cards_may_each_copy_a_part():
     """
 
     def time(bandwidth):
-        fields = {"n_gpu_layers": 0, "host_link": "25GB/s", "host": "epyc-7713", "tp": 2}
+        fields = {"n_gpu_layers": 0, "host_link": "25GB/s", "host_cpu": "epyc-7713", "tp": 2}
         card, _ = load("rtx-3090")
         told = Deployment(ignore_capacity=True, host_memory_bandwidth=bandwidth, **fields)
         return prefill(scenario(forty_gb(), card, 2, Workload(isl=4096, osl=16), told)).time

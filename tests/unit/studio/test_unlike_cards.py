@@ -47,7 +47,7 @@ def test_a_page_may_ask_for_a_prefill_pool():
 
 @pytest.mark.parametrize("fields", [
     {"cards": ["rtx-4090+mine.toml"]}, {"cards": ["rtx-4090+this"]}, {"prefill_on": "mine.toml"},
-    {"prefill_on": "this"}, {"prefill_on": "-"}, {"host": "mine.toml", "n_gpu_layers": 4},
+    {"prefill_on": "this"}, {"prefill_on": "-"}, {"host_cpu": "mine.toml", "n_gpu_layers": 4},
 ])  # fmt: skip
 def test_no_name_of_a_page_opens_a_file(fields, tmp_path, monkeypatch):
     from rooflight.catalog.accelerators import shipped

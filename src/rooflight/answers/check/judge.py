@@ -26,7 +26,7 @@ from rooflight.serve.metrics import bound_of, lone_step, measured_s, saturating_
 from rooflight.serve.replica import replica
 from rooflight.serve.room import holds_weights
 from rooflight.span import Span
-from rooflight.values.analysis import MemoryBlock
+from rooflight.values.held import MemoryBlock
 from rooflight.values.measurement import Measurement
 from rooflight.values.note import Note
 from rooflight.values.steptime import StepTime

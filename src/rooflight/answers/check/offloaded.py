@@ -67,7 +67,7 @@ def splits(
 
 def _beside(asked: Deployment, row: Measurement) -> Deployment:
     """With what the row says of the host."""
-    return replace(asked, host=row.host, host_memory_bandwidth=row.host_memory_bandwidth)
+    return replace(asked, host_cpu=row.host_cpu, host_memory_bandwidth=row.host_memory_bandwidth)
 
 
 def others(found: Scenario, names: Names) -> Iterator[Scenario]:
@@ -77,9 +77,9 @@ def others(found: Scenario, names: Names) -> Iterator[Scenario]:
     engines would copy to the card.
     """
     yield names.uncopied(found)
-    if found.deployment.host is not None:
+    if found.deployment.host_cpu is not None:
         return
-    asked = replace(found.deployment, host=host_usual_most())
+    asked = replace(found.deployment, host_cpu=host_usual_most())
     try:
         fast = names.scenario(found.checkpoint, found.accelerator, asked)
     except RooflightError:

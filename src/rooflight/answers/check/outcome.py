@@ -11,7 +11,7 @@ from rooflight.ingest.rows import GivenRow
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.efficiency import Efficiency
 from rooflight.span import Span
-from rooflight.values.analysis import MemoryBlock
+from rooflight.values.held import MemoryBlock
 from rooflight.values.measurement import Measurement
 from rooflight.values.note import Note
 

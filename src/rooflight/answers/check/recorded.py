@@ -31,7 +31,7 @@ _COLUMNS = {
         for name in (
             "draft_tokens", "acceptance", "draft_share", "tp", "pp", "ep", "dp", "weights", "kv_cache", "compute",
             "engine", "engine_version", "max_num_batched_tokens", "max_num_seqs", "network", "prefill_workers",
-            "decode_workers", "prefill_tp", "prefill_ep", "prefill_dp", "n_gpu_layers", "n_cpu_moe", "host",
+            "decode_workers", "prefill_tp", "prefill_ep", "prefill_dp", "n_gpu_layers", "n_cpu_moe", "host_cpu",
             "host_memory_bandwidth",
         )
     },

@@ -19,8 +19,8 @@ from rooflight.serve.room import room
 from rooflight.serve.schedule import chosen
 from rooflight.serve.sweep import filled
 from rooflight.values.accelerator import Accelerator, devices_named
-from rooflight.values.analysis import MemoryBlock
 from rooflight.values.deployment import Deployment
+from rooflight.values.held import MemoryBlock
 from rooflight.values.mix import Mix
 from rooflight.values.model import Model
 from rooflight.values.note import Note

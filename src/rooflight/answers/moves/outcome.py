@@ -12,7 +12,7 @@ from rooflight.serve.memory import memory
 from rooflight.serve.metrics import all_devices
 from rooflight.serve.phases import PhaseTime
 from rooflight.serve.schedule import scheduled, whole
-from rooflight.values.analysis import MemoryBlock
+from rooflight.values.held import MemoryBlock
 from rooflight.values.moves import Dot, Outcome
 from rooflight.values.steptime import BINDING
 

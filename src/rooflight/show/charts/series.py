@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rooflight.serve.sweep import GRID_AXES, SweepPoints
+from rooflight.serve.axes import GRID_AXES
+from rooflight.serve.sweep import SweepPoints
 from rooflight.show.sweep import Row, rows
 from rooflight.values.accelerator import devices_named
 from rooflight.values.sweep import Landmarks

@@ -1,4 +1,4 @@
-"""Rows of which a part ran on the host: held against the split that they state, or against none."""
+"""Rows of which a part ran on the host: held against the split that they state, or against all."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def test_a_stated_split_is_what_the_row_is_held_against():
     assert "host's memory" in judged(**split, value="20").reason
 
 
-def test_an_unstated_split_has_the_ceiling_of_none():
-    """Nothing is expected, and the ceiling is that of 40 GB on the card: 23.7 tok/s."""
+def test_an_unstated_split_has_the_ceiling_of_the_fastest():
+    """80 layers of 0.4813 GB and a head of 0.6 GB, all on the fastest host: 39.1 GB of 1,689.6 GB/s."""
     row = judged()
 
-    assert row.expected is None
-    assert row.ceiling == pytest.approx(23.7, rel=0.01)
+    assert row.ceiling == pytest.approx(1689.6 / (80 * 0.4813 + 0.6), rel=0.02)
+    assert row.low < row.expected < row.high < row.ceiling
 
 
 def test_llama_bench_says_its_split_itself(tmp_path):
@@ -64,5 +64,5 @@ def test_diagnose_names_the_host(tmp_path):
         path, model="llama-3.1-70b", on="rtx-3090", weights="q4_0", n_gpu_layers=40, host_memory_bandwidth="60GB/s"
     )
 
-    assert found.bound == "host"
+    assert found.bound == "host_memory"
     assert "host's memory" in found.answer

@@ -125,8 +125,8 @@ def test_a_model_that_a_hosts_caches_would_hold_takes_time_there(model):
 
 def test_a_host_that_is_none_is_said():
     for path in ("/etc/passwd", "-", "mine.toml"):  # a table's names are no files
-        assert "no name of a CPU" in judged(n_gpu_layers=11, host=path, partial_offload="").reason
-    assert "is no CPU" in judged(n_gpu_layers=11, host="h100-sxm", partial_offload="").reason
+        assert "no name of a CPU" in judged(n_gpu_layers=11, host_cpu=path, partial_offload="").reason
+    assert "is no CPU" in judged(n_gpu_layers=11, host_cpu="h100-sxm", partial_offload="").reason
     assert judged(n_gpu_layers=10**9, partial_offload="").verdict == "cannot-judge"
     assert "host_memory_bandwidth is 'fast'" in judged(host_memory_bandwidth="fast").reason
 
@@ -136,10 +136,10 @@ def test_what_no_split_allows_is_impossible():
 
 
 def test_a_long_prompt_may_have_read_the_host_for_each_of_its_chunks():
-    """A prompt of 8,192 tokens at no less than the pace of 512."""
+    """A prompt of 8,192 tokens at the pace of 512, or of its own where attention makes that slower."""
     short, long = (judged(phase="prefill", metric="prefill_tok_s", input_len=n, value=50.0) for n in (512, 8192))
 
-    assert long.low == pytest.approx(short.low, rel=1e-6)
+    assert 0.9 * short.low < long.low <= short.low
     assert long.expected > short.expected
 
     time = judged(phase="prefill", metric="ttft_ms", input_len=8192, value=1e5)
@@ -152,6 +152,6 @@ def test_other_hosts_count_in_what_is_expected_alone():
     sc = names.scenario(load(LLAMA), rooflight.accelerator("rtx-4090"), Deployment(weights="bf16", n_gpu_layers=13))
     own, fast, own_fast = others(sc, names)
 
-    assert fast.rates.beside.rates.accelerator.memory_bytes_per_s == to_base(614.4, "GB/s")
+    assert fast.rates.beside.rates.accelerator.memory_bytes_per_s == pytest.approx(2 * 8 * 8 * 4.8e9, rel=0.001)
     assert own.rates.beside.link_bytes_per_s is None is own_fast.rates.beside.link_bytes_per_s
     assert names.uncopied(sc) is own  # kept, as scenarios are
