@@ -163,9 +163,8 @@ def _too_many(sc: Scenario, held: MemoryBlock) -> str:
 
 def _expected(phase: Phase) -> str:
     """Where the expected time is mostly something else than what binds the ceiling."""
-    if phase.expected_bound == phase.bound or (
-        phase.expected_bound == "host_memory" and phase.bound.startswith("host_")
-    ):
+    there = phase.expected_bound == "host_memory" and phase.bound == "host_link"
+    if there or phase.expected_bound == phase.bound:
         return ""
     taken = _TAKEN[phase.expected_bound]
     if phase.expected_bound == "link" and phase.link_level == "network":
