@@ -34,13 +34,14 @@ _NO_FAMILY = frozenset(
 
 @lru_cache(maxsize=1)
 def _known() -> tuple[tuple[Model, int, int], ...]:
-    """Models of the catalog that generate tokens, as their own config has them, with parameters and active ones.
+    """Decoders of the catalog that generate tokens, as their own config has them, with parameters and active ones.
 
     Checkpoints that somebody quantised are left out: the shape counts, and theirs is there.
     """
     every = (
         one for one in models.all_models()
-        if count.puts_out_tokens(one) and (one.quantization is None or one.quantization == "mxfp4")
+        if count.puts_out_tokens(one) and not count.has_source(one)
+        and (one.quantization is None or one.quantization == "mxfp4")
     )  # fmt: skip
     return tuple((one, count.parameters(one), count.active_parameters(one)) for one in every)
 

@@ -8,7 +8,7 @@ from rooflight.errors import BadInput, Named
 from rooflight.values.field import image_sizes
 from rooflight.values.model import Encoding, Model, Processor, Tower, View
 from rooflight.values.workload import Workload
-from rooflight.work.media import IMAGES, SOUNDS
+from rooflight.work.media import IMAGES, SOUNDS, WINDOW_POSITIONS, WINDOW_S
 
 
 def with_media(model: Model, workload: Workload) -> tuple[tuple[Encoding, ...], Workload]:
@@ -57,6 +57,11 @@ def _tower(model: Model, name: str, field: str, got: object) -> tuple[Tower, Pro
         if tower.encoder is not None and tower.processor is not None:
             return tower, tower.processor
     what = "images" if name == "vision" else "sound"
+    if name == "audio" and model.type == "whisper":
+        raise BadInput(
+            f"sound is what {model.id} has as its input tokens: a window of {WINDOW_S} s, {WINDOW_POSITIONS:,} of them",
+            where=Named.of(field), got=got, want="longer sound as several requests", try_this=Named("no {isl} at all"),
+        )  # fmt: skip
     if towers:
         raise BadInput(
             f"how many tokens {model.id} makes of {what} is not known here: no rule for its processor was read",

@@ -215,7 +215,7 @@ def _degree(field: Field, value: Any) -> int:
             f"{field.name} must be a whole number from {field.least} to {field.most:,}",
             where=Named.of(field.name),
             got=value,
-            want="1, 2, 4 ...",
+            want="1, 2, 4 ..." if field.least else "0, 1, 2 ...",
         )
     return number
 
@@ -338,7 +338,8 @@ def _network(field: Field, value: Any) -> str:
     except ValueError:
         raise BadInput(
             f"{field.name} is no rate with its unit", where=Named.of(field.name), got=_short(value),
-            want="what a device sends, one way, perhaps a latency: 400Gb/s (b: bits), 50GB/s, 400Gb/s,5us",
+            want="what a device sends, one way, perhaps a latency: 400Gb/s (b: bits), 50GB/s, 400Gb/s,5us"
+            if field.name == "network" else "bytes or bits a second with their unit: 80GB/s, 25GB/s, 400Gb/s",
         ) from None  # fmt: skip
     return str(value)
 

@@ -9,6 +9,7 @@ from rooflight.catalog.models import load
 from rooflight.catalog.spelled import format_in
 from rooflight.errors import BadInput, UnknownName
 from rooflight.scenario.alike import LEAST, least_run, of_size, read_by_name, sparse
+from rooflight.values.model import Sized
 from rooflight.work.count import active_parameters, kv_bytes_per_token, parameters, streamed_weight_bytes
 
 
@@ -118,3 +119,8 @@ def test_no_routed_model_is_as_small_as_a_hundred_million():
 
 def test_a_row_of_a_name_without_a_size_is_not_judged():
     assert rooflight.check(row(model="nosuch", value=16.0)).to_dict()["rows"][0]["verdict"] == "cannot-judge"
+
+
+def test_models_of_a_size_are_decoders():
+    """flan-t5-xxl has 11 billion parameters, half of them its encoder's: a decode step does not stream those."""
+    assert not any("t5" in one.id.lower() for one in of_size(Sized(parameters=11 * 10**9)))

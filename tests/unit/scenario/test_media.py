@@ -120,3 +120,8 @@ def test_sound_is_encoded_as_whisper_does():
     assert found["workload"]["media_tokens"] == 750
     assert work == pytest.approx(by_hand + 2 * 750 * d * 4096, rel=1e-12)
     assert not any("not run" in said for said in found["assumptions"])
+
+
+def test_whisper_has_its_sound_as_input_tokens():
+    with pytest.raises(BadInput, match="a window of 30 s, 1,500 of them"):
+        rooflight.analyze("whisper-large-v3", on="l4", audio_seconds=30)
