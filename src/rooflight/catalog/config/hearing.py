@@ -12,7 +12,7 @@ _TAPS = 3  # frames of a convolution
 
 @counts_towers("voxtral", "qwen2_audio")
 def hearing_tower(outer: Config) -> tuple[Tower, ...]:
-    """Voxtral: two matrices without biases behind the encoder, the first of four positions; Qwen2-Audio: one with it."""
+    """Voxtral: two matrices without biases, the first of four positions; Qwen2-Audio: one with a bias."""
     audio = outer.section("audio_config")
     if audio is None:
         outer.assume("the file has no audio_config: the audio tower is counted with the architecture's defaults")
