@@ -13,13 +13,16 @@ from rooflight.values.formats import format_named
 
 # "-UD-Q4_K_XL", "-Q4_K_M", "_fp8-dynamic", "-AWQ", "-4bit": how a name ends that says its weights' format too.
 ENDING = re.compile(
-    r"[-_.:](?:ud-)?(?:i?q\d\w*|tq\d\w*|bf16|fp?16|fp?32|fp8|nvfp4|mxfp[48]|awq|gptq|int[48]|w\da\d+(?:fp8)?|(?:bnb|mlx)"
-    r"(?:-\dbit)?|[2-8]-?bit|exl\d|qat)(?:[-_.](?:dynamic|static|int[48]|\d?bit|g\d+|block|mlx|gguf|[\d.]+bpw))*$",
+    r"[-_.:](?:ud-)?(?:i?q\d\w*|tq\d\w*|bf16|fp?16|fp?32|fp8|nvfp4|mxfp[48]|awq|gptq|int[48]|(?:quantized\.)?w\da\d+"
+    r"(?:fp8)?|(?:bnb|mlx)(?:-\dbit)?|[2-8]-?bit|exl\d|\d(?:\.\d+)?bpw(?:[-_]h\d)?(?:[-_]exl\d)?|qat)(?:[-_.](?:dynamic|static|int[48]|\d?bit|g\d+|block|mlx|gguf|[\d.]+bpw))*$",
     re.IGNORECASE,
 )
 _LONGEST = 200
 # A container of files in many formats.
 _CONTAINER = re.compile(r"[-_.:](?:imatrix-)?gguf$", re.IGNORECASE)
+# A repository whose branches have so many bits a weight each; "-4.0bpw-h6-exl2" is of one.
+_BRANCHED = re.compile(r"[-_.:]exl\d$", re.IGNORECASE)
+_WIDE = re.compile(r"(\d(?:\.\d+)?)bpw(?:[-_]h\d)?(?:[-_](exl\d))?")
 # What repositories call a format, where it is no name of it.
 _MEANT = {
     "fp8-dynamic": "fp8-channel", "fp8-block": "fp8-block128", "fp8-static": "fp8", "f32": "fp32",
@@ -43,6 +46,8 @@ def bare_names(name: str) -> Iterator[tuple[str, str | None]]:
         form = _format(ending[0][1:])
         if form is not None:
             yield contained[: ending.start()], form
+        elif _BRANCHED.fullmatch(ending[0]):
+            yield contained[: ending.start()], None
     elif contained and contained != name:
         yield contained, None
 
@@ -50,7 +55,9 @@ def bare_names(name: str) -> Iterator[tuple[str, str | None]]:
 def _format(said: str) -> str | None:
     """The id of the format that an ending stands for."""
     plain = said.lower()
-    grouped = re.sub(r"[-.](?:gguf|mlx)$", "", plain)
+    grouped = re.sub(r"[-.](?:gguf|mlx)$", "", plain).removeprefix("quantized.")
+    if wide := _WIDE.fullmatch(grouped):
+        grouped = f"{wide[2] or 'exl2'}-{wide[1]}bpw"
     widths = re.fullmatch(r"([2-8])bit", grouped)
     tries = (
         _MEANT.get(grouped, grouped),

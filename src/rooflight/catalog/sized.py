@@ -35,8 +35,10 @@ _STEPS, _NEAR = (256, 128, 64, 32, 16, 8, 4, 2, 1), 0.0004
 _VOCAB_WITHIN, _ROWS = 0.3, 64
 # Tables of a routed model whose own kind's would be more than runs: SmolLM's vocabulary, tied to the head.
 _SMALL_VOCAB = 49_152
-# Experts are taken in multiples of so many.
-_BLOCK = 8
+# Experts are taken in multiples of so many, and are no more than so many: real ones have up to 896 (Kimi-K3).
+_BLOCK, _MOST_EXPERTS = 8, 4096
+_WANT = "layers, a hidden size and a vocabulary that leave parameters for feed-forwards"
+_WANT_EXPERTS = f"{_WANT}, all of them in at most {_MOST_EXPERTS:,} experts, of which a token runs a few"
 
 
 class _Real(NamedTuple):
@@ -242,7 +244,8 @@ def _with_experts(asked: Sized, config: dict[str, Any], chosen: int) -> dict[str
     if active <= rest:
         return None
     fewest = math.ceil(chosen * (asked.parameters - rest) / (active - rest) / _BLOCK)
-    tried = ((*step, _BLOCK * blocks) for step in _EXPERT_STEPS for blocks in range(fewest, 2 * fewest + 2))
+    most = min(2 * fewest + 1, _MOST_EXPERTS // _BLOCK)
+    tried = ((*step, _BLOCK * blocks) for step in _EXPERT_STEPS for blocks in range(fewest, most + 1))
     for step, near, experts in tried:
         width = round((asked.parameters - active) / (experts - chosen) / unit / step) * step
         # the shared one takes the rest, in steps that come near enough
@@ -269,9 +272,9 @@ def _with_experts(asked: Sized, config: dict[str, Any], chosen: int) -> dict[str
 def _no_shape(asked: Sized, config: dict[str, Any]) -> BadInput:
     return BadInput(
         f"no typical shape comes to {_told(asked)}", where="model",
-        got=f"{config['num_hidden_layers']} layers x {config['hidden_size']:,}, vocabulary {config['vocab_size']:,}",
-        want="layers, a hidden size and a vocabulary that leave parameters for feed-forwards",
-        try_this="a config.json of the model, or fewer layers",
+        got=f"{config['num_hidden_layers']:,} layers x {config['hidden_size']:,}, vocabulary {config['vocab_size']:,}",
+        want=_WANT_EXPERTS if asked.active_parameters else _WANT,
+        try_this="a config.json of the model, or fewer layers and a smaller vocabulary: --layers, --vocab",
     )  # fmt: skip
 
 

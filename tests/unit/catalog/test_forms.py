@@ -23,6 +23,11 @@ from rooflight.show import models as show
         ("llama3.1:8b-instruct-q4_K_M", "meta-llama/Meta-Llama-3.1-8B", "q4_k_m"),
         ("gemma-3-12b-it-4bit", "google/gemma-3-12b-it", "mlx-4bit-g64"),
         ("Llama-3.1-8B-Instruct-FP8-dynamic", "meta-llama/Meta-Llama-3.1-8B", "fp8-channel"),
+        ("Llama-3.1-8B-Instruct-quantized.w4a16", "meta-llama/Meta-Llama-3.1-8B", "ct-int4-g128"),
+        ("Llama-3.1-8B-Instruct-quantized.w8a8", "meta-llama/Meta-Llama-3.1-8B", "w8a8-int8"),
+        ("Llama-3.1-8B-Instruct-4.0bpw-h6-exl2", "meta-llama/Meta-Llama-3.1-8B", "exl2-4bpw"),
+        ("Llama-3.1-8B-Instruct-exl3-3.5bpw", "meta-llama/Meta-Llama-3.1-8B", "exl3-3.5bpw"),
+        ("Llama-3.1-8B-Instruct-exl3", "meta-llama/Meta-Llama-3.1-8B", None),  # branches of many widths
         ("qwen3-32b-fp8", "Qwen/Qwen3-32B-FP8", None),  # an entry of its own
     ],
 )  # fmt: skip

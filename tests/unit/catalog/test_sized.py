@@ -96,3 +96,12 @@ def test_a_size_is_found_in_a_name(name, said):
     found = sized.size_in(name)
 
     assert (None if found is None else sized.spelled(found)) == said
+
+
+@pytest.mark.parametrize("name", ["100t-a1b", "1t-a1b", "50t-a900m"])
+def test_a_size_that_no_number_of_experts_comes_to_is_refused_without_a_search_for_it(name):
+    """1 of 100,000 parts: what runs beside the tables would be one of tens of millions of experts."""
+    with pytest.raises(BadInput) as caught:
+        load(name)
+
+    assert "at most 4,096 experts" in caught.value.want

@@ -48,8 +48,8 @@ BY_HAND = {
     + 40 * (4096 * 48 * 128 + 4096 * 4096 + 3 * 4096 * 12800 + 2 * 4096)
     + 4096,
     # as keras-hub prints it (gemma3_12b_text)
-    "google/gemma-3-12b-it": 11_765_788_416,
-    "google/gemma-3-4b-it": 3_880_099_328,
+    "google/gemma-3-12b-it": 11_765_788_416 + 64 * 3840,
+    "google/gemma-3-4b-it": 3_880_099_328 + 64 * 2560,
     # the count in the tensor list of Devstral-Small-2507, whose text model it is
     "mistralai/Mistral-Small-3.1-24B-Instruct-2503": 23_572_403_200,
     "HuggingFaceTB/SmolLM3-3B": 3_075_098_624,

@@ -122,6 +122,41 @@ def test_sound_is_encoded_as_whisper_does():
     assert not any("not run" in said for said in found["assumptions"])
 
 
-def test_whisper_has_its_sound_as_input_tokens():
-    with pytest.raises(BadInput, match="a window of 30 s, 1,500 of them"):
-        rooflight.analyze("whisper-large-v3", on="l4", audio_seconds=30)
+WHISPER = "openai/whisper-large-v3"
+
+
+@pytest.mark.parametrize("seconds", [0.1, 5, 30])
+def test_a_window_of_whisper_is_padded_to_thirty_seconds(seconds):
+    """3,000 frames, of which a convolution with a stride of 2 makes 1,500 positions: what is asked without seconds."""
+    heard = rooflight.analyze(WHISPER, on="l4", audio_seconds=seconds).to_dict()
+    alone = rooflight.analyze(WHISPER, on="l4").to_dict()
+
+    assert heard["workload"]["isl"] == 1500
+    assert heard["phases"]["prefill"]["flop"] == alone["phases"]["prefill"]["flop"]
+    assert heard["memory"]["kv_bytes"] == alone["memory"]["kv_bytes"]
+
+
+def test_longer_sound_is_several_windows_of_whisper():
+    with pytest.raises(BadInput) as caught:
+        rooflight.analyze(WHISPER, on="l4", audio_seconds=61)
+
+    assert caught.value.got == "61 s, 3 windows"
+    assert "batch" in str(caught.value.try_this)
+
+
+@pytest.mark.parametrize("isl", [4, 3000])
+def test_a_window_of_whisper_has_no_other_length_beside_its_seconds(isl):
+    with pytest.raises(BadInput, match=r"1,500 positions"):
+        rooflight.analyze(WHISPER, on="l4", audio_seconds=30, isl=isl)
+
+
+@pytest.mark.parametrize("images", ["2001x10", "65536x1", "1024x1024x3", "64x64,1x201"])
+def test_an_image_that_the_processor_refuses_is_refused(images):
+    """smart_resize raises where the longer side is over 200 times the shorter one."""
+    with pytest.raises(BadInput, match="over 200 times"):
+        rooflight.analyze(QWEN, on="h100-sxm", images=images)
+
+
+def test_an_image_two_hundred_times_as_long_as_wide_is_taken():
+    """2000 x 10: 10 rounds to 28, 2000 to 71.43 x 28, 71 tokens in one row."""
+    assert rooflight.analyze(QWEN, on="h100-sxm", images="2000x10").to_dict()["workload"]["media_tokens"] == 71

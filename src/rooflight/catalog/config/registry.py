@@ -103,6 +103,7 @@ _TOWER_LINES = {
     "gemma": "gemma3 gemma4 paligemma",
     "glm": "glm4v glm4v_moe",
     "glm_next": "glm5_next",
+    "hearing": "voxtral qwen2_audio",
     "kimi": "kimi_k25 kimi_vl",
     "llama": "llama4 mllama",
     "llava": "llava llava_next llava_next_video llava_onevision",
