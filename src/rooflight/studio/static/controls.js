@@ -152,5 +152,6 @@ export function showProblems(problems) {
     input?.setAttribute?.("aria-invalid", "true");
     const folded = place.closest("details");
     if (folded) folded.open = true;
+    if (folded?.classList.contains("more")) place.scrollIntoView({ block: "nearest" });
   }
 }

@@ -70,6 +70,8 @@ async function once(asked) {
     if (error instanceof Refused) {
       answered();
       showProblems(error.problems);
+      // an address that cannot be answered has no picture before it to keep
+      if (!picture) byId("answer").textContent = `No answer: ${error.problems[0].what}`;
     } else if (error instanceof Unreachable) {
       await unanswered();
     } else throw error;
@@ -132,6 +134,7 @@ function later() {
 }
 
 async function writeAddress() {
+  if (!picture) return;
   const parts = [picture.query];
   if (operators.phase !== "decode") parts.push(`ph=${operators.phase}`);
   if (operators.open) parts.push(`op=${encodeURIComponent(operators.open)}`);
