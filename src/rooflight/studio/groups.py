@@ -97,7 +97,13 @@ _HINTS = {
     "host_cpu": "The CPU beside the cards, of the catalog.",
     "parameters": "In place of those that the model’s name says: 70b, 0.6b.",
 }
-_BLANKS = {"parameters": "as the name says", "active_parameters": "as the name says"}
+_BLANKS = {
+    "parameters": "as the name says", "active_parameters": "as the name says", "cache_type_k": "as the KV cache",
+    "cache_type_v": "as the KV cache", "prefill_tp": "TP of decode", "prefill_ep": "EP of decode",
+    "prefill_dp": "DP of decode", "draft_tokens": "none", "chunk_tokens": "none", "images": "none",
+    "audio_seconds": "none", "n_cpu_moe": "none", "cpu_offload_gb": "none", "request_rate": "as many as fill the batch",
+    "prefill_workers": "none", "decode_workers": "none", "activations": "by the weights", "compute": "by the weights",
+}  # fmt: skip
 _NAMES = {"draft_model": "models", "host_cpu": "accelerators", "prefill_on": "accelerators"}
 _KINDS = {"choice": "select", "flag": "check", "count": "number", "degree": "number", "share": "real", "chance": "real",
           "rate": "real", "amount": "real"}  # fmt: skip
