@@ -598,6 +598,15 @@ def test_an_error_of_a_folded_field_stands_beside_it(studio_page):
     studio_page.troubles[:] = [one for one in studio_page.troubles if "422" not in one]
 
 
+def test_of_fields_that_go_together_the_one_that_is_set_has_the_error(studio_page):
+    """`cpu_moe` and `n_cpu_moe` both keep experts on the host, which a dense model has none of."""
+    page = studio_page.open("?n_cpu_moe=3")
+
+    assert "no routed experts" in page.inner_text("#n_cpu_moe-error")
+    assert page.inner_text("#cpu_moe-error") == ""
+    studio_page.troubles[:] = [one for one in studio_page.troubles if "422" not in one]
+
+
 def test_levels_of_memory_are_drawn_and_kept_in_the_address(studio_page):
     page = studio_page.open()
     page.check("#levels")

@@ -3,7 +3,7 @@
 import { byId, element, fill } from "./dom.js";
 import { count, significant } from "./format.js";
 import { showMachine } from "./machine.js";
-import { bindMore, showMore } from "./more.js";
+import { bindMore, culprit, showMore } from "./more.js";
 import { factors, logSlider, octaves } from "./sliders.js";
 
 const MOST_CARDS = 4;
@@ -146,9 +146,10 @@ export function saidOf(problem) {
 export function showProblems(problems) {
   clearProblems();
   for (const problem of problems) {
-    const place = byId(`${problem.field}-error`) ?? byId("general-error");
+    const field = culprit(problem);
+    const place = byId(`${field}-error`) ?? byId("general-error");
     place.textContent = saidOf(problem);
-    const input = byId(problem.field === "cards" ? "add-card" : problem.field);
+    const input = byId(field === "cards" ? "add-card" : field);
     input?.setAttribute?.("aria-invalid", "true");
     const folded = place.closest("details");
     if (folded) folded.open = true;

@@ -33,6 +33,16 @@ export function bindMore(change, refuse) {
   }
 }
 
+const isSet = (input) => (input.dataset.more === "check" ? input.checked !== defaultOf(input) : input.value.trim() !== "");
+
+// Of the folded fields that a problem names, the one that is set: the reader is told at what they wrote.
+export function culprit(problem) {
+  const own = byId(problem.field);
+  if (!own?.dataset.more || isSet(own)) return problem.field;
+  const named = (problem.where ?? "").split(", ").map(byId);
+  return named.find((input) => input?.dataset.more && isSet(input))?.id ?? problem.field;
+}
+
 export function showMore(question) {
   for (const group of document.querySelectorAll("details.more")) {
     let set = 0;
