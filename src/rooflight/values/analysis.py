@@ -130,6 +130,11 @@ class AcceleratorBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     split_or_absent: tuple[StageBlock, ...] | msgspec.UnsetType = msgspec.field(name="split", default=msgspec.UNSET)
 
     @property
+    def split(self) -> tuple[StageBlock, ...]:
+        """The kinds of unlike devices that layers are split over, in turn; none where all are alike."""
+        return () if self.split_or_absent is msgspec.UNSET else self.split_or_absent
+
+    @property
     def measured(self) -> MeasuredBlock | None:
         """How it was measured; None where its rates are a datasheet's."""
         return None if self.measured_or_absent is msgspec.UNSET else self.measured_or_absent
