@@ -206,16 +206,17 @@ def _short(value: Any) -> str:
 
 
 def _degree(field: Field, value: Any) -> int:
+    none = field.least - 1  # what is no whole number is out of range, wherever the range begins
     try:
-        number = 0 if isinstance(value, bool) else operator.index(value)
+        number = none if isinstance(value, bool) else operator.index(value)
     except TypeError:
-        number = 0
+        number = none
     if not field.least <= number <= field.most:
         raise BadInput(
             f"{field.name} must be a whole number from {field.least} to {field.most:,}",
             where=Named.of(field.name),
-            got=value,
-            want="1, 2, 4 ..." if field.least else "0, 1, 2 ...",
+            got=_short(value),
+            want="0, 1, 2 ..." if field.least == 0 else "1, 2, 4 ...",
         )
     return number
 
@@ -239,7 +240,7 @@ def _size(field: Field, value: Any) -> float:
     Where numbers count GiB, a small one does.
     """
     try:
-        if field.unit == "GiB" and 0 < float(value) < SMALLEST_SIZE:
+        if field.unit == "GiB" and not isinstance(value, bool) and 0 < float(value) < SMALLEST_SIZE:
             return to_base(float(value), "GiB")
     except (TypeError, ValueError, OverflowError):
         pass

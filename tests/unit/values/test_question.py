@@ -102,6 +102,8 @@ def test_an_unknown_field_is_told_its_near_names():
         ("batch", 0), ("batch", np.array([1, 0])), ("batch", "8"), ("context", -1), ("chunk_tokens", 2**41), ("tp", 0),
         ("dp", 2**21), ("dp", 4.0), ("gpu_memory_utilization", 0), ("gpu_memory_utilization", "0.9"), ("weights", 8),
         ("engine", b"vllm"), ("attention", "fast"), ("attention", None), ("graphs", 1), ("pp", None), ("isl", None),
+        ("n_gpu_layers", "20"), ("n_gpu_layers", float("nan")), ("n_gpu_layers", 1.5), ("n_cpu_moe", True),
+        ("n_cpu_moe", -1), ("cpu_offload_gb", True), ("cpu_offload_gb", -1), ("cpu_offload_gb", float("nan")),
     ],
 )  # fmt: skip
 def test_a_value_out_of_bounds_is_refused_with_the_fields_name(name, value):
