@@ -328,3 +328,13 @@ def test_nothing_offloaded_is_no_host():
 
     assert stated.memory.host is None
     assert stated.phases == rooflight.analyze("llama-3.1-8b", "rtx-4090").phases
+
+
+def test_a_prompt_whose_last_pass_is_next_to_nothing_is_answered():
+    """2^30 tokens: experts of a part of a token so small that 1 - (1 - k/E)^M is 0 in a float."""
+    found = rooflight.analyze(
+        "qwen3-next-80b-a3b-instruct", "2xrtx-3090", isl=1 << 30, osl=0, weights="mxfp4", kv_cache="fp8",
+        n_gpu_layers=5, ignore_capacity=True,
+    )  # fmt: skip
+
+    assert found.phases["prefill"].time_s.ceiling > 0
