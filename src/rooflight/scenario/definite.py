@@ -194,7 +194,11 @@ def _drafted(sc: Scenario) -> Scenario:
 
     def beside(draft: Model) -> Scenario:
         laid = draft_deployment(draft, sc.deployment, sc.layout, sc.numbers.kv)
-        one = scenario(draft, sc.accelerator, None, draft_workload(sc.workload), laid, plans=sc.plans)
+        try:
+            one = scenario(draft, sc.accelerator, None, draft_workload(sc.workload), laid, plans=sc.plans)
+        except BadInput as error:  # its formats have a field of their own
+            error.where = Named.of("draft_weights") if error.where == "weights" else error.where
+            raise
         return msgspec.structs.replace(one, engine=within_a_step(sc.engine))
 
     made = {draft: beside(draft) for draft in dict.fromkeys((found.steps, found.first, found.own))}

@@ -83,7 +83,12 @@ def host_of(card: Accelerator, deployment: Deployment) -> Accelerator:
     size = None if deployment.host_memory is None else float(deployment.host_memory)
     if deployment.host_cpu is None:
         return host_assumed(card, rate or card.host_memory_bytes_per_s, size)
-    named, sockets = load(deployment.host_cpu)
+    try:
+        named, sockets = load(deployment.host_cpu)
+    except BadInput as error:
+        kept = error.where is not None and error.where != "on"  # a file's own place
+        error.where = error.where if kept else Named.of("host_cpu")
+        raise
     if named.kind != "cpu":
         raise BadInput(
             f"{named.id} is no CPU", where=Named.of("host_cpu"), got=deployment.host_cpu, want="a CPU of the catalog"
@@ -110,9 +115,12 @@ def _check(card: Accelerator, deployment: Deployment, split: Split, layout: Layo
             want="a card with memory of its own",
         )  # fmt: skip
     if split != Split() and (layout.dp > 1 or deployment.is_apart):
+        apart = "schedule" if deployment.schedule == "apart" else "prefill_workers"
         raise BadInput(
-            "replicas and workers apart would share one host, and how is not known", where=Named.of("dp"),
-            got=layout.dp, want="one replica where layers, experts or the cache lie on the host",
+            "replicas and workers apart would share one host, and how is not known",
+            where=Named.of("dp" if layout.dp > 1 else "prefill_on" if deployment.prefill_on is not None else apart),
+            got=layout.dp if layout.dp > 1 else "workers apart",
+            want="one replica where layers, experts or the cache lie on the host",
         )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rooflight.numeric import Number, maximum
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.held import device_sequence_bytes, device_weight_bytes, sequence_tokens
 from rooflight.values.held import HostMemory
@@ -52,14 +53,27 @@ def hosted(sc: Scenario) -> HostMemory | None:
     beside = sc.rates.beside
     if beside is None:
         return None
-    each = device_sequence_bytes(sc.model, sequence_tokens(sc), Layout(), sc.numbers)
-    cache = each * (1 - device_cache_share(sc)) * sc.workload.batch
+    cache = _sequence_bytes(sc) * sc.workload.batch
     weights, usable = hosted_weight_bytes(sc), beside.rates.accelerator.given_bytes
     return HostMemory(
         weights_bytes=weights, kv_bytes=float(cache), usable_bytes=usable,
         fits=None if usable is None else bool(weights + cache <= usable),
         memory_bytes_per_s=beside.rates.memory_bytes_per_s, link_bytes_per_s=beside.link_bytes_per_s,
     )  # fmt: skip
+
+
+def _sequence_bytes(sc: Scenario) -> Number:
+    """What one sequence has of its cache on the host."""
+    return device_sequence_bytes(sc.model, sequence_tokens(sc), Layout(), sc.numbers) * (1 - device_cache_share(sc))
+
+
+def host_sequences(sc: Scenario) -> Number | None:
+    """How many sequences' part of the cache the host's memory holds beside weights; None where it sets no bound."""
+    beside = sc.rates.beside
+    usable = None if beside is None else beside.rates.accelerator.given_bytes
+    if usable is None or device_cache_share(sc) >= 1:
+        return None
+    return (usable - hosted_weight_bytes(sc)) / maximum(_sequence_bytes(sc), 1.0)
 
 
 def host_holds(sc: Scenario) -> bool:

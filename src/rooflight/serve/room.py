@@ -18,7 +18,7 @@ from rooflight.serve.held import (
     held_bytes,
     sequence_tokens,
 )
-from rooflight.serve.hosted import device_cache_share, host_holds, hosted_weight_bytes
+from rooflight.serve.hosted import device_cache_share, host_holds, host_sequences, hosted_weight_bytes
 from rooflight.serve.working import activation_bytes, decode_row_bytes, own_bytes, row_bytes
 from rooflight.work.count import is_encoder
 from rooflight.work.places import stage_model
@@ -83,7 +83,10 @@ def room(sc: Scenario) -> Room:
     is obeyed. A device whose size is in no source has room for any number.
     """
     found = _relaxed(sc)
-    return found if host_holds(sc) and prefill_holds(sc) else msgspec.structs.replace(found, left=-found.each)
+    if not (host_holds(sc) and prefill_holds(sc)):
+        return msgspec.structs.replace(found, left=-found.each)
+    most = host_sequences(sc)
+    return found if most is None else msgspec.structs.replace(found, left=minimum(found.left, most * found.each))
 
 
 def prefill_holds(sc: Scenario) -> bool:

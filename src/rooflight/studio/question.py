@@ -85,7 +85,7 @@ def _type(field: TableField, *, auto: bool) -> Any:
         kind = Annotated[str, Field(min_length=3, max_length=200, description=about)]
     elif field.kind == "model":
         kind = Annotated[str, Field(min_length=1, max_length=200, description=about)]
-    elif field.kind in ("format", "name", "network"):
+    elif field.kind in ("format", "name", "network", "bandwidth"):
         kind = Annotated[str, Field(min_length=1, max_length=40, description=about)]
     return kind | None if auto or blank else kind
 

@@ -212,13 +212,13 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
         words="The CPU beside the devices: its name, or a file.", kind="name", blank="assumed by the kind of card",
     )] = None
     host_memory_bandwidth: Annotated[str | None, Field(
-        words="What the host's memory gives: 80GB/s.", kind="network", blank="the CPU's, else assumed",
+        words="What the host's memory gives: 80GB/s.", kind="bandwidth", blank="the CPU's, else assumed",
     )] = None
     host_memory: Annotated[float | str | None, Field(
         words="The host's memory: 128GB.", kind="size", blank="the CPU's, else enough",
     )] = None
     host_link: Annotated[str | None, Field(
-        words="What a device reads from the host's memory: 25GB/s.", kind="network", blank="the card's",
+        words="What a device reads from the host's memory: 25GB/s.", kind="bandwidth", blank="the card's",
     )] = None
     ignore_capacity: Annotated[bool, Field(
         words="Compute times even if the model does not fit.", kind="flag",
@@ -275,7 +275,7 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
     def on_host(self) -> bool:
         """Whether anything is said to lie in a host's memory."""
         layers = self.n_gpu_layers is not None or bool(self.n_cpu_moe)
-        return layers or self.cpu_moe or not self.kv_offload or self.cpu_offload_gb is not None
+        return layers or self.cpu_moe or not self.kv_offload or bool(self.cpu_offload_gb)
 
 
 # Shares of memory, each with its own meaning: of all, of what is free before loading, of what is free after it.

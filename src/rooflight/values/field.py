@@ -38,6 +38,7 @@ Kind = Literal[
     "choice",
     "name",
     "network",
+    "bandwidth",
     "flag",
     "images",
     "amount",
@@ -53,8 +54,8 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     kind        count: a whole number, in a sweep an array of them; degree: a whole number of devices; share: of 1,
                 and not nothing; size: bytes, or a text with a unit; chance: from 0 to 1; rate: a number of so many a
                 second; format: the name of a number format; choice: one of `choices`; name; network: a rate with its
-                unit, and a latency; flag; images: sizes of images; model: the name of one; amount: a number above
-                0 of so many
+                unit, and a latency; bandwidth: a rate with its unit; flag; images: sizes of images; model: the name
+                of one; amount: a number above 0 of so many
     unit        what a number counts
     least, most     of a number; a share is more than its least
     aliases     further spellings of its option: vLLM's, as far as it has one
@@ -237,10 +238,10 @@ def _share(field: Field, value: Any) -> float:
 def _size(field: Field, value: Any) -> float:
     """Bytes, from a number of them or a text such as 48GiB; raises BadInput.
 
-    Where numbers count GiB, a small one does.
+    Where numbers count GiB, a small one does, and 0 is nothing.
     """
     try:
-        if field.unit == "GiB" and not isinstance(value, bool) and 0 < float(value) < SMALLEST_SIZE:
+        if field.unit == "GiB" and not isinstance(value, bool) and 0 <= float(value) < SMALLEST_SIZE:
             return to_base(float(value), "GiB")
     except (TypeError, ValueError, OverflowError):
         pass
@@ -345,6 +346,19 @@ def _network(field: Field, value: Any) -> str:
     return str(value)
 
 
+def _bandwidth(field: Field, value: Any) -> str:
+    try:
+        latency_s = network(value if isinstance(value, str) else "")[1]
+    except ValueError:
+        latency_s = math.nan
+    if latency_s is not None:
+        raise BadInput(
+            f"{field.name} is no rate with its unit", where=Named.of(field.name), got=_short(value),
+            want="what is read of it, such as 80GB/s, or 640Gb/s (b: bits)",
+        )  # fmt: skip
+    return str(value)
+
+
 def _choice(field: Field, value: Any) -> str:
     if isinstance(value, str) and value in field.choices:
         return next(choice for choice in field.choices if choice == value)
@@ -360,6 +374,6 @@ def _flag(field: Field, value: Any) -> bool:
 
 _CHECKS: dict[Kind, Callable[[Field, Any], Any]] = {
     "count": _count, "degree": _degree, "share": _share, "size": _size, "chance": _chance, "rate": _rate,
-    "format": _name, "name": _name, "network": _network, "choice": _choice, "flag": _flag,
+    "format": _name, "name": _name, "network": _network, "bandwidth": _bandwidth, "choice": _choice, "flag": _flag,
     "images": _images, "amount": _amount, "model": _name,
 }  # fmt: skip

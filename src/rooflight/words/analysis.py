@@ -248,7 +248,7 @@ def _prompts(load: Workload) -> str:
 
 def does_not_fit(sc: Scenario, held: MemoryBlock) -> str:
     """Why it does not fit, and what would: more devices, or a narrower format."""
-    return f"{too_big(sc, held)}. {_remedies(sc)}"
+    return f"{too_big(sc, held)}. {_remedies(sc, held)}"
 
 
 def too_big(sc: Scenario, held: MemoryBlock) -> str:
@@ -256,6 +256,8 @@ def too_big(sc: Scenario, held: MemoryBlock) -> str:
     if not prefill_holds(sc):
         worker = prompts_on(sc)
         return f"a prefill worker on {worker.devices} does not hold {sc.model.id} and a prompt of that length"
+    if _host_is_full(held):
+        return _host_too_small(sc, held)
     allowed = (held.usable_bytes or 0.0) - held.withheld_bytes
     needed = held.weights_bytes + held.kv_bytes + held.activation_bytes + held.engine_bytes
     may = "an engine may use"
@@ -277,8 +279,30 @@ def too_big(sc: Scenario, held: MemoryBlock) -> str:
     )
 
 
-def _remedies(sc: Scenario) -> str:
+def _host_is_full(held: MemoryBlock) -> bool:
+    return held.host is not None and held.host.fits is False
+
+
+def _host_too_small(sc: Scenario, held: MemoryBlock) -> str:
+    """Why the host's memory does not hold what would lie there."""
+    host, load = held.host, sc.workload
+    if host is None or host.usable_bytes is None:
+        return ""
+    parts = [("weights", host.weights_bytes)] * bool(host.weights_bytes)
+    parts += [(f"KV cache of {load.batch:,} sequence{'s' * (load.batch != 1)}", host.kv_bytes)] * bool(host.kv_bytes)
+    told = ", ".join(f"{name} {scaled(size, 'B')}" for name, size in parts)
+    most = f"; of {load.batch:,} sequences at most {held.most:,} fit" if held.most >= 1 else ""
+    return (
+        f"{sc.model.id} does not fit beside {sc.devices}: of the host's memory it needs "
+        f"{scaled(host.weights_bytes + host.kv_bytes, 'B')} ({told}), and there are {scaled(host.usable_bytes, 'B')}"
+        f"{most}"
+    )
+
+
+def _remedies(sc: Scenario, held: MemoryBlock) -> str:
     """What would hold the scenario: another layout of these devices, more of them, a narrower format, the host."""
+    if _host_is_full(held):
+        return "A host with more memory would hold it, or more of it on the devices."
     found = remedy(sc)
     if not prefill_holds(sc):
         return "More devices a prefill worker, another card or narrower weights would hold it."

@@ -347,3 +347,10 @@ def test_every_engine_drafts(engine):
 
     assert token.ceiling <= token.roofline <= token.expected <= token.high
     assert found.speculation.draft == "Qwen/Qwen3.5-27B (MTP)"
+
+
+def test_a_draft_s_format_that_is_none_is_said_by_its_own_field():
+    with pytest.raises(BadInput) as caught:
+        asked(draft_weights="nonsense")
+
+    assert caught.value.where == "draft_weights"

@@ -7,6 +7,7 @@ import math
 import msgspec
 import pytest
 
+import rooflight
 from rooflight.catalog.accelerators import load
 from rooflight.errors import BadInput
 from rooflight.scenario.definite import scenario
@@ -283,3 +284,57 @@ def test_all_of_a_step_is_bound_by_something():
     assert sum(found.split.values()) == pytest.approx(1)
     assert found.split["host_link"] == pytest.approx(6 * 2**30 / 32e9 / found.time_s.roofline, rel=1e-3)
     assert sum(step.seconds for step in found.waterfall) == pytest.approx(found.time_s.expected)
+
+
+def test_the_host_s_memory_bounds_the_sequences_whose_cache_lies_there():
+    """Llama-3.1-8B, a cache of 131,072 B a token: of 1,024 + 256 tokens 168 MB, so 2 GB hold 11 of them."""
+    asking = {"kv_offload": False, "host_memory": "2GB", "batch": 64}
+    few = rooflight.analyze("llama-3.1-8b", "rtx-4090", **asking)
+    least = 2e9 / (131_072 * (1024 + 256))
+
+    assert few.memory.max_batch == int(least) == 11
+    assert few.phases.get("decode") is None
+    assert rooflight.analyze("llama-3.1-8b", "rtx-4090", **{**asking, "host_memory": "2TB"}).memory.fits
+
+
+@pytest.mark.parametrize("asking", [{"n_gpu_layers": 10}, {"kv_offload": False, "isl": 81_920}])
+def test_a_host_that_is_too_small_is_named_with_what_would_lie_there(asking):
+    found = rooflight.analyze("llama-3.1-8b", "rtx-4090", host_memory="1GB", **asking)
+
+    assert not found.phases
+    assert "of the host's memory it needs" in found.answer
+    assert "there are 1 GB. A host with more memory" in found.answer
+
+
+@pytest.mark.parametrize(
+    ("asking", "where"),
+    [
+        ({"host_cpu": "abc"}, "host_cpu"), ({"host_cpu": "epyc-9654+epyc-9654"}, "host_cpu"),
+        ({"prefill_on": "b200"}, "prefill_on"), ({"schedule": "apart"}, "schedule"), ({"dp": 2}, "dp"),
+        ({"prefill_workers": 2}, "prefill_workers"), ({"host_link": "25GB/s,5us"}, "host_link"),
+        ({"host_memory_bandwidth": "80GB/s,5us"}, "host_memory_bandwidth"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_of_a_host_is_said_by_its_field(asking, where):
+    with pytest.raises(BadInput) as caught:
+        rooflight.analyze("llama-3.1-8b", "h100-sxm", n_gpu_layers=10, **asking)
+
+    assert caught.value.where == where
+
+
+def test_nothing_offloaded_is_no_host():
+    """vLLM's own default, 0, stated: the answer is that without it."""
+    stated = rooflight.analyze("llama-3.1-8b", "rtx-4090", cpu_offload_gb=0)
+
+    assert stated.memory.host is None
+    assert stated.phases == rooflight.analyze("llama-3.1-8b", "rtx-4090").phases
+
+
+def test_a_prompt_whose_last_pass_is_next_to_nothing_is_answered():
+    """2^30 tokens: experts of a part of a token so small that 1 - (1 - k/E)^M is 0 in a float."""
+    found = rooflight.analyze(
+        "qwen3-next-80b-a3b-instruct", "2xrtx-3090", isl=1 << 30, osl=0, weights="mxfp4", kv_cache="fp8",
+        n_gpu_layers=5, ignore_capacity=True,
+    )  # fmt: skip
+
+    assert found.phases["prefill"].time_s.ceiling > 0
