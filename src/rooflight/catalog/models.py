@@ -153,6 +153,9 @@ def _in_other_form(name: str) -> Model | None:
     """A catalog entry by its name with a format of weights behind it: the entry's shape, its weights in that format."""
     for bare, form in forms.bare_names(name):
         matches = _found(bare)
+        asked = None if matches or form is None else sized.size_of(bare[:_LONGEST_SIZE])
+        if asked is not None:  # 70b-q4_k_m
+            return msgspec.structs.replace(sized.shaped(asked), asked_format=form)
         if len(matches) != 1:
             continue
         model = _shipped(matches[0])

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rooflight
 from rooflight.catalog import sized
 from rooflight.catalog.models import load
 from rooflight.errors import BadInput, UnknownName
@@ -105,3 +106,16 @@ def test_a_size_that_no_number_of_experts_comes_to_is_refused_without_a_search_f
         load(name)
 
     assert "at most 4,096 experts" in caught.value.want
+
+
+@pytest.mark.parametrize(
+    ("name", "form"), [("70b-q4_k_m", "q4_k_m"), ("30b-a3b-fp8", "fp8"), ("8b-awq", "awq-int4-g128")]
+)
+def test_a_size_may_end_in_the_format_of_its_weights(name, form):
+    model = load(name)
+
+    assert (model.id, model.asked_format) == (name.removesuffix(name[name.rindex("-") :]), form)
+    assert (
+        rooflight.analyze(name, on="8xh100-sxm").answer
+        == rooflight.analyze(model.id, on="8xh100-sxm", weights=form).answer
+    )

@@ -122,3 +122,15 @@ def test_qwen2_audio_has_one_matrix_behind_its_encoder():
     (tower,) = model_from_dict(config, id="x", origin="x").towers
 
     assert tower.parameters == 636_968_960 + 1280 * 4096 + 4096
+
+
+@pytest.mark.parametrize("image", [1, 7, 13])
+def test_a_tower_whose_crops_hold_no_token_has_no_rule(image):
+    """A patch is 14 pixels a side: an image of 7 has none, and nothing is divided by their number."""
+    config = {
+        "model_type": "gemma3", "text_config": {**LLAMA, "model_type": "gemma3_text", "head_dim": 16},
+        "vision_config": {"model_type": "siglip_vision_model", "image_size": image, "patch_size": 14},
+    }  # fmt: skip
+    (tower,) = model_from_dict(config, id="x", origin="x").towers
+
+    assert tower.processor is None

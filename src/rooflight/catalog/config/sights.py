@@ -324,7 +324,7 @@ def seen(outer: Config, model_type: str, found: tuple[Tower, ...]) -> tuple[Towe
 def _seen(outer: Config, model_type: str, tower: Tower) -> Tower:
     read = SEEN.get((tower.name, model_type))
     made = None if read is None else read(outer)
-    if made is None or made[1].patch * max(made[1].merge, 1) > max(made[1].image, made[1].patch * made[1].merge):
+    if made is None or 0 < made[1].image < made[1].patch * max(made[1].merge, 1):  # not a token in a crop
         return tower
     encoder = _stored(made[0], tower.format)
     return msgspec.structs.replace(tower, encoder=encoder, processor=made[1])
