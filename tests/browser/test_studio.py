@@ -590,7 +590,6 @@ def test_an_error_of_a_folded_field_stands_beside_it(studio_page):
     assert page.inner_text("#images-error").startswith("images are no sizes of images")
     assert page.inner_text("#answer") == "No answer: images are no sizes of images"
     page.click("[data-phase=prefill]")  # nothing was drawn, so nothing is broken by it
-    page.select_option("#schedule", "served", force=True)
     page.click("#more-layout > summary")
     page.fill("#pp", "1.5")
     page.locator("#pp").blur()
