@@ -64,7 +64,7 @@ def _tried(kind: Kind, option: Option, before: Outcome | None, objective: str, a
 
     def verdict(name: str, *why: Note, after: Outcome | None = None, found: dict[str, Span] | None = None) -> Tried:
         move = noted(kind, option, sc, changed)
-        named = kind.name in asked.named
+        named = kind.name in asked.named or (kind.name == "offload" and sc.rates.beside is not None)
         return Tried(move=move, of=kind.of, verdict=name, why=why, gains=found, after=after, asked=named)
 
     if asked.decode_alone and kind.needs_peak:
