@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -16,12 +17,17 @@ from rooflight.serve.apart import is_apart
 from rooflight.serve.memory import memory
 from rooflight.units import to_base
 from rooflight.work.count import is_encoder, weight_bytes
-from rooflight.work.places import layer_count
+from rooflight.work.places import Split, layer_count
 
 # Engines that read weights over the link every step; llama.cpp computes on the host, and so it is taken where nobody
 # names an engine.
 _STREAM = ("vllm", "sglang")
 _COMPUTE = ("llama.cpp",)
+# What is set where nothing lies on the host: then nothing is said of a host either.
+ALL_ON_DEVICES: dict[str, Any] = {
+    "n_gpu_layers": None, "n_cpu_moe": None, "cpu_moe": False, "kv_offload": True, "cpu_offload_gb": None,
+    "host_cpu": None, "host_memory_bandwidth": None, "host_memory": None, "host_link": None,
+}  # fmt: skip
 
 
 class Offload(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,30 +71,27 @@ def offloads(sc: Scenario) -> tuple[Offload, ...]:
 def _ways(sc: Scenario, engine: str | None) -> Iterator[tuple[str, range, dict[str, Any]]]:
     """The option of each way, its values from the least that lies on the host on, and what else is set with it."""
     layers = layer_count(sc.model)
-    if engine is None or engine in _COMPUTE:
+    streams = engine is None and sc.deployment.cpu_offload_gb is not None
+    if not streams and (engine is None or engine in _COMPUTE):
         yield "n_gpu_layers", range(layers, 0, -1), {}
         if any(layer.experts is not None for layer in sc.model.layers):
             yield "n_cpu_moe", range(1, layers + 1), {"n_gpu_layers": None, "cpu_moe": False}
-    elif engine in _STREAM:
-        held = weight_bytes(sc.model) / (sc.layout.tp * sc.layout.pp) / to_base(1, "GiB")
-        yield "cpu_offload_gb", range(1, math.floor(held) + 1), {}
+    elif streams or engine in _STREAM:
+        yield "cpu_offload_gb", _streamed(sc), {}
+
+
+def _streamed(sc: Scenario) -> range:
+    """GiB that a device may leave to the host: up to its weights."""
+    held = weight_bytes(sc.model) / (sc.layout.tp * sc.layout.pp) / to_base(1, "GiB")
+    return range(1, math.floor(held) + 1)
 
 
 def _first(sc: Scenario, name: str, values: range, fixed: dict[str, Any]) -> Offload | None:
     """The first value that fits: the further one goes, the less lies on the devices."""
-
-    def with_value(value: int) -> dict[str, Any]:
-        stated = value if name != "cpu_offload_gb" else value * to_base(1, "GiB")
-        return {**fixed, name: stated}
-
-    def fits(value: int) -> bool:
-        held = memory(changed(sc, **with_value(value)))
-        return held.whole and held.share_needed is None
-
-    value = _bisected(values, fits)
+    value = _bisected(values, partial(_fits_with, sc, fixed, False, name))
     if value is None:
         return None
-    changes = with_value(value)
+    changes = {**fixed, **_stated(name, value)}
     after = changed(sc, **changes)
     beside = after.rates.beside
     if beside is None:
@@ -106,6 +109,96 @@ def _first(sc: Scenario, name: str, values: range, fixed: dict[str, Any]) -> Off
     return Offload(
         field=name, value=value, kept=kept, layers=layers, rate=rate, assumed=assumed,
         token_s=float(phases.decode(after).time.ceiling_s), changes=changes,
+    )  # fmt: skip
+
+
+def _stated(name: str, value: int) -> dict[str, Any]:
+    return {name: value if name != "cpu_offload_gb" else value * to_base(1, "GiB")}
+
+
+def _fits(sc: Scenario, relaxed: bool = False) -> bool:
+    """Whether all sequences fit; relaxed: or would with a larger share of the memory."""
+    held = memory(sc)
+    return held.whole and (relaxed or held.share_needed is None)
+
+
+def brought_back(sc: Scenario, **changes: Any) -> Scenario:
+    """The scenario changed; where a part lies on the host, with as much on the devices as they hold then.
+
+    All of it where that fits, else the most layers, or the experts of the fewest layers or the fewest weights on the
+    host, by what lies there now; as asked where none of these fits. Raises as scenario.change does.
+    """
+    if sc.rates.beside is None:
+        return changed(sc, **changes)
+    relaxed = _needs_more(sc, changes)
+    whole = changed(sc, **changes, **ALL_ON_DEVICES)
+    if _fits(whole, relaxed):
+        return whole
+    for name, values, fixed in _ways_back(sc, whole):
+        with_it = {**changes, **fixed}
+        try:
+            value = _bisected(values, partial(_fits_with, sc, with_it, relaxed, name))
+        except RooflightError:  # replicas that would share a host; a link that nobody rated
+            continue
+        if value is not None:
+            return changed(sc, **with_it, **_stated(name, value))
+    return changed(sc, **changes)
+
+
+def _fits_with(sc: Scenario, changes: dict[str, Any], relaxed: bool, name: str, value: int) -> bool:
+    return _fits(changed(sc, **changes, **_stated(name, value)), relaxed)
+
+
+def _needs_more(sc: Scenario, changes: dict[str, Any]) -> bool:
+    """Whether what is asked for fits with a larger share of the memory alone: then no less is put on the devices."""
+    try:
+        held = memory(changed(sc, **changes))
+    except RooflightError:  # replicas that would share a host
+        held = memory(sc)
+    return held.whole and held.share_needed is not None
+
+
+def _ways_back(sc: Scenario, whole: Scenario) -> Iterator[tuple[str, range, dict[str, Any]]]:
+    """As _ways, by what lies on the host now; from nothing on, where the cache stays there.
+
+    whole   the scenario to be, with everything on the devices
+    """
+    beside, layers = sc.rates.beside, layer_count(whole.model)
+    split = Split() if beside is None else beside.split
+    first = 1 if sc.deployment.kv_offload else 0
+    in_turn = range(layers + 1, -1, -1)
+    if split.experts:
+        yield "n_cpu_moe", range(first, layers + 1), {"n_gpu_layers": None, "cpu_moe": False}
+        yield "n_gpu_layers", in_turn, {"n_cpu_moe": None, "cpu_moe": True}
+    elif split.layers:
+        yield "n_gpu_layers", in_turn, {}
+    elif sc.deployment.cpu_offload_gb is not None:
+        yield "cpu_offload_gb", _streamed(whole), {}
+
+
+class Placing(msgspec.Struct, frozen=True, kw_only=True):
+    """What lies on the host after a change that moved it there or back.
+
+    layers          all of the model
+    was, split      what lay there, and lies there
+    streamed_bytes  weights that each device reads over the link every step
+    """
+
+    layers: int
+    was: Split
+    split: Split
+    streamed_bytes: float
+
+
+def placing(before: Scenario, after: Scenario) -> Placing | None:
+    """Where the parts of a model lie after a change; None where nothing lay on the host or all of it lies there yet."""
+    was, now = before.rates.beside, after.rates.beside
+    names = ("n_gpu_layers", "n_cpu_moe", "cpu_moe", "kv_offload", "cpu_offload_gb")
+    if was is None or all(getattr(before.deployment, name) == getattr(after.deployment, name) for name in names):
+        return None
+    return Placing(
+        layers=layer_count(after.model), was=was.split, split=Split() if now is None else now.split,
+        streamed_bytes=0.0 if now is None else now.streamed_bytes,
     )  # fmt: skip
 
 

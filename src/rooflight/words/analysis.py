@@ -325,15 +325,20 @@ def _offloaded(sc: Scenario, ways: tuple[Offload, ...]) -> str:
         "n_gpu_layers": "{0.kept:,} of {0.layers:,} layers there, ",
         "n_cpu_moe": "the experts of {0.kept:,} of {0.layers:,} layers there, ",
         "cpu_offload_gb": "",
+        "": "experts of all layers on the host, ",
     }
     options = (
-        f"--{one.field.replace('_', '-')} {one.value} ({parts[one.field].format(one)}{at_best(sc.accelerator)} "
+        f"--{one.field.replace('_', '-')} {one.value} ({parts[_part(one)].format(one)}{at_best(sc.accelerator)} "
         f"{scaled(one.token_s, 's')} a token)"
         for one in ways
     )
     beside, rate = ways[0], scaled(ways[0].rate, "B/s")
     by = f"over a link of {rate}" if beside.field == "cpu_offload_gb" else f"with a host of {rate}"
     return f"{' or '.join(options)} would fit on {sc.devices} {by}{' (assumed)' if beside.assumed else ''}"
+
+
+def _part(one: Offload) -> str:
+    return one.field if one.kept or one.field != "n_cpu_moe" else ""
 
 
 def _spelled(sc: Scenario, layout: Layout) -> str:

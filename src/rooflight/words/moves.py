@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from rooflight.serve.offload import Placing
 from rooflight.units import scaled
 from rooflight.values.note import Note
 from rooflight.work.layout import Layout
@@ -21,8 +22,31 @@ class Said(msgspec.Struct, frozen=True):
 
 
 def said(move: Note) -> Said:
-    """A move in words."""
-    return WORDS[move.key](*move.value)
+    """A move in words; behind its numbers may stand what lies on the host after it."""
+    *numbers, last = move.value or (None,)
+    if not isinstance(last, Placing):
+        return WORDS[move.key](*move.value)
+    words = WORDS[move.key](*numbers)
+    return msgspec.structs.replace(words, title=f"{words.title}, {_placed(last)}")
+
+
+def _placed(now: Placing) -> str:
+    """What lies where: on the devices, or on the host."""
+    layers, split, parts = now.layers, now.split, []
+    if split.layers:
+        parts.append(f"{layers - split.layers:,} of {layers:,} layers on the devices")
+    if split.experts > split.layers:
+        parts.append(_experts(split.experts, layers))
+    if now.streamed_bytes:
+        parts.append(f"{scaled(now.streamed_bytes, 'B')} of weights a device in the host's memory")
+    if not parts:
+        what = "all experts" if now.was.experts else "all layers" if now.was.layers else "all weights"
+        return f"{what} on the devices"
+    return ", ".join(parts)
+
+
+def _experts(there: int, layers: int) -> str:
+    return f"experts of {'all' if there >= layers else f'{there:,} of {layers:,}'} layers on the host"
 
 
 def from_to(was_s: float, now_s: float) -> str:
@@ -110,6 +134,9 @@ def _card(devices: str, card: str, bandwidth: float | None, form: str, peak: flo
 
 
 def _offload(field: str, value: int, kept: int, layers: int, rate: float, assumed: str) -> Said:
+    if not field:
+        return Said("everything on the devices", "leaves nothing to the host", "the devices' memory")
+    there = f"{layers - kept:,} layer{'s' * (layers - kept != 1)}"
     told = f"--{field.replace('_', '-')} {value}"
     cost = "the host's memory; a token waits for it"
     taken = (f"a host of {scaled(rate, 'B/s')}: {assumed}; --host-memory-bandwidth says otherwise",) if assumed else ()
@@ -117,9 +144,9 @@ def _offload(field: str, value: int, kept: int, layers: int, rate: float, assume
         acts = f"reads {value} GiB of weights a device over the link of {scaled(rate, 'B/s')} every step"
         return Said(f"{value} GiB of weights in the host's memory ({told})", acts, cost, taken)
     if field == "n_cpu_moe":
-        acts = f"leaves the experts of {layers - kept:,} layers to the host, which reads them at {scaled(rate, 'B/s')}"
-        return Said(f"experts of {layers - kept:,} of {layers:,} layers on the host ({told})", acts, cost, taken)
-    acts = f"leaves {layers - kept:,} layers to the host, which reads them at {scaled(rate, 'B/s')}, in turn"
+        acts = f"leaves the experts of {there} to the host, which reads them at {scaled(rate, 'B/s')}"
+        return Said(f"{_experts(layers - kept, layers)} ({told})", acts, cost, taken)
+    acts = f"leaves {there} to the host, which reads them at {scaled(rate, 'B/s')}, in turn"
     return Said(f"{kept:,} of {layers:,} layers on the devices ({told})", acts, cost, taken)
 
 

@@ -12,7 +12,7 @@ from rooflight.answers.moves import (  # noqa: F401 - they register their moves
     serving,
     settings,
 )
-from rooflight.answers.moves.option import KINDS, Asked, Kind, Option
+from rooflight.answers.moves.option import KINDS, Asked, Kind, Option, noted
 from rooflight.errors import RooflightError
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.memory import memory
@@ -60,9 +60,11 @@ def judged(sc: Scenario, before: Outcome | None, objective: str, asked: Asked) -
 
 
 def _tried(kind: Kind, option: Option, before: Outcome | None, objective: str, asked: Asked, sc: Scenario) -> Tried:
+    changed: Scenario | None = None
+
     def verdict(name: str, *why: Note, after: Outcome | None = None, found: dict[str, Span] | None = None) -> Tried:
-        move = Note(key=kind.name, value=option.numbers)
-        named = kind.name in asked.named
+        move = noted(kind, option, sc, changed)
+        named = kind.name in asked.named or (kind.name == "offload" and sc.rates.beside is not None)
         return Tried(move=move, of=kind.of, verdict=name, why=why, gains=found, after=after, asked=named)
 
     if asked.decode_alone and kind.needs_peak:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rooflight.answers.moves.option import Asked, Option, move, option
+from rooflight.answers.moves.option import Asked, Option, move, option, refitted
 from rooflight.roofline.rates import hardware_format, unrated
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.memory import memory
@@ -46,7 +46,7 @@ def weights(sc: Scenario, asked: Asked) -> Iterator[Option]:
         )
         form = FORMATS[_WEIGHT_ONLY[wanted] if slow else wanted]
         if form.bits < own:
-            yield option(sc, form.id, form.compute, wanted, weights=form.id, activations=None, compute=None)
+            yield refitted(sc, form.id, form.compute, wanted, weights=form.id, activations=None, compute=None)
 
 
 @move("kv-cache")
@@ -88,7 +88,7 @@ def layout(sc: Scenario, asked: Asked) -> Iterator[Option]:
             cut = Layout(tp=tp, pp=pp, dp=dp, ep=ep, in_switch=now.in_switch, domain=now.domain)
             if cut != now:  # a replica without a request would say nothing of replicas
                 batch = max(sc.workload.batch, dp)
-                yield option(sc, now, cut, batch, tp=tp, pp=pp, dp=dp, ep=ep, batch=batch)
+                yield refitted(sc, now, cut, batch, tp=tp, pp=pp, dp=dp, ep=ep, batch=batch)
 
 
 @move("prefix-caching", alone=True, needs_peak=True)
