@@ -82,7 +82,8 @@ def _first(sc: Scenario, name: str, values: range, fixed: dict[str, Any]) -> Off
         return {**fixed, name: stated}
 
     def fits(value: int) -> bool:
-        held = memory(changed(sc, **with_value(value)))
+        """On the devices: how much the host holds is another matter, and bounds the values from the other side."""
+        held = memory(changed(sc, **with_value(value), host_memory=None))
         return held.whole and held.share_needed is None
 
     value = _bisected(values, fits)
@@ -90,8 +91,8 @@ def _first(sc: Scenario, name: str, values: range, fixed: dict[str, Any]) -> Off
         return None
     changes = with_value(value)
     after = changed(sc, **changes)
-    beside = after.rates.beside
-    if beside is None:
+    beside, there = after.rates.beside, memory(after).host
+    if beside is None or there is None or there.fits is False:
         return None
     assumed, rate = "", beside.link_bytes_per_s or 0.0
     if name != "cpu_offload_gb":

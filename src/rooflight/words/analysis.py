@@ -12,6 +12,7 @@ from rooflight.numeric import is_plain
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.scenario.pools import prompts_on
 from rooflight.serve.analyze import analyze
+from rooflight.serve.hosted import host_holds
 from rooflight.serve.offload import Offload
 from rooflight.serve.remedy import remedy
 from rooflight.serve.room import prefill_holds
@@ -256,6 +257,12 @@ def too_big(sc: Scenario, held: MemoryBlock) -> str:
     if not prefill_holds(sc):
         worker = prompts_on(sc)
         return f"a prefill worker on {worker.devices} does not hold {sc.model.id} and a prompt of that length"
+    if held.host is not None and not host_holds(sc):
+        there = held.host.weights_bytes + held.host.kv_bytes
+        return (
+            f"{sc.model.id} does not fit beside {sc.devices}: the host's memory is too small, for it needs "
+            f"{scaled(there, 'B')} there, of {scaled(held.host.usable_bytes or 0.0, 'B')}"
+        )
     allowed = (held.usable_bytes or 0.0) - held.withheld_bytes
     needed = held.weights_bytes + held.kv_bytes + held.activation_bytes + held.engine_bytes
     may = "an engine may use"
@@ -282,7 +289,13 @@ def _remedies(sc: Scenario) -> str:
     found = remedy(sc)
     if not prefill_holds(sc):
         return "More devices a prefill worker, another card or narrower weights would hold it."
-    if found.unjoined:
+    if not host_holds(sc):
+        said = [] if found.host_bytes is None else [f"A host with {scaled(found.host_bytes, 'B')} would hold it"]
+        if found.layout is not None:
+            said.append(f"{_spelled(sc, found.layout)}, nothing of it on the host")
+        if not said and not found.weights and not found.offloads:
+            said = ["More memory on the host, or more or larger devices, would hold it"]
+    elif found.unjoined:
         said = [f"How many {sc.accelerator.id} would hold it cannot be told: nothing is known of a link between them"]
     elif sc.accelerator.joined:
         said = ["Cards with more memory between them would hold it"]
