@@ -282,14 +282,14 @@ def _joined(copies: Number, parts: list[Parts], there_s: list[Number], beside: B
     """The parts of the engine's way, and what the host takes of it.
 
     It may be as fast as its rates, and as slow as the least share of them; where weights would be copied also as fast
-    or slow as where the host multiplies: engines differ in that.
+    as where the host multiplies, but no slower than copying at that share: a host takes tens of times as long to
+    multiply a prompt, and an end that far off would say nothing.
     """
     names = ("body", "floors", "link", "experts", "unit_bytes")
     rated, handover = _picked(copies, there_s), beside.handover_s
     low, high = rated, rated / beside.least
     if len(there_s) > 1:
         low = _picked(copies, [there_s[0], minimum(*there_s)])
-        high = _picked(copies, [there_s[0], maximum(*there_s)]) / beside.least
     host = {
         "host": rated / beside.reached + handover, "host_rated": rated,
         "host_low": low, "host_high": high + 2 * handover,

@@ -223,6 +223,26 @@ def test_steps_and_runs_have_one_interval_where_the_host_binds():
     assert step.high / step.low > 4
 
 
+def test_a_first_token_and_a_prefill_have_one_interval_where_weights_are_copied():
+    """Of 1,024 tokens, 40 layers of 0.5 GB over 32 GB/s are 0.625 s, 65 % of that rate expected and 20 % at least.
+
+    The rest of a prefill has the engine's interval. A host that multiplied instead, at its assumed 2.3 TFLOP/s, would
+    take 2 x 1,024 x 40 x 0.25e9 / 2.3e12 = 8.9 s, and at 20 % 45 s: no end of either interval.
+    """
+    sc = on_3090(forty_gb(), Workload(isl=1024, osl=256), n_gpu_layers=41, host_memory_bandwidth=HOST)
+    prompt, runs = prefill(sc).span, analyze(sc).runs
+    first = runs["alone"].ttft_s
+    engine, wider = sc.engine, sc.engine.unseen_card
+    rest = prompt.expected - 0.625 / 0.65
+
+    assert prompt.high == pytest.approx(rest * engine.prefill_high * wider + 0.625 / 0.2, rel=0.01)
+    assert prompt.low == pytest.approx(rest * engine.prefill_low / wider + 0.625, rel=0.01)
+    assert runs["batch"].ttft_s.low == pytest.approx(prompt.low, rel=0.01)
+    assert runs["batch"].ttft_s.high == pytest.approx(prompt.high, rel=0.01)
+    assert first.low >= prompt.low * engine.first_low / engine.prefill_low
+    assert prompt.high < first.high <= prompt.high * engine.first_high / engine.prefill_high
+
+
 def test_handovers_are_counted_by_layer():
     """Own layers are gone to once; experts and cache of others layer by layer."""
     given = routed()
