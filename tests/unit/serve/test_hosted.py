@@ -281,7 +281,7 @@ def test_several_cards_may_each_copy_a_part():
     """A prompt of 4,096 on two cards, all layers on a host of 4.1 TFLOP/s: half of 40 GB over each link.
 
     20 / 25 GB/s = 0.8 s at best; llama.cpp sends all of it through one, 1.6 s for each 2,048 tokens. A host of 40 GB/s
-    gives both of them 20: 1 s.
+    gives both of them 20: 1 s, of its memory and not of the links.
     """
 
     def time(bandwidth):
@@ -293,7 +293,23 @@ def test_several_cards_may_each_copy_a_part():
     assert time("1000GB/s").host_link_s == pytest.approx(0.8, rel=1e-3)
     assert time("1000GB/s").ceiling_s < 2  # 164 TFLOP at the cards' 140 TFLOP/s
     assert time("1000GB/s").roofline_s >= 2 * 1.6
-    assert time("40GB/s").host_link_s == pytest.approx(1.0, rel=1e-3)
+    assert time("40GB/s").host_link_s == pytest.approx(0.8, rel=1e-3)
+    assert time("40GB/s").host_memory_s == pytest.approx(1.0, rel=1e-3)
+
+
+def test_what_several_cards_read_at_once_is_bound_by_the_host_s_memory():
+    """A token's experts, 30 x 2 x 3 x 4,096 x 8,192 x 2 B = 12.08 GB at 80 GB/s = 151 ms, however they are read.
+
+    Copied over four links of 32 GB/s they would take 12.08 / 128 = 94 ms, were the memory behind them fast enough.
+    """
+    card, _ = load("rtx-3090")
+    told = Deployment(ignore_capacity=True, host_memory_bandwidth=HOST, cpu_moe=True, tp=4)
+    time = decode(scenario(routed(), card, 4, Workload(osl=16, context=0), told)).time
+    there = 30 * 2 * 3 * 4096 * 8192 * 2
+
+    assert BINDING[time.bound] == "host_memory"
+    assert time.host_memory_s == pytest.approx(there / 80e9, rel=1e-3)
+    assert time.ceiling_s == pytest.approx(there / 80e9, rel=1e-3)
 
 
 def test_all_of_a_step_is_bound_by_something():
