@@ -28,3 +28,14 @@ def test_a_host_that_is_too_small_is_not_blamed_on_the_card():
     assert "2 x rtx-3090 would hold it with --tp 2, nothing of it on the host" in words
     assert "No layout" not in words
     assert "there are at most" not in words
+
+
+def test_a_ceiling_says_that_it_is_beside_the_fastest_host_there_is():
+    """Once, and only where nobody says which host it is: a fast one is no host that expected times assume."""
+    words = " beside the fastest host there is"
+
+    assert said(n_gpu_layers=41).count(words) == 1
+    assert f"tok/s){words}" in said(n_gpu_layers=41)
+    assert words not in said(n_gpu_layers=41, host_memory_bandwidth="80GB/s")
+    assert words not in said(n_gpu_layers=41, host_cpu="epyc-7713")
+    assert words not in said("h200-sxm")
