@@ -161,12 +161,12 @@ def _way_time(way: Way, rates: Rates, overlap: Number, fill: Number) -> StepTime
     beside = _beside(rates)
     aside = None if way.beside is None else step_time(way.beside, beside.rates, part=True)
     turn = None if way.turn is None else step_time(way.turn, beside.rates, part=True)
-    link, sent = _link_s(way.link_bytes, beside, fastest=True), _link_s(way.sent_bytes, beside)
-    at_once = largest(_shared_s(way, device, rates, overlap), 0.0 if aside is None else aside.ceiling_s, link)
+    link, sent, behind = _link_s(way.link_bytes, beside), _link_s(way.sent_bytes, beside), _behind_s(way, beside)
+    at_once = largest(_shared_s(way, device, rates, overlap), 0.0 if aside is None else aside.ceiling_s, link, behind)
     ceiling = at_once + (0.0 if turn is None else turn.ceiling_s)
     there = [one for one in (aside, turn) if one is not None]
     compute = largest(device.compute_s, *(one.compute_s for one in there))
-    memory_s: Number = sum(one.memory_s for one in there)
+    memory_s = largest(0.0 if aside is None else aside.memory_s, behind) + (0.0 if turn is None else turn.memory_s)
     roofline = device.roofline_s + (sum(one.roofline_s for one in there) + sent) * fill
     work = Work()
     for one in there:
@@ -268,28 +268,30 @@ def _host_s(way: Way, beside: Beside) -> Number:
     return there + _link_s(way.sent_bytes, beside)
 
 
-def _link_s(link_bytes: Number, beside: Beside, *, fastest: bool = False) -> Number:
-    """Seconds on each device's link; where all read at once, no less than their bytes take out of the host's memory."""
+def _link_s(link_bytes: Number, beside: Beside) -> Number:
+    """Seconds on each device's link."""
+    return 0.0 if beside.link_bytes_per_s is None else link_bytes / beside.link_bytes_per_s
+
+
+def _behind_s(way: Way, beside: Beside) -> Number:
+    """Where all devices read over their links at once: what their bytes take out of the host's memory, at least."""
     if beside.link_bytes_per_s is None:
         return 0.0
-    if not fastest:
-        return link_bytes / beside.link_bytes_per_s
-    behind = link_bytes * beside.devices / beside.rates.fast_memory_bytes_per_s
-    return largest(link_bytes / beside.link_bytes_per_s, behind)
+    return way.link_bytes * beside.devices / beside.rates.fast_memory_bytes_per_s
 
 
 def _joined(copies: Number, parts: list[Parts], there_s: list[Number], beside: Beside) -> Parts:
     """The parts of the engine's way, and what the host takes of it.
 
     It may be as fast as its rates, and as slow as the least share of them; where weights would be copied also as fast
-    or slow as where the host multiplies: engines differ in that.
+    as where the host multiplies, but no slower than copying at that share: a host takes tens of times as long to
+    multiply a prompt, and an end that far off would say nothing.
     """
     names = ("body", "floors", "link", "experts", "unit_bytes")
     rated, handover = _picked(copies, there_s), beside.handover_s
     low, high = rated, rated / beside.least
     if len(there_s) > 1:
         low = _picked(copies, [there_s[0], minimum(*there_s)])
-        high = _picked(copies, [there_s[0], maximum(*there_s)]) / beside.least
     host = {
         "host": rated / beside.reached + handover, "host_rated": rated,
         "host_low": low, "host_high": high + 2 * handover,

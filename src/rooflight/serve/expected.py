@@ -33,10 +33,15 @@ def expected(sc: Scenario, part: Parts, *, sequences: Number, fill: Number = 1) 
 
 
 def expected_prefill(sc: Scenario, part: Parts, *, sequences: Number, fill: Number) -> Expected:
-    """A prefill with nobody decoding beside it: the engine's share of it and its interval are its own."""
+    """A prefill with nobody decoding beside it: the engine's share of it and its interval are its own.
+
+    What the host takes of it has the host's interval, as in steps and runs.
+    """
     plain = expected(sc, part, sequences=sequences, fill=fill)
-    seconds, wider = plain.seconds * sc.engine.prefill_share, widened(sc) * encoding(sc)
-    low, high = seconds * sc.engine.prefill_low / wider, seconds * sc.engine.prefill_high * wider
+    share, wider = sc.engine.prefill_share, widened(sc) * encoding(sc)
+    seconds, own = plain.seconds * share, (plain.seconds - plain.places_s) * share
+    low = own * sc.engine.prefill_low / wider + plain.places_low_s * share
+    high = own * sc.engine.prefill_high * wider + plain.places_high_s * share
     return msgspec.structs.replace(plain, seconds=seconds, low=low, high=high)
 
 

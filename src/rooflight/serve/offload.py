@@ -88,13 +88,14 @@ def _streamed(sc: Scenario) -> range:
 
 def _first(sc: Scenario, name: str, values: range, fixed: dict[str, Any]) -> Offload | None:
     """The first value that fits: the further one goes, the less lies on the devices."""
-    value = _bisected(values, partial(_fits_with, sc, fixed, False, name))
+    # how much the host holds is another matter, and bounds the values from the other side
+    value = _bisected(values, partial(_fits_with, sc, {**fixed, "host_memory": None}, False, name))
     if value is None:
         return None
     changes = {**fixed, **_stated(name, value)}
     after = changed(sc, **changes)
-    beside = after.rates.beside
-    if beside is None:
+    beside, there = after.rates.beside, memory(after).host
+    if beside is None or there is None or there.fits is False:
         return None
     assumed, rate = "", beside.link_bytes_per_s or 0.0
     if name != "cpu_offload_gb":

@@ -15,7 +15,8 @@ from rooflight.serve.held import (
     sequence_tokens,
     step_tokens,
 )
-from rooflight.serve.room import Room, decode_workers
+from rooflight.serve.hosted import host_holds
+from rooflight.serve.room import Room, decode_workers, prefill_holds
 from rooflight.serve.working import other_sampler_bytes, sampler_bytes
 from rooflight.units import to_base, whole
 from rooflight.values.held import LogLine, Pool, Range
@@ -35,9 +36,11 @@ def pool(sc: Scenario, one: Room) -> Pool | None:
         return None
     length, workers = sequence_tokens(sc), decode_workers(sc)
     devices, replicas = sc.layout.devices * workers, sc.layout.dp * workers
-    left = max(float(one.left * one.cache / one.each), 0.0)
+    over = float(one.left * one.cache / one.each)  # below nothing where something is too large
+    left = max(over, 0.0)
     less, more = _doubt_bytes(sc)
-    ends = (left, max(left - less, 0.0), left + more)
+    high = max(over + more, 0.0) if host_holds(sc) and prefill_holds(sc) else left
+    ends = (left, max(left - less, 0.0), high)
     tokens = [tokens_in(sc, end) * replicas for end in ends]
     sequences = [end / one.cache * replicas if one.cache else math.inf for end in ends]
     return Pool(

@@ -12,6 +12,7 @@ from rooflight.numeric import is_plain
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.scenario.pools import prompts_on
 from rooflight.serve.analyze import analyze
+from rooflight.serve.hosted import host_holds
 from rooflight.serve.offload import Offload
 from rooflight.serve.remedy import remedy
 from rooflight.serve.room import prefill_holds
@@ -146,8 +147,15 @@ def _decode(sc: Scenario, decode: Phase) -> str:
     return (
         f"decode{drafts} at {context_tokens(load):,} tokens of context is {bound_word(decode)}, "
         f"{at_best(sc.accelerator)} {scaled(user, 's')} a token ({round_significant(1 / user)} tok/s){crowd}"
+        f"{_fastest_host(sc)}"
         f"{_launches(decode)}{_expected(decode)}"
     )
+
+
+def _fastest_host(sc: Scenario) -> str:
+    """What a ceiling is beside, where nobody says which host computes: not the one that expected times assume."""
+    assumed = any(note.key == "host_rate" for note in sc.assumptions)
+    return " beside the fastest host there is" if assumed else ""
 
 
 def bound_word(phase: Phase) -> str:
@@ -301,12 +309,18 @@ def _host_too_small(sc: Scenario, held: MemoryBlock) -> str:
 
 def _remedies(sc: Scenario, held: MemoryBlock) -> str:
     """What would hold the scenario: another layout of these devices, more of them, a narrower format, the host."""
-    if _host_is_full(held):
-        return "A host with more memory would hold it, or more of it on the devices."
+    if _host_is_full(held) and host_holds(sc):
+        return "A host with more memory would hold it, or more of it on the devices, or shorter or fewer sequences."
     found = remedy(sc)
     if not prefill_holds(sc):
         return "More devices a prefill worker, another card or narrower weights would hold it."
-    if found.unjoined:
+    if not host_holds(sc):
+        said = [] if found.host_bytes is None else [f"A host with {scaled(found.host_bytes, 'B')} would hold it"]
+        if found.layout is not None:
+            said.append(f"{_spelled(sc, found.layout)}, nothing of it on the host")
+        if not said and not found.weights and not found.offloads:
+            said = ["More memory on the host, or more or larger devices, would hold it"]
+    elif found.unjoined:
         said = [f"How many {sc.accelerator.id} would hold it cannot be told: nothing is known of a link between them"]
     elif sc.accelerator.joined:
         said = ["Cards with more memory between them would hold it"]

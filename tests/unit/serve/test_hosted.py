@@ -224,6 +224,26 @@ def test_steps_and_runs_have_one_interval_where_the_host_binds():
     assert step.high / step.low > 4
 
 
+def test_a_first_token_and_a_prefill_have_one_interval_where_weights_are_copied():
+    """Of 1,024 tokens, 40 layers of 0.5 GB over 32 GB/s are 0.625 s, 65 % of that rate expected and 20 % at least.
+
+    The rest of a prefill has the engine's interval. A host that multiplied instead, at its assumed 2.3 TFLOP/s, would
+    take 2 x 1,024 x 40 x 0.25e9 / 2.3e12 = 8.9 s, and at 20 % 45 s: no end of either interval.
+    """
+    sc = on_3090(forty_gb(), Workload(isl=1024, osl=256), n_gpu_layers=41, host_memory_bandwidth=HOST)
+    prompt, runs = prefill(sc).span, analyze(sc).runs
+    first = runs["alone"].ttft_s
+    engine, wider = sc.engine, sc.engine.unseen_card
+    rest = prompt.expected - 0.625 / 0.65
+
+    assert prompt.high == pytest.approx(rest * engine.prefill_high * wider + 0.625 / 0.2, rel=0.01)
+    assert prompt.low == pytest.approx(rest * engine.prefill_low / wider + 0.625, rel=0.01)
+    assert runs["batch"].ttft_s.low == pytest.approx(prompt.low, rel=0.01)
+    assert runs["batch"].ttft_s.high == pytest.approx(prompt.high, rel=0.01)
+    assert first.low >= prompt.low * engine.first_low / engine.prefill_low
+    assert prompt.high < first.high <= prompt.high * engine.first_high / engine.prefill_high
+
+
 def test_handovers_are_counted_by_layer():
     """Own layers are gone to once; experts and cache of others layer by layer."""
     given = routed()
@@ -262,7 +282,7 @@ def test_several_cards_may_each_copy_a_part():
     """A prompt of 4,096 on two cards, all layers on a host of 4.1 TFLOP/s: half of 40 GB over each link.
 
     20 / 25 GB/s = 0.8 s at best; llama.cpp sends all of it through one, 1.6 s for each 2,048 tokens. A host of 40 GB/s
-    gives both of them 20: 1 s.
+    gives both of them 20: 1 s, of its memory and not of the links.
     """
 
     def time(bandwidth):
@@ -274,7 +294,23 @@ def test_several_cards_may_each_copy_a_part():
     assert time("1000GB/s").host_link_s == pytest.approx(0.8, rel=1e-3)
     assert time("1000GB/s").ceiling_s < 2  # 164 TFLOP at the cards' 140 TFLOP/s
     assert time("1000GB/s").roofline_s >= 2 * 1.6
-    assert time("40GB/s").host_link_s == pytest.approx(1.0, rel=1e-3)
+    assert time("40GB/s").host_link_s == pytest.approx(0.8, rel=1e-3)
+    assert time("40GB/s").host_memory_s == pytest.approx(1.0, rel=1e-3)
+
+
+def test_what_several_cards_read_at_once_is_bound_by_the_host_s_memory():
+    """A token's experts, 30 x 2 x 3 x 4,096 x 8,192 x 2 B = 12.08 GB at 80 GB/s = 151 ms, however they are read.
+
+    Copied over four links of 32 GB/s they would take 12.08 / 128 = 94 ms, were the memory behind them fast enough.
+    """
+    card, _ = load("rtx-3090")
+    told = Deployment(ignore_capacity=True, host_memory_bandwidth=HOST, cpu_moe=True, tp=4)
+    time = decode(scenario(routed(), card, 4, Workload(osl=16, context=0), told)).time
+    there = 30 * 2 * 3 * 4096 * 8192 * 2
+
+    assert BINDING[time.bound] == "host_memory"
+    assert time.host_memory_s == pytest.approx(there / 80e9, rel=1e-3)
+    assert time.ceiling_s == pytest.approx(there / 80e9, rel=1e-3)
 
 
 def test_all_of_a_step_is_bound_by_something():
@@ -303,7 +339,7 @@ def test_a_host_that_is_too_small_is_named_with_what_would_lie_there(asking):
 
     assert not found.phases
     assert "of the host's memory it needs" in found.answer
-    assert "there are 1 GB. A host with more memory" in found.answer
+    assert "and there are 1 GB. A host with " in found.answer
 
 
 @pytest.mark.parametrize(

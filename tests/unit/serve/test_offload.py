@@ -164,3 +164,19 @@ def test_what_cannot_be_brought_back_stays_as_asked():
     assert brought_back(full).deployment.cpu_offload_gb == 3 * 2**30
     with pytest.raises(BadInput, match="share one host"):  # 40 GB on replicas of 24
         brought_back(on("rtx-3090", forty_gb(), n_gpu_layers=41), dp=2)
+
+
+def test_a_host_that_is_too_small_is_what_is_remedied():
+    """-ngl 41: 40 layers of 0.5 GB here, 40 and the head's 5,000 x 100 x 2 B = 1 MB there: 20 GB, of 16.
+
+    Two cards of 24 GiB hold all of the 40 GB. One holds 49 layers; the others are 31 x 0.5 = 15.5 GB: in 16 GB, not 14.
+    """
+    small = remedy(on("rtx-3090", forty_gb(), n_gpu_layers=41, host_memory="16GB"))
+    enough = on("rtx-3090", forty_gb(), n_gpu_layers=41, host_memory=small.host_bytes + 1)
+
+    assert small.host_bytes == pytest.approx(20e9, rel=1e-3)
+    assert memory(enough).whole
+    assert small.layout.devices == 2
+    assert [one.kept for one in small.offloads] == [49]
+    assert remedy(on("rtx-3090", forty_gb(), n_gpu_layers=41, host_memory="14GB")).offloads == ()
+    assert remedy(on("rtx-3090", forty_gb(), n_gpu_layers=71, host_memory="4GB")).host_bytes is None  # nor the card
