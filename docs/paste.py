@@ -247,13 +247,14 @@ def _takes(field: Any) -> str:
         return f"more than {field.least}, at most {field.most}"
     if field.kind == "size":
         return "bytes, or a text such as `48GiB`"
-    if field.kind == "rate":
+    if field.kind in ("rate", "amount"):
         return f"{field.unit}, more than 0"
     if field.unit:
         return f"{field.unit}, from {field.least}"
     kinds = {
         "flag": "True or False", "format": "a [format](counting.md)", "name": "a name", "chance": "from 0 to 1",
-        "network": "a text such as `400Gb/s`",
+        "network": "a text such as `400Gb/s`", "images": "a text such as `2x640x480`",
+        "model": "a model, by name or path",
     }  # fmt: skip
     return kinds.get(field.kind) or " or ".join(f'`"{choice}"`' for choice in field.choices)
 

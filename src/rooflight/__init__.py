@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from rooflight.values.analysis import (
         AcceleratorBlock,
         Analysis,
-        MemoryBlock,
         ModelBlock,
         OperatorBlock,
         Phase,
@@ -67,6 +66,7 @@ if TYPE_CHECKING:
     from rooflight.values.diagnosis import Diagnosis
     from rooflight.values.endpoint import EndpointReport
     from rooflight.values.explain import Derived, Explained, Term
+    from rooflight.values.held import MemoryBlock
     from rooflight.values.kernels import Kernels, KernelTime
     from rooflight.values.machine import Machine
     from rooflight.values.measurement import Report, Tally, Verdict

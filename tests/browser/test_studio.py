@@ -554,3 +554,82 @@ def test_a_diagnosis_is_accessible_and_fits(server, browser, width, scheme):
     assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in found] == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     context.close()
+
+
+OFFLOADED = "?m=llama-3.1-70b&w=q4_k_m&c=rtx-3090"
+
+
+def test_a_folded_field_is_set_by_hand_and_its_group_says_so(studio_page):
+    page = studio_page.open(OFFLOADED)
+    assert not page.locator("#n_gpu_layers").is_visible()
+    page.click("#more-offload > summary")
+    page.fill("#n_gpu_layers", "40")
+    page.fill("#host_memory_bandwidth", "80GB/s")
+    page.locator("#host_memory_bandwidth").blur()
+    studio_page.settled()
+
+    own = rooflight.analyze(
+        "llama-3.1-70b", "rtx-3090", weights="q4_k_m", n_gpu_layers=40, host_memory_bandwidth="80GB/s"
+    )
+    assert page.inner_text("#answer") == own.answer
+    assert page.inner_text("#more-offload-set") == "2 set"
+    assert "On the host" in page.inner_text("#told")
+    assert "n_gpu_layers=40" in page.url
+    for field in ("host_memory_bandwidth", "n_gpu_layers"):  # a host beside which nothing lies is refused
+        page.fill(f"#{field}", "")
+        page.locator(f"#{field}").blur()
+        studio_page.settled()
+    assert page.inner_text("#more-offload-set") == ""
+    assert not page.locator("#told").is_visible()
+
+
+def test_an_error_of_a_folded_field_stands_beside_it(studio_page):
+    page = studio_page.open("?images=cat")
+
+    assert page.locator("#images-error").is_visible()
+    assert page.inner_text("#images-error").startswith("images are no sizes of images")
+    assert page.inner_text("#answer") == "No answer: images are no sizes of images"
+    page.click("[data-phase=prefill]")  # nothing was drawn, so nothing is broken by it
+    page.click("#more-layout > summary")
+    page.fill("#pp", "1.5")
+    page.locator("#pp").blur()
+    assert page.inner_text("#pp-error") == "This needs a whole number."
+    studio_page.troubles[:] = [one for one in studio_page.troubles if "422" not in one]
+
+
+def test_of_fields_that_go_together_the_one_that_is_set_has_the_error(studio_page):
+    """`cpu_moe` and `n_cpu_moe` both keep experts on the host, which a dense model has none of."""
+    page = studio_page.open("?n_cpu_moe=3")
+
+    assert "no routed experts" in page.inner_text("#n_cpu_moe-error")
+    assert page.inner_text("#cpu_moe-error") == ""
+    studio_page.troubles[:] = [one for one in studio_page.troubles if "422" not in one]
+
+
+def test_levels_of_memory_are_drawn_and_kept_in_the_address(studio_page):
+    page = studio_page.open()
+    page.check("#levels")
+    studio_page.settled()
+    assert "L1 " in page.inner_text("#chart-roofline")
+
+    assert "lv=1" in page.url
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert page.is_checked("#levels")
+    assert "L1 " in page.inner_text("#chart-roofline")
+
+
+@pytest.mark.parametrize("width", [360, 1440])
+def test_open_groups_are_accessible_and_fit(server, browser, width):
+    from axe_playwright_python.sync_playwright import Axe
+
+    context = browser.new_context(viewport={"width": width, "height": 900}, bypass_csp=True)
+    page = context.new_page()
+    page.goto(f"{server.url}{OFFLOADED}&n_gpu_layers=40")
+    page.wait_for_selector("html[data-ready]")
+    page.evaluate("for (const one of document.querySelectorAll('details.more')) one.open = true")
+    found = Axe().run(page).response["violations"]
+
+    assert [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in found] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    context.close()

@@ -26,6 +26,18 @@ NOT_BEYOND = {
         "the cache of 256 tokens are 3.84 GB a token: 1,377 GB/s, 68 % of the bandwidth. No ceiling forbids it."
     )
 }
+# Rows that the command judges in a process of its own: they end between two runs.
+FIRST = 500
+# Share of measured2.csv that is judged.
+JUDGED = 0.95
+# Rows of measured2.csv that are wrong as they stand, by the run their source names.
+WRONG = {
+    "_tp1x4_": "the run's name says four instances of one card each, the row one card: 128 x 768 tokens of Gemma-4-12B "
+    "are 2.2 PFLOP, 128 x 256 tokens at 3,425 tok/s take 9.6 s: 234 TFLOP/s of a card of 71",
+    "_tp1x1_": "the prompt was cached: 512 tokens of Gemma-4-12B are 11.3 TFLOP, in 57 ms 197 TFLOP/s of a card of 71 "
+    "(142 with fp16 sums) limited to 220 W, and the same 50 ms on one card, two and four",
+    "_tp1x2_": "two instances of one card each; the prompt was cached: the same 11.3 TFLOP in 38 ms are 297 TFLOP/s",
+}
 # Rows above the ceiling of the format that is assumed for them; the sources do not state the weights' format.
 UNSTATED = "the row does not say which it ran"
 # Rows whose weights alone are more than the stated devices hold: they ran on something else.
@@ -40,6 +52,21 @@ def folders(data: Path) -> list[Path]:
 @pytest.fixture(scope="module")
 def measured(data: Path, folders) -> Report:
     return rooflight.check(data / "measured.csv", configs=folders)
+
+
+@pytest.fixture(scope="module")
+def measured2(data: Path, folders) -> Report:
+    return rooflight.check(data / "measured2.csv", configs=folders)
+
+
+@pytest.fixture(scope="module")
+def served(data: Path, folders) -> Report:
+    return rooflight.check(data / "served.csv", configs=folders)
+
+
+@pytest.fixture(scope="module")
+def served2(data: Path, folders) -> Report:
+    return rooflight.check(data / "served2.csv", configs=folders)
 
 
 @pytest.fixture(scope="module")
@@ -115,9 +142,9 @@ def test_the_fixed_offsets_and_cold_cards_are_slow_not_impossible(doubtful: Repo
     assert not [row.given["id"] for row in calm if row.verdict == "impossible"]
 
 
-def test_served_rows_are_possible(data: Path, folders) -> None:
+def test_served_rows_are_possible(served: Report) -> None:
     """TPOT and TTFT at known concurrency, but where the data themselves doubt layout (tp 72 of 128 heads) or batch."""
-    report = rooflight.check(data / "served.csv", configs=folders)
+    report = served
 
     assert SIBLING in {row.given["id"].rsplit("-", 1)[0] for row in above(report)}
     assert all(row.given["use"].startswith("no") for row in above(report))
@@ -126,18 +153,15 @@ def test_served_rows_are_possible(data: Path, folders) -> None:
     assert report.summary.cannot_judge == 26
 
 
-def test_later_served_rows_are_possible_disaggregated_ones_too(data: Path, folders) -> None:
-    report = rooflight.check(data / "served2.csv", configs=folders)
-
-    assert above(report) == []
-    judged = [row for row in report.rows if row.verdict != "cannot-judge"]
-    assert len(judged) > 0.99 * len(report.rows)
+def test_later_served_rows_are_possible_disaggregated_ones_too(served2: Report) -> None:
+    assert above(served2) == []
+    judged = [row for row in served2.rows if row.verdict != "cannot-judge"]
+    assert len(judged) > 0.99 * len(served2.rows)
     assert sum(row.given["mode"] == "disagg" for row in judged) > 160
 
 
-def test_runs_of_which_nobody_says_whether_drafts_were_used_name_them(data: Path, folders) -> None:
-    report = rooflight.check(data / "served2.csv", configs=folders)
-    open_ = [row for row in report.rows if row.given["speculative"] == "unknown" and row.metric == "tpot_ms"]
+def test_runs_of_which_nobody_says_whether_drafts_were_used_name_them(served2: Report) -> None:
+    open_ = [row for row in served2.rows if row.given["speculative"] == "unknown" and row.metric == "tpot_ms"]
 
     assert len(open_) == 39
     fast = [row for row in open_ if row.verdict == "fast"]
@@ -157,9 +181,9 @@ def test_prompts_that_came_from_a_cache_are_not_called_possible(data: Path, fold
     report = rooflight.check(data / "doubtful2.csv", configs=folders)
     cached = [row for row in report.rows if row.given["kind"] == "prefix_cache" and row.verdict != "cannot-judge"]
 
-    assert len(cached) == 25
+    assert len(cached) == 32  # all of them
     assert {row.verdict for row in cached} == {"impossible", "fast"}
-    assert sum(row.verdict == "impossible" for row in cached) == 24
+    assert sum(row.verdict == "impossible" for row in cached) == 31
 
 
 def process(*words: object) -> subprocess.CompletedProcess[bytes]:
@@ -170,13 +194,17 @@ def process(*words: object) -> subprocess.CompletedProcess[bytes]:
     )  # fmt: skip
 
 
-def test_every_row_is_written_and_nearly_all_are_judged(data: Path, folders) -> None:
-    done = process(data / "measured.csv", "--format", "csv", *(w for one in folders for w in ("--configs", one)))
+def test_every_row_is_written_and_nearly_all_are_judged(data: Path, folders, measured: Report, tmp_path: Path) -> None:
+    """The command on the first rows says what the function said of all."""
+    lines = (data / "measured.csv").read_text(encoding="utf-8").splitlines(keepends=True)[: 1 + FIRST]
+    (tmp_path / "first.csv").write_text("".join(lines), encoding="utf-8")
+    done = process(tmp_path / "first.csv", "--format", "csv", *(w for one in folders for w in ("--configs", one)))
 
     assert done.returncode == 0  # nothing is impossible
     found = list(csv.DictReader(io.StringIO(done.stdout.decode())))
-    assert len(found) == 5514
-    assert sum(row["verdict"] in ("ok", "fast", "slow") for row in found) > 4500
+    assert [row["verdict"] for row in found] == [row.verdict for row in measured.rows[:FIRST]]
+    assert len(measured.rows) == 5514
+    assert measured.summary.judged > 4500
 
 
 def test_rows_come_back_as_they_were(data: Path, folders) -> None:
@@ -201,18 +229,89 @@ TOO_LARGE = {
     ("llama-3.3-70b", "tt-n150", "8"): (141.1, 8 * 12),
     ("Qwen__Qwen2.5-72B", "tt-n150", "8"): (145.4, 8 * 12),
     ("meta-llama__Meta-Llama-3.1-8B", "tt-n150", "1"): (16.1, 12),
+    **{("falcon-7b", "tt-n150", gpus): (13.8, 12) for gpus in ("1", "8", "32")},  # 8 and 32 are replicas, dp
     ("Qwen__Qwen2.5-14B", "rtx-5070", "1"): (29.5, 12),
     ("Qwen__Qwen2.5-7B-Instruct", "rtx-5070", "1"): (15.2, 12),
+    ("gemma-4-e4b", "rtx-5070", "1"): (15.0, 12),  # 7.5 G with its tables by layer; "gemma-4-e4b-it", no format stated
+    ("phi-4", "rtx-2080", "1"): (9.05, 8),  # 14.7 G in 4.94 bits; 16.72 tok/s is a third of what the card reads
+    # 15.32 GiB of file; the same host's later rows say partial_offload, at the same 2.8 tok/s
+    ("Qwen__Qwen3-30B-A3B", "nvidia-geforce-gtx-1650-super", "1"): (16.45, 4),
 }
 
 
-@pytest.mark.parametrize("name", ["measured.csv", "measured2.csv"])
-def test_nothing_measured_is_too_large_but_what_arithmetic_shows(data: Path, folders, name) -> None:
-    report = rooflight.check(data / name, configs=folders)
+def test_later_measurements_are_possible_but_for_wrong_rows(measured2: Report) -> None:
+    """Formats by part, files of a known size, engines of Macs, weights on the host: none is above its ceiling."""
+    for row in above(measured2):
+        assert any(run in row.given["source"] for run in WRONG), (row.given["id"], row.reason)
+
+
+def test_later_measurements_can_be_judged(measured2: Report) -> None:
+    """0.1.0 judged 44 %; what is left lacks a model or a card in the catalog."""
+    assert measured2.summary.judged >= JUDGED * measured2.summary.rows
+    unjudged = [row for row in measured2.rows if row.verdict == "cannot-judge"]
+    of_names = ("there is no model", "nothing is known of the accelerator")
+    assert sum(not row.reason.startswith(of_names) for row in unjudged) < 0.04 * len(measured2.rows)
+
+
+def test_rows_with_a_part_on_the_host_are_below_their_ceilings_and_nearly_all_as_expected(measured2: Report) -> None:
+    """llama.cpp, ik_llama.cpp, ktransformers and ollama. None says its split, but for those with all weights or the
+    cache on the host; few name the host. Outside: an old desktop, prompts that a slow processor multiplied, a routed
+    model known by its size alone, and the cache on the host."""
+    rows = [row for row in measured2.rows if row.given["partial_offload"]]
+    known = [row for row in rows if row.low is not None and row.high is not None]
+    inside = [row for row in known if row.low <= row.value <= row.high]
+
+    assert len(rows) == len(known) == 261
+    assert [row.given["id"] for row in rows if row.over_ceiling > 1] == []
+    assert len(inside) >= 0.95 * len(rows)
+    outside = {(row.given["model"], row.given["accelerator"]) for row in known if row not in inside}
+    assert outside <= {
+        ("Qwen__Qwen3-30B-A3B", "nvidia-geforce-gtx-1650-super"), ("deepseek2-671b", "rtx-4080"),
+        ("deepseek-v3", "rtx-4090-d"), ("ornith-1.0-35b", "rx-7900-xt"), ("meta-llama__Llama-2-7b-hf", "rtx-3090-ti"),
+    }  # fmt: skip
+
+
+def test_experts_on_a_host_that_is_named_take_what_is_expected(measured2: Report, folders) -> None:
+    """ktransformers' notes name it: sockets of eight channels of DDR5-4800, 8 x 8 B x 4.8 GT/s = 307.2 GB/s each.
+
+    A token of DeepSeek-V3 runs 58 x 8 x 3 x 7168 x 2048 = 20.4 G of experts, 12.4 GB in 4.85 bits: 31 ms of 0.65 x
+    614.4 GB/s, and 10 GB of the device at 1,008 GB/s: some 45 ms or 22 tok/s; 12 to 13.5 were measured.
+    """
+    rows = [row.given for row in measured2.rows if row.given["engine"] == "ktransformers"]
+    socket = 8 * 8 * 4.8
+    named = [
+        row | {"n_cpu_moe": "61", "host_memory_bandwidth": f"{socket * (1 if '1 socket' in row['note'] else 2)}GB/s"}
+        for row in rows
+    ]
+    judged = rooflight.check(named, configs=folders).rows
+
+    assert len(judged) == 12
+    assert {row.verdict for row in judged} == {"ok"}
+    assert all(row.over_ceiling < 0.4 for row in judged)
+    assert all(row.high < 5 * row.low for row in judged if row.metric == "output_tok_s_per_user")
+
+
+def test_a_format_is_no_reason_not_to_judge(measured2: Report) -> None:
+    assert [row.reason for row in measured2.rows if "there is no number format" in row.reason] == []
+    assert [row.reason for row in measured2.rows if "no engine keeps its KV cache" in row.reason] == []
+
+
+def test_rows_by_a_files_size_are_at_most_as_fast_as_the_memory(measured2: Report) -> None:
+    """Devstral-2-123B, Q3_K_S of 50.63 GiB, two R9700 in turn: 54.4 GB / 640 GB/s is 85 ms, so 11.8 tok/s at most."""
+    (row,) = [row for row in measured2.rows if row.given["id"] == "m2-r9700-0002"]
+
+    assert float(row.given["value"]) == 7.37
+    assert row.ceiling == pytest.approx(640e9 / (50.63 * 2**30), rel=0.03)
+    assert "weights of 54,363,548,549 bytes in all, as stated: those of q3_k_s, 54,359,015,424 bytes" in row.reason
+
+
+@pytest.mark.parametrize("name", ["measured", "measured2"])
+def test_nothing_measured_is_too_large_but_what_arithmetic_shows(request: pytest.FixtureRequest, name) -> None:
+    report: Report = request.getfixturevalue(name)
 
     assert not [row for row in report.rows if row.bound == "capacity"]
     large = [row for row in report.rows if TOO_BIG in row.reason and not row.given.get("partial_offload")]
     for row in large:
         weights_gb, label_gib = TOO_LARGE[row.given["model"], row.given["accelerator"], row.given["gpus"]]
         assert weights_gb * 1e9 > label_gib * 2**30, row.given["id"]
-    assert len(large) < 70
+    assert len(large) <= 71  # of measured.csv, six of them falcon-7b's, which the catalog has by now

@@ -7,6 +7,7 @@ second.
 from __future__ import annotations
 
 import csv
+import functools
 import statistics
 from collections import defaultdict
 from itertools import combinations
@@ -16,6 +17,8 @@ import pytest
 import rooflight
 from rooflight.library.questions import make_scenario
 from rooflight.serve.schedule import scheduled
+
+model = functools.cache(rooflight.model)  # a config is read once
 
 POINT = (
     "model",
@@ -58,7 +61,7 @@ def test_requests_per_second_of_served_runs(data):
         batch, isl, osl = (int(given[name]) for name in ("batch", "input_len", "output_len"))
         try:
             answer = rooflight.compare(
-                config, [given["accelerator"]], batch=batch, isl=isl, osl=osl, engine=given["engine"],
+                model(config), [given["accelerator"]], batch=batch, isl=isl, osl=osl, engine=given["engine"],
                 ignore_capacity=True, **degrees, **formats,
             )  # fmt: skip
         except rooflight.RooflightError:
@@ -81,7 +84,7 @@ def test_who_is_ahead_is_ahead_where_it_is_not_too_close_to_call(data):
         batch, isl, osl = (int(given[name]) for name in ("batch", "input_len", "output_len"))
         try:
             sc = make_scenario(
-                config, given["accelerator"], batch=batch, isl=isl, osl=osl, engine=given["engine"],
+                model(config), given["accelerator"], batch=batch, isl=isl, osl=osl, engine=given["engine"],
                 ignore_capacity=True, **degrees, **formats,
             )  # fmt: skip
         except rooflight.RooflightError:

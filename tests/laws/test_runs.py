@@ -30,12 +30,13 @@ ENGINES = (None, "vllm", "sglang", "tensorrt-llm", "llama.cpp")
 def scenarios(draw, least_osl=2):
     model, on, layout = draw(st.sampled_from(MACHINES))
     drafted = draw(st.sampled_from([0, 0, 0, 4]))
+    draft = draw(st.sampled_from([None, "mtp" if "DeepSeek" in model else "llama-3.2-1b"])) if drafted else None
     return make_scenario(
         model, on, **layout, engine=draw(st.sampled_from(ENGINES)), batch=draw(st.integers(1, 3000)),
         isl=draw(st.integers(1, 12_000)), osl=draw(st.integers(least_osl, 3000)),
         max_num_batched_tokens=draw(st.sampled_from([None, drafted + 2, 512, 8192, 65_536])),
         max_num_seqs=draw(st.sampled_from([None, 1, 7, 256])),
-        draft_tokens=drafted,
+        draft_tokens=drafted, draft_model=draft,
     )  # fmt: skip
 
 

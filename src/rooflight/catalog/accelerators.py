@@ -1,13 +1,15 @@
 """Accelerators: one TOML file of published facts each, read into a frozen value in base units.
 
 `load("8xh100-sxm")` gives the accelerator and the count. A name is an id, another spelling of one, the short name of a
-family (`h100`: a stated pick, listed among the assumptions), the path of a TOML file of your own, "-" for one on
-standard input, or `this`: the machine itself, as it was last measured.
+family (`h100`: a stated pick, listed among the assumptions), one of these with a memory size (`m4-pro-48gb`), the path
+of a TOML file of your own, "-" for one on standard input, or `this`: the machine itself, as it was last measured. With
++ between them several stand for the devices of one deployment (catalog/unlike.py).
 """
 
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +17,8 @@ from typing import Any
 
 import msgspec
 
-from rooflight.catalog import card, tables, totals
+from rooflight.catalog import card, tables, totals, unlike, variants
+from rooflight.catalog.assumed import assumed_of
 from rooflight.catalog.this import THIS, measured_file
 from rooflight.errors import BadConfig, BadInput, UnknownName
 from rooflight.files import STANDARD_INPUT, name_of, standard_input
@@ -39,6 +42,8 @@ def load(name: str) -> tuple[Accelerator, int]:
     """
     if _is_path(name):
         return _from_file(Path(name)), 1
+    if unlike.parts(name) and not _is_one(name):
+        return unlike.joined(name, load)
     if _squeezed(name) in _letters_for_counts():
         return _by_name(name), 1
     count, rest = _split_count(name)
@@ -56,7 +61,7 @@ def file_name(name: str) -> str | None:
     """
     if _is_path(name):
         return name
-    if _squeezed(name) in _letters_for_counts():
+    if (unlike.parts(name) and not _is_one(name)) or _squeezed(name) in _letters_for_counts():
         return None
     rest = _split_count(name)[1]
     return rest if rest.lower().endswith(".toml") or _is_path(rest) or _dashed(rest) == THIS else None
@@ -78,6 +83,8 @@ def counted(name: str) -> tuple[Accelerator, int]:
 
     For names that come from strangers. Raises UnknownName, BadInput.
     """
+    if unlike.parts(name) and not _is_one(name):
+        return unlike.joined(name, counted)
     if _squeezed(name) in _letters_for_counts():
         return catalogued(name), 1
     count, rest = _split_count(name)
@@ -107,9 +114,18 @@ def all_accelerators() -> Iterator[Accelerator]:
     return (_shipped(accelerator_id) for accelerator_id in ids())
 
 
+def _is_one(name: str) -> bool:
+    """Whether a name with + in it is that of one entry: a "Ryzen AI Max+ 395"."""
+    try:
+        catalogued(_split_count(name)[1])
+    except BadInput:
+        return False
+    return True
+
+
 def _split_count(name: str) -> tuple[int, str]:
     """`8xh100` into (8, "h100"). A count is a whole number from 1; a name without one means a single device."""
-    match = re.fullmatch(r"\s*([-+]?[0-9][0-9.,]*)\s*[xX\u00d7]\s*(.*)", name, re.DOTALL)
+    match = re.fullmatch(r"\s*([-+]?[0-9][0-9.,]*)(?:\s*[xX\u00d7]\s*|-x-)(.*)", name, re.DOTALL)
     if match is None:
         return 1, name.strip()
     digits, rest = match.groups()
@@ -155,7 +171,43 @@ def _by_other_name(name: str, dashed: str) -> Accelerator:
     for spelling in spellings:
         if spelling in other:
             return _shipped(other[spelling])
-    raise _unknown(name, dashed, [*ids(), *table["pick"]])
+    found = _in_a_size(name, dashed, table)
+    if found is None:
+        raise _unknown(name, dashed, [*ids(), *table["pick"]])
+    return found
+
+
+def _in_a_size(name: str, dashed: str, table: dict[str, Any]) -> Accelerator | None:
+    """`m4-pro-48gb`: the first of the entries behind `m4-pro` that comes with 48 GB. None: the name asks for no size.
+
+    Raises UnknownName where none of them comes in that size.
+    """
+    asked = variants.asked(dashed)
+    entries = [] if asked is None else _meant(asked[0], table)
+    if asked is None or not entries:
+        return None
+    stem, size_gb = asked
+    for accelerator_id in entries:
+        found = variants.of(_shipped(accelerator_id), size_gb, dashed, _assumptions()["memory"])
+        if found is not None:
+            return found
+    known = sorted({size for entry in entries for size in variants.gigabytes(_shipped(entry))})
+    raise UnknownName(
+        f"{_short(stem)} is not known with {size_gb} GB",
+        got=_short(name),
+        want=f"one of {', '.join(map(str, known))} GB" if known else "a name without a size: none is known",
+        try_this=f"{stem} with --memory {size_gb}GB",
+    )
+
+
+def _meant(stem: str, table: dict[str, Any]) -> list[str]:
+    """The entries that a name without its size may mean, the likeliest first."""
+    known = {_squeezed(accelerator_id): [accelerator_id] for accelerator_id in ids()}
+    known |= {squeezed: [accelerator_id] for squeezed, accelerator_id in _letters_for_counts().items()}
+    known |= {_squeezed(alias): chosen for alias, chosen in table["pick"].items()}
+    listed = {squeezed: [accelerator_id] for squeezed, accelerator_id in _listed_spellings().items()}
+    spellings = _without_prefixes(_squeezed(stem), table["prefixes"])
+    return next((names[one] for names in (known, listed) for one in spellings if one in names), [])
 
 
 def _picked(alias: str, chosen: list[str]) -> Accelerator:
@@ -213,6 +265,35 @@ def shipped(accelerator_id: str) -> Accelerator | None:
 def _shipped(accelerator_id: str) -> Accelerator:
     path = _FOLDER / f"{accelerator_id}.toml"
     return card.accelerator(tables.read(path), origin=f"catalog/accelerators/{path.name}", assumed_from=_assumptions())
+
+
+def host_assumed(card: Accelerator, memory_bytes_per_s: float | None, memory_bytes: float | None) -> Accelerator:
+    """The host beside a card where none is named: the rate that is stated, else the assumed one; an assumed peak."""
+    said = _assumptions()["host"]
+    consumer = card.id.startswith(tuple(said["consumer_names"])) and not any(
+        name in card.id for name in said["work_names"]
+    )
+    kind = "consumer" if consumer else "server"
+    slow, peak = to_base(said[f"{kind}_GB_per_s"], "GB/s"), to_base(said[f"{kind}_TFLOP_per_s"], "TFLOP/s")
+    fast = to_base(said["fastest_GB_per_s"], "GB/s")
+    return Accelerator(
+        id="host", name="the host", vendor="", family="CPU", kind="cpu", peak_flop_per_s={"fp32": peak},
+        fast_flop_per_s={"fp32": math.inf}, memory_bytes_per_s=memory_bytes_per_s or slow,
+        fast_memory_bytes_per_s=memory_bytes_per_s or max(fast, slow),
+        memory_bytes=memory_bytes, assumed=assumed_of("CPU", "host", _assumptions()), confidence="C",
+        origin=f"{said['source']} ({said['date']})",
+    )  # fmt: skip
+
+
+def host_usual_most() -> str:
+    """The fastest host that is expected beside a measured run of which nobody names it."""
+    return str(_assumptions()["host"]["usual_most"])
+
+
+def host_habits() -> tuple[float, float, float]:
+    """What an engine gets of a host's memory and link, as shares, expected and at least; seconds of a handover."""
+    said = _assumptions()["host"]
+    return said["reached_share"], said["least_share"], to_base(said["handover_us"], "us")
 
 
 @functools.cache

@@ -101,7 +101,11 @@ def all_engines() -> tuple[Engine, ...]:
 _SPELLED = {
     "trtllm": "tensorrt-llm", "trt-llm": "tensorrt-llm", "tensorrt": "tensorrt-llm", "ollama": "llama.cpp",
     "llamacpp": "llama.cpp", "llama.cpp-cuda": "llama.cpp", "llama.cpp-rocm": "llama.cpp",
-    "llama.cpp-vulkan": "llama.cpp",
+    "llama.cpp-vulkan": "llama.cpp", "llama.cpp-sycl": "llama.cpp", "llama.cpp-cpu": "llama.cpp",
+    "llama.cpp-metal": "llama.cpp", "llama-server": "llama.cpp", "docker-model-runner": "llama.cpp",
+    "lm studio (vulkan)": "llama.cpp", "lm studio (rocm)": "llama.cpp", "lm-studio (vulkan)": "llama.cpp",
+    # forked from it: the same graph of kernels a layer, other matrix products
+    "ik_llama.cpp": "llama.cpp", "ik_llama.cpp-cuda": "llama.cpp", "ik_llama.cpp-cpu": "llama.cpp",
     "deepspeed-mii": "deepspeed", "transformers (pytorch)": "transformers", "exllamav2": "exllama",
 }  # fmt: skip
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from rooflight.catalog import levels, variants
 from rooflight.catalog.assumed import assumed_of, network
 from rooflight.catalog.figures import DISPUTED, DTYPES, rate_notes, rates_in_print
 from rooflight.catalog.refusal import near, refuse
@@ -34,6 +35,7 @@ _QUANTITIES: dict[str, tuple[str, ...]] = {
     "memory-usable": ("B",),
     "memory-driver": ("B",),
     "memory-runtime": ("B",),
+    variants.FACT: ("B",),
     "last-level-cache": ("B",),
     "boost-clock": ("Hz",),
     "base-clock": ("Hz",),
@@ -42,6 +44,8 @@ _QUANTITIES: dict[str, tuple[str, ...]] = {
     "link-peer": ("B/s",),
     "pcie": ("B/s",),
     "cpu-link": ("B/s",),
+    "host-memory-bandwidth": ("B/s",),
+    **levels.QUANTITIES,
     "network": ("B/s",),
     "network-fastest": ("B/s",),
     "tdp": ("W",),
@@ -63,6 +67,8 @@ _KINDS = {
     "cpu-link": ("both-ways", "one-way"),
     "network": ("one-way",),
     "network-fastest": ("one-way",),
+    variants.FACT: variants.KINDS,
+    **levels.KINDS,
 }
 # a package's figures that its devices share out; a PCIe slot serves whichever device asks
 _SHARED = frozenset(
@@ -149,6 +155,9 @@ def _printed(raw: dict[str, Any], origin: str, assumed_from: dict[str, Any]) -> 
         pcie_bytes_per_s=amounts.get("pcie"),
         pcie_peer_to_peer=bool(texts["pcie-peer-to-peer"].value) if "pcie-peer-to-peer" in texts else None,
         cpu_link_bytes_per_s=amounts.get("cpu-link"),
+        cpu_link_name=texts["cpu-link"].note.partition(",")[0] if "cpu-link" in texts else "",
+        host_memory_bytes_per_s=amounts.get("host-memory-bandwidth"),
+        caches=levels.caches(facts, devices, amounts.get("compute-units")),
         node_devices=int(amounts.get("node-devices", assumed_from["network"]["node_devices"])),
         network=network(texts, amounts, assumed_from["network"]),
         tdp_w=amounts.get("tdp"),
@@ -161,6 +170,7 @@ def _printed(raw: dict[str, Any], origin: str, assumed_from: dict[str, Any]) -> 
         assumptions=(
             *_notes(accelerator_id, top["confidence"], devices, memory),
             *rate_notes(accelerator_id, facts, rated),
+            *([size] if (size := variants.default_note(accelerator_id, facts)) is not None else []),
         ),
     )
 
@@ -216,8 +226,8 @@ def _amount(fact: Fact, devices: int) -> float:
     because a ceiling credits the whole cache.
     """
     unit = fact.unit
-    if fact.what == "last-level-cache" and unit in ("kB", "MB", "GB"):
-        unit = {"kB": "KiB", "MB": "MiB", "GB": "GiB"}[unit]
+    if fact.what == "last-level-cache":
+        unit = levels.BINARY.get(unit, unit)
     amount = to_base(float(fact.value), unit) if unit else float(fact.value)
     if fact.kind == "both-ways":
         amount /= 2
@@ -294,6 +304,7 @@ def _fact(entry: Any, where: str) -> Fact:
     if fields.get("confidence", "B") not in _CONFIDENCES:
         refuse("confidence is not one of A, B, C", where, fields["confidence"], "A, B or C")
     _check_value(what, entry.get("value"), fields.get("unit", ""), where)
+    levels.check(what, fields.get("level"), where)
     kinds = _KINDS.get(what)
     if kinds is not None and fields.get("kind") not in kinds:
         refuse("the fact does not say its kind", where, fields.get("kind"), f"kind = one of {', '.join(kinds)}")
@@ -372,7 +383,13 @@ def _refuse_repeats(facts: tuple[Fact, ...], origin: str) -> None:
             continue
         if fact.doubt:
             refuse(f"{fact.what} cannot stand in conflict", origin, fact.value, f"doubt with {', '.join(DISPUTED)}")
-        key = (fact.what, fact.dtype, fact.kind, fact.note) if fact.what.startswith("peak") else (fact.what,)
+        key: tuple[object, ...] = (fact.what, fact.level)
+        if fact.what.startswith("peak"):
+            key = (fact.what, fact.dtype, fact.kind, fact.note)
+        elif fact.what == variants.FACT:
+            key = (fact.what, fact.value)
         if key in seen:
-            refuse(f"{' '.join(part for part in key if part)} is given twice", origin, fact.value, "one [[fact]] each")
+            refuse(
+                f"{' '.join(str(part) for part in key if part)} is given twice", origin, fact.value, "one [[fact]] each"
+            )
         seen.add(key)

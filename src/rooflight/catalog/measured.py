@@ -17,7 +17,7 @@ import msgspec
 
 from rooflight.catalog.figures import DTYPES
 from rooflight.catalog.refusal import near, refuse
-from rooflight.values.accelerator import Accelerator, Assumed, Fact, Link
+from rooflight.values.accelerator import Accelerator, Assumed, Fact, Level, Link
 from rooflight.values.measured import LEAST, MOST, MOST_RUNS, UNSTEADY, Measured, Rate
 from rooflight.values.note import Note
 from rooflight.values.sample import MachineState
@@ -35,7 +35,8 @@ _KERNELS = tuple(name for name in AXES if name != "elementwise")
 _PLACE = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
 # Fields that an entry of the same device has where the file does not.
 _OF_THE_DEVICE = (
-    "link", "unrated_link", "pcie_bytes_per_s", "pcie_peer_to_peer", "cpu_link_bytes_per_s", "tdp_w", "release_year",
+    "link", "unrated_link", "pcie_bytes_per_s", "pcie_peer_to_peer", "cpu_link_bytes_per_s", "cpu_link_name",
+    "host_memory_bytes_per_s", "tdp_w", "release_year",
 )  # fmt: skip
 # Fields that hold of all of the device alone, not of a part of it that a virtual machine or an instance is given.
 _OF_ALL_OF_IT = ("last_level_cache_bytes", "compute_units")
@@ -91,6 +92,7 @@ def applied(card: Accelerator, found: Measured, datasheet: Accelerator | None) -
         link=_link(found.of("link"), base.link),
         pcie_bytes_per_s=_fastest(found.of("host-link")) or base.pcie_bytes_per_s,
         assumed=_assumed(base.assumed, found),
+        caches=_caches(found, (*card.caches, *(() if datasheet is None or part else datasheet.caches))),
         measured=found,
     )
     notes = _notes(made, datasheet, tuple(taken), part)
@@ -137,7 +139,7 @@ def _facts(card: Accelerator, datasheet: Accelerator) -> tuple[Fact, ...]:
 
 
 def _thing(fact: Fact) -> tuple[str | None, ...]:
-    return fact.what, fact.dtype, fact.kind
+    return fact.what, fact.dtype, fact.level, fact.kind
 
 
 def _fastest(rates: tuple[Rate, ...]) -> float | None:
@@ -162,6 +164,16 @@ def _link(rates: tuple[Rate, ...], known: Link | None) -> Link | None:
         return Link(name=rates[0].name, bytes_per_s=rate)
     peer = None if known.peer_bytes_per_s is None else min(known.peer_bytes_per_s, rate)
     return msgspec.structs.replace(known, bytes_per_s=rate, peer_bytes_per_s=peer)
+
+
+def _caches(found: Measured, known: tuple[Level, ...]) -> tuple[Level, ...]:
+    """Medians as they were measured here, and known ones of other names."""
+    own = [
+        Level(name=rate.name, place="cache", bytes_per_s=rate.median, bytes=rate.bytes, kind="measured")
+        for rate in found.of("level")
+    ]
+    named = {level.name: level for level in (*reversed(known), *own)}
+    return tuple(sorted(named.values(), key=lambda level: -level.bytes_per_s))
 
 
 def _assumed(assumed: Assumed, found: Measured) -> Assumed:

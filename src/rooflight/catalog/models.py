@@ -2,6 +2,7 @@
 
 `load("meta-llama/Llama-3.1-70B")`, `load("llama-3.1-70b")`, `load("path/to/config.json")`, `load("model.gguf")` and
 `load("path/to/checkpoint")` give a Model; "-" is a config.json on standard input.
+`load("70b")` gives the typical model of that size (catalog.sized).
 A file holds the keys of the model's config.json that its shape hangs on, under [config], and where they were read.
 Files are named after ids (org__name.toml, lower case), so that one id costs one file.
 """
@@ -18,17 +19,17 @@ from typing import Any
 
 import msgspec
 
-from rooflight.catalog import tables
+from rooflight.catalog import forms, model_names, sized, tables
 from rooflight.catalog.config import model_from_dict, read_model
 from rooflight.catalog.config.heads import as_named
 from rooflight.errors import BadConfig, BadInput, MissingExtra, UnknownName
 from rooflight.files import STANDARD_INPUT
 from rooflight.values.model import Model
 
-_FOLDER = Path(__file__).parent / "models"
+_FOLDER = model_names.FOLDER
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _HUB_FILE = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+/[\w./-]+\.gguf", re.IGNORECASE)
-_ENDING = re.compile(r"-(instruct|chat|base|it|hf|v0\.[0-9])$")
+_LONGEST_SIZE, _LONGEST_NAME = 40, 100
 _KEYS = {"id", "aliases", "source", "path", "commit", "note", "read", "config"}
 
 
@@ -48,9 +49,22 @@ def load(name_or_path: str | Path) -> Model:
         return _gguf_from_hub(name)
     if _looks_like_path(name):
         return as_named(_read(name))
+    stored = _in_other_form(name)
     if _HUB_ID.fullmatch(name):
-        return _from_hub(name)
-    raise unknown_model(name)
+        try:
+            return _from_hub(name)
+        except (BadInput, MissingExtra):
+            if stored is None:
+                raise
+    return _by_size(name) if stored is None else stored
+
+
+def _by_size(name: str, *, near: bool = True) -> Model:
+    """A name that is nothing but a size: the typical model of it. Raises UnknownName, BadInput."""
+    asked = sized.size_of(name[:_LONGEST_SIZE])
+    if asked is None:
+        raise unknown_model(name[:_LONGEST_NAME], near=near)
+    return sized.shaped(asked)
 
 
 def _read(path: str) -> Model:
@@ -62,25 +76,29 @@ def _read(path: str) -> Model:
     return read_path(path)
 
 
-def catalogued(name: str) -> Model:
-    """The Model of a catalog entry, by id, alias or short name; a path or a hub id is never followed.
+def catalogued(name: str, *, near: bool = True) -> Model:
+    """The Model of a catalog entry, by id, alias or short name, or of a size; a path or a hub id is never followed.
 
-    For names that come from strangers. Raises UnknownName.
+    For names that come from strangers. Raises UnknownName; looking for near names takes a tenth of a second, so
+    `near=False` is for who asks for thousands and shows none.
     """
-    matches = _index().get(_plain(name), ())
-    if len(matches) != 1:
-        raise _several(name, matches) if matches else unknown_model(name[:100])
-    return _asked_as(_shipped(matches[0]), name.strip())
+    matches = _found(name)
+    if len(matches) == 1:
+        return _asked_as(_shipped(matches[0]), name.strip())
+    if matches:
+        raise _several(name, matches)
+    stored = _in_other_form(name.strip())
+    return _by_size(name, near=near) if stored is None else stored
 
 
 def ids() -> tuple[str, ...]:
     """The id of every model in the catalog, sorted."""
-    return tuple(sorted((_spelled(stem) for stem in _stems()), key=str.lower))
+    return tuple(sorted((model_names.spelled(stem) for stem in model_names.stems()), key=str.lower))
 
 
 def all_models() -> Iterator[Model]:
     """Every model in the catalog."""
-    return (_shipped(stem) for stem in _stems())
+    return (_shipped(stem) for stem in model_names.stems())
 
 
 def aliases(model_id: str) -> tuple[str, ...]:
@@ -111,23 +129,42 @@ def _looks_like_path(name: str) -> bool:
         return False
 
 
-def _stems() -> list[str]:
-    return tables.stems(_FOLDER)
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[\s_]+", "-", name.strip().lower())
-
-
 def entry_file(name: str) -> str | None:
     """The stem of the file a name stands for: an id, its part behind the slash, or an alias. None: no such entry."""
     stem = name.lower().replace("/", "__")
     if re.fullmatch(r"[\w.-]{1,200}", stem) and (_FOLDER / f"{stem}.toml").is_file():
         return stem
-    matches = _index().get(_plain(name), ())
+    matches = _found(name)
     if len(matches) > 1:
         raise _several(name, matches)
     return matches[0] if matches else None
+
+
+def _found(name: str) -> tuple[str, ...]:
+    """The files a name may stand for; one where it is one model in several storage forms: the plain one."""
+    matches = model_names.matching(name)
+    if len(matches) > 1:
+        plain = forms.plainest({model_names.spelled(stem): stem for stem in matches})
+        return matches if plain is None else (plain,)
+    return matches
+
+
+def _in_other_form(name: str) -> Model | None:
+    """A catalog entry by its name with a format of weights behind it: the entry's shape, its weights in that format."""
+    for bare, form in forms.bare_names(name):
+        matches = _found(bare)
+        asked = None if matches or form is None else sized.size_of(bare[:_LONGEST_SIZE])
+        if asked is not None:  # 70b-q4_k_m
+            return msgspec.structs.replace(sized.shaped(asked), asked_format=form)
+        if len(matches) != 1:
+            continue
+        model = _shipped(matches[0])
+        if form is None:
+            note = f"{name} has the shape of {model.id}; GGUF is no one format: weights as in its config"
+        else:
+            note = f"{name} has the shape of {model.id}; its weights are read as {form}, as the name says"
+        return msgspec.structs.replace(model, asked_format=form, assumptions=(*model.assumptions, note))
+    return None
 
 
 def _several(name: str, stems: tuple[str, ...]) -> UnknownName:
@@ -135,41 +172,8 @@ def _several(name: str, stems: tuple[str, ...]) -> UnknownName:
         f"{name!r} could be more than one model",
         got=name,
         want="one of them by its full id",
-        try_this=", ".join(_spelled(stem) for stem in stems),
+        try_this=", ".join(model_names.spelled(stem) for stem in stems),
     )
-
-
-@functools.lru_cache(maxsize=1)
-def _index() -> dict[str, tuple[str, ...]]:
-    """Every name in the catalog -> files: ids and aliases, then what is behind an id's slash, then behind an alias's,
-    then those without the endings that name a variant of the same shape. The first kind that has a name counts."""
-    kinds: tuple[dict[str, dict[str, None]], ...] = ({}, {}, {}, {})
-    for stem in _stems():
-        known = [_plain(name) for name in _heading(stem)]
-        tails = [name.rpartition("/")[2] for name in known]
-        listed = (known, tails[:1], tails, [bare for tail in tails for bare in _without_endings(tail)])
-        for kind, names in zip(kinds, listed, strict=True):
-            for name in names:
-                kind.setdefault(name, {})[stem] = None
-    return {name: tuple(files) for kind in reversed(kinds) for name, files in kind.items()}
-
-
-def _without_endings(name: str) -> Iterator[str]:
-    """llama-2-7b-chat-hf as llama-2-7b-chat and llama-2-7b."""
-    while name != (shorter := _ENDING.sub("", name)):
-        yield shorter
-        name = shorter
-
-
-def _heading(stem: str) -> list[str]:
-    """The id and the aliases of a file, read off its first lines without parsing the rest."""
-    with open(os.path.join(_FOLDER, f"{stem}.toml"), "rb") as file:
-        return re.findall(r'"([^"]+)"', file.read().partition(b"\nsource")[0].decode())
-
-
-def _spelled(stem: str) -> str:
-    """The id as its file spells it."""
-    return _heading(stem)[0]
 
 
 @functools.lru_cache(maxsize=256)
@@ -218,10 +222,17 @@ def expanded(value: Any) -> Any:
 
 
 def _asked_as(model: Model, name: str) -> Model:
-    """A variant asked for by its own id keeps the entry's shape; the answer says so."""
-    if "/" not in name or name.lower() == model.id.lower():
+    """A variant asked for by its id keeps the entry's shape, a bare name takes one storage form; the answer says so."""
+    if name.lower() == model.id.lower():
         return model
-    note = f"{name} has the shape of {model.id}"
+    if "/" in name:
+        note = f"{name} has the shape of {model.id}"
+    else:
+        others = [one for one in map(model_names.spelled, model_names.matching(name)) if one != model.id]
+        form = next(forms.bare_names(model.id), None)
+        if not others and (form is None or next(forms.bare_names(name), None) is not None):
+            return model
+        note = f"{name} is read as {model.id}" + (f"; it is also there as {', '.join(others)}" if others else "")
     return msgspec.structs.replace(model, assumptions=(*model.assumptions, note))
 
 
@@ -342,11 +353,12 @@ def _hub_in_reach() -> bool:
 def _near(name: str) -> list[str]:
     import difflib
 
-    wanted = _plain(name)
-    index = _index()
+    wanted = model_names.plain(name)
+    known = model_names.index()
+    index = {name: stems for name, stems in known.items() if not name.startswith("~")}
     close = difflib.get_close_matches(wanted, index, n=3, cutoff=0.6)
     close += difflib.get_close_matches(wanted.partition("/")[2] or wanted, index, n=4, cutoff=0.5)
-    return list(dict.fromkeys(_spelled(stem) for found in close for stem in index[found]))[:5]
+    return list(dict.fromkeys(model_names.spelled(stem) for found in close for stem in index[found]))[:5]
 
 
 def _near_words(name: str) -> str:
@@ -354,12 +366,14 @@ def _near_words(name: str) -> str:
     return f"; or one of {', '.join(near)}" if near else ""
 
 
-def unknown_model(name: str) -> UnknownName:
+def unknown_model(name: str, *, near: bool = True) -> UnknownName:
     """The error for a name nobody knows, with the near ones."""
-    near = _near(name)
+    names, within = _near(name) if near else [], sized.size_in(name)
+    sized_near = [] if within is None else [f"{sized.spelled(within)} for a typical model of that size"]
     return UnknownName(
         f"there is no model {name!r} in the catalog",
         got=name,
-        want="an id of `rooflight models`, a Hugging Face id (org/name), or the path of a config.json",
-        try_this=", ".join(near) if near else "`rooflight models` for the list",
+        want="an id of `rooflight models`, a Hugging Face id (org/name), the path of a config.json, or a size: 70b, "
+        "30b-a3b",
+        try_this=", ".join([*names, *sized_near]) or "`rooflight models` for the list",
     )

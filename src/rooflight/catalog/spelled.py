@@ -8,19 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from rooflight.catalog import accelerators, models
+from rooflight.catalog import accelerators, forms, models
 from rooflight.errors import RooflightError, UnknownName
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.model import Model
 
 _LONGEST = 300
 _FILE = re.compile(r"(-\d{5}-of-\d{5})?\.gguf$", re.IGNORECASE)
-# "-UD-Q4_K_XL", "-Q4_K_M", "_fp8-dynamic", "-AWQ": how a name ends that says its weights' format too.
-_FORMAT = re.compile(
-    r"[-_.](?:ud-)?(?:i?q\d\w*|tq\d\w*|bf16|fp?16|fp?32|fp8|nvfp4|mxfp4|awq|gptq|int[48]|w\da\d+|w4a16|exl\d)"
-    r"(?:[-_.](?:dynamic|static|int[48]|\d?bit|g\d+))*$",
-    re.IGNORECASE,
-)
 # "Radeon 8060S Graphics (RADV STRIX_HALO)": the driver behind a device's name.
 _BRACKETS = re.compile(r"\s*\([^)]*\)\s*$")
 
@@ -32,7 +26,7 @@ def model(name: str) -> Model:
     """
     for spelled in _models(name[:_LONGEST]):
         try:
-            return models.catalogued(spelled)
+            return models.catalogued(spelled, near=False)
         except RooflightError:
             continue
     raise UnknownName(f"there is no model {name[:60]!r} in the catalog", got=name[:60])
@@ -40,7 +34,16 @@ def model(name: str) -> Model:
 
 def names_format(name: str) -> bool:
     """Whether a model's name ends in the number format of its weights."""
-    return _FORMAT.search(_FILE.sub("", name[:_LONGEST].strip().rstrip("/"))) is not None
+    return forms.ENDING.search(_FILE.sub("", name[:_LONGEST].strip().rstrip("/"))) is not None
+
+
+def format_in(name: str) -> str | None:
+    """The number format that a model's name ends in, as formats are called; None: none, or one that nobody knows.
+
+    Check: "some-model-32B-Q4_K_M.gguf" -> "q4_k_m"; "some-model-FP8-dynamic" -> "fp8-channel".
+    """
+    _, form = next(forms.bare_names(_FILE.sub("", name[:_LONGEST].strip().rstrip("/"))), ("", None))
+    return form
 
 
 def accelerator(name: str) -> tuple[Accelerator, int]:
@@ -63,4 +66,7 @@ def _models(name: str) -> Iterator[str]:
     yield whole
     alone = _FILE.sub("", re.split(r"[/\\]", whole)[-1])
     yield alone
-    yield _FORMAT.sub("", alone)
+    bare = forms.ENDING.sub("", alone)
+    yield bare
+    if ":" in bare:  # an ollama tag
+        yield forms.ENDING.sub("", bare.replace(":", "-"))

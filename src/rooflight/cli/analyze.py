@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 @options.on_option(several=False)
 @options.field_options(*FIELDS.values())
 @click.option("--roofline/--no-roofline", "drawn", default=True, help="Draw the roofline below the text.")
+@click.option("--levels", is_flag=True, help="List caches, host links and host memory, and draw them as roofs.")
 @chart_option("Analysis")
 @output_options
-def command(model: str, on: str | None, drawn: bool, kind: str | None, output: Output, **given: Any) -> int:
+def command(
+    model: str, on: str | None, drawn: bool, levels: bool, kind: str | None, output: Output, **given: Any
+) -> int:
     """Which ceiling binds in prefill and in decode, and the fastest each can go.
 
     MODEL is a Hugging Face id from the catalog (`rooflight models`), a config.json (-: on standard input), a GGUF or
@@ -41,7 +44,7 @@ def command(model: str, on: str | None, drawn: bool, kind: str | None, output: O
     def blocks() -> list[Block]:
         from rooflight.show import analysis as show
 
-        return show.blocks(analysis, drawn=drawn, ascii_only=output.ascii)
+        return show.blocks(analysis, drawn=drawn, ascii_only=output.ascii, levels=levels)
 
     def rows() -> Rows:
         from rooflight.show import analysis as show
@@ -62,13 +65,13 @@ def command(model: str, on: str | None, drawn: bool, kind: str | None, output: O
         if chosen != "roofline":
             return chart(analysis, chosen)
         scenario = make_scenario(model, options.require_on(on), **options.fields(given))
-        return chart(analysis, chosen, landmarks=[landmarks(scenario)])
+        return chart(analysis, chosen, landmarks=[landmarks(scenario)], levels=levels)
 
     def page() -> str:
         from rooflight.library.questions import make_scenario
         from rooflight.show.charts.explore import explore
 
-        return explore(make_scenario(model, options.require_on(on), **options.fields(given)))
+        return explore(make_scenario(model, options.require_on(on), **options.fields(given)), levels=levels)
 
     emit(output, Answer(lambda: analysis.answer, blocks, rows, json, chart, None if kind else page))
     return 0 if analysis.answered and analysis.most_requests_per_s is None else 1

@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -41,8 +41,9 @@ class Command(click.Command):
         """As click does, where the last of several would have won without a word. Raises BadInput."""
         if not ctx.resilient_parsing:
             with contextlib.suppress(click.UsageError):  # said by click below
-                _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+                given, _, order = self.make_parser(ctx).parse_args(args=list(args))
                 self._refuse_twice(ctx, order)
+                args = [*self._size(given), *args]
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -57,6 +58,14 @@ class Command(click.Command):
 
             error.spell(spelling(self))
             raise
+
+    def _size(self, given: Mapping[str, Any]) -> list[str]:
+        """MODEL by --parameters, where it is left out."""
+        wanted = any(isinstance(one, click.Argument) and one.name == "model" for one in self.params)
+        total, active = given.get("parameters"), given.get("active_parameters")
+        if not wanted or isinstance(given.get("model"), str) or not isinstance(total, str):
+            return []
+        return [f"{total}-a{active}" if isinstance(active, str) else total]
 
     def _refuse_twice(self, ctx: click.Context, given: list[click.Parameter]) -> None:
         from rooflight.errors import BadInput

@@ -75,9 +75,10 @@ def command(
     A CSV file (- for standard input) has the columns model, accelerator, metric, value, and what else is known of each
     row: gpus, tp, pp, ep, dp, weights, kv_cache, compute, phase, batch, input_len, output_len, depth, cached_prefix,
     prefix_hit, engine, engine_version, max_num_seqs, max_num_batched_tokens, speculative, draft_tokens, acceptance,
-    draft_share, mode (agg or disagg), prefill_workers, decode_workers, prefill_tp, prefill_ep, prefill_dp, prompts,
-    network, run, config_like. CSV gives every row back with ceiling, expected, low, high, over_ceiling, verdict and
-    reason behind it. A claim is described by options instead, and judged as a row is.
+    draft_share, draft_model, mode (agg or disagg), prefill_workers, decode_workers, prefill_tp, prefill_ep, prefill_dp,
+    prompts, network, n_gpu_layers, n_cpu_moe, host_cpu, host_memory_bandwidth, run, config_like. CSV gives every row
+    back with ceiling, expected, low, high, over_ceiling, verdict and reason behind it. A claim is described by options
+    instead, and judged as a row is.
 
     What is not stated stays open: without --batch a rate of all sequences is held against every batch. Values claimed
     together, or rows of one run, are judged together too.

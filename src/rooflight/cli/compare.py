@@ -33,7 +33,12 @@ class Batch(Value):
 
 
 # The fields that make a mix; a decode step's context follows from the lengths.
-_MIX = tuple(WORKLOAD[name] for name in ("request_rate", "prefill_batch", "isl", "osl", "cached_prefix"))
+_MIX = tuple(
+    WORKLOAD[name]
+    for name in ("request_rate", "prefill_batch", "isl", "osl", "cached_prefix", "images", "audio_seconds")
+)
+# It runs plain decode steps.
+_LAYOUT = tuple(field for name, field in DEPLOYMENT.items() if name not in ("draft_model", "draft_weights"))
 _BATCH = msgspec.structs.replace(
     WORKLOAD["batch"], words=f"{WORKLOAD['batch'].words.rstrip('.')}; max: as many as fit on each."
 )
@@ -60,7 +65,7 @@ _BATCH = msgspec.structs.replace(
               default="throughput", metavar="throughput|accelerator|latency|cost|energy",
               help="What the best is sought in. [throughput]")  # fmt: skip
 @options.field_option(_BATCH, Batch())
-@options.field_options(*_MIX, *DEPLOYMENT.values(), several=swept("deployments", "rows"))
+@options.field_options(*_MIX, *_LAYOUT, several=swept("deployments", "rows"))
 @output_options
 def command(
     model: str, on: tuple[str, ...], log: str | None, log_columns: str | None, prices: tuple[str, ...], objective: str,

@@ -112,13 +112,14 @@ def _publish(watching: Watching, asked: dict[str, Any], host: str, port: int) ->
 
 def _check(asked: dict[str, Any]) -> None:
     """Raises what is wrong with the question itself, whatever the sources say."""
+    from rooflight.answers.diagnose.setting import check_kind
     from rooflight.library.questions import accelerator, make_scenario
     from rooflight.library.questions import model as model_of
 
     stated = {name: value for name, value in asked.items() if name not in ("model", "on")}
     asked_of(None, None, stated)
     if asked["model"] is not None and asked["on"] is not None:
-        make_scenario(**asked)
+        check_kind(make_scenario(**asked).accelerator)
     elif asked["model"] is not None:
         model_of(asked["model"])
     elif asked["on"] is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 import click
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rooflight.show.charts.chart import Chart
     from rooflight.show.data import Rows
     from rooflight.values.analysis import Analysis
+    from rooflight.values.question import Fields
 
 _GRANTED = ("hit_rate", "speculative_tokens")
 
@@ -53,7 +54,7 @@ def command(
 
     Exit status 1: it does not fit, and no move tried makes it fit.
     """
-    from rooflight.library.questions import make_scenario, moves
+    from rooflight.library.questions import make_scenario, move_drafts, moves
 
     granted = {name: given[name] for name in _GRANTED if given[name] is not None}
     found = moves(
@@ -62,7 +63,8 @@ def command(
     )  # fmt: skip
 
     if kind == "roofline":
-        before, after = _arrows(make_scenario(model, options.require_on(on), **options.fields(given)), objective)
+        plain, _ = move_drafts(cast("Fields", options.fields(given)))
+        before, after = _arrows(make_scenario(model, options.require_on(on), **plain), objective)
 
     def blocks() -> list[Block]:
         from rooflight.show import moves as show

@@ -15,21 +15,23 @@ from rooflight.values.question import FIELDS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_SCALARS: dict[str, type[Value]] = {"share": Share, "size": Size, "chance": Chance, "rate": Amount}
+_SCALARS: dict[str, type[Value]] = {"share": Share, "size": Size, "chance": Chance, "rate": Amount, "amount": Amount}
+_TEXTS = {"images": "WxH", "model": "MODEL", "name": "NAME"}
+_COMPLETED = {"format": complete.formats, "model": complete.models}
 _MOST_JOBS = 256
 # Fields of further phases: what is a single step, or a claim of one, has none.
-_PHASES = ("draft_tokens", "chunk_tokens")
+_PHASES = ("draft_tokens", "draft_model", "draft_weights", "chunk_tokens")
 STEP = tuple(field for name, field in FIELDS.items() if name not in _PHASES)
 
 
 def model_argument(command: Command) -> Command:
-    """MODEL: an id, a config.json, a weight file, or a directory that holds one."""
+    """MODEL: an id, a size, a config.json, a weight file, or a directory that holds one; --parameters stands for it."""
     return click.argument("model", metavar="MODEL", shell_complete=complete.models)(command)
 
 
 def on_option(*, several: bool) -> Callable[[Command], Command]:
     """--on ACCELERATOR; in a sweep repeated or with commas."""
-    words = "Accelerator id or TOML file (- for standard input); 8xh100-sxm means eight."
+    words = "Accelerator id or TOML file (- for standard input); 8xh100-sxm means eight, a+b unlike ones together."
     more = " Several: repeat, or put commas between." if several else ""
     return click.option(
         "--on", metavar="ACCELERATOR", multiple=several, shell_complete=complete.accelerators, help=words + more
@@ -52,9 +54,15 @@ def field_option(field: Field, kind: Value | None) -> Callable[[Command], Comman
     names = (field.option, *field.aliases)
     if field.kind == "flag":
         return click.option(*names, field.name, is_flag=True, help=field.off or field.words, callback=_flag)
-    metavar = "FORMAT" if kind is None else kind.name if isinstance(kind, Choice) else kind.name.upper()
-    formats = complete.formats if field.kind == "format" else None
-    return click.option(*names, field.name, type=kind, metavar=metavar, help=field.told, shell_complete=formats)
+    metavar = (
+        _TEXTS.get(field.kind, "FORMAT")
+        if kind is None
+        else kind.name
+        if isinstance(kind, Choice)
+        else kind.name.upper()
+    )
+    known = _COMPLETED.get(field.kind)
+    return click.option(*names, field.name, type=kind, metavar=metavar, help=field.told, shell_complete=known)
 
 
 def _flag(_ctx: click.Context, param: click.Parameter, given: bool) -> bool:

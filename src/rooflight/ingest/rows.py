@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import msgspec
 from rooflight.errors import BadInput
 from rooflight.files import opened
 from rooflight.ingest.table import WANT, Table
-from rooflight.units import network, ungrouped
+from rooflight.units import in_bytes, network, ungrouped
 from rooflight.values.measurement import LEAST_VALUE, METRICS, MODES, MOST_VALUE, PHASES, SPECULATIVE, Measurement
 from rooflight.values.recorded import Recorded
 
@@ -37,6 +38,10 @@ _MODES = {
     "aggregated": "agg", "colocated": "agg", "ifb": "agg", "served": "agg", "disaggregated": "disagg", "pd": "disagg",
     "apart": "disagg",
 }  # fmt: skip
+# Remarks in which tables of llama-bench keep what it prints of the file ("size" of its table).
+_FILE_SIZE = re.compile(r"\bfile size ([\d.]+ ?[KMGT]i?B)\b")
+_LONGEST_HOST = 200
+_WATTS = re.compile(r"(\d{1,6}(?:\.\d+)?) ?W?", re.IGNORECASE)
 _METRIC_OF = {other: name for name, others in _SPELLINGS.items() for other in others}
 
 RowLike = Mapping[str, Any] | Measurement
@@ -167,9 +172,18 @@ def measurement(cells: Mapping[str, object]) -> Measurement:
         ep=_count("ep", text["ep"], 0) or None,  # 0: no expert parallelism
         prefill_ep=_count("prefill_ep", text["prefill_ep"], 0) or None,
         speculative=_word("speculative", text["speculative"], SPECULATIVE, _SPECULATIVE, other="yes"),
+        draft_model=text["draft_model"] or None,
         mode=mode,
-        network=_network(text["network"]),
+        network=_rate("network", text["network"]),
+        host_cpu=_host(text["host_cpu"]),
+        host_memory_bandwidth=_rate("host_memory_bandwidth", text["host_memory_bandwidth"]),
         run=text["run"],
+        weight_bytes=_size(text["weight_bytes"], _text(cells.get("note"))),
+        power_limit_w=_watts(text["power_limit_w"]),
+        partial_offload=text["partial_offload"],
+        weights_as_given=text["weights_as_given"],
+        model_as_given=text["model_as_given"],
+        accelerator_as_given=text["accelerator_as_given"],
         **numbers,
     )
 
@@ -179,6 +193,7 @@ _COUNTS = {
     **dict.fromkeys(("gpus", "tp", "pp", "dp", "batch", "max_num_batched_tokens", "max_num_seqs", "prompts"), 1),
     **dict.fromkeys(("prefill_workers", "decode_workers", "prefill_tp", "prefill_dp"), 1),
     **dict.fromkeys(("input_len", "output_len", "depth", "cached_prefix", "draft_tokens"), 0),
+    **dict.fromkeys(("n_gpu_layers", "n_cpu_moe"), 0),
 }
 _SHARES = ("prefix_hit", "acceptance", "draft_share")
 _NUMBERS = ("value", *_COUNTS, *_SHARES)
@@ -211,14 +226,43 @@ def _value(text: str) -> float:
     return number
 
 
-def _network(text: str) -> str | None:
+def _size(text: str, remark: str) -> float | None:
+    """Bytes of the weights as the row states them, else as its remark says of the file."""
+    if not text:
+        found = _FILE_SIZE.search(remark)
+        text = found[1].replace(" ", "") if found is not None else ""
+    if not text:
+        return None
+    try:
+        size = float(in_bytes(text))
+    except ValueError:
+        size = math.nan
+    if not 0 < size < MOST_VALUE:
+        raise BadRow(f"weight_bytes is {_short(text)!r}, no size such as 40GB or 37.2GiB")
+    return size
+
+
+def _watts(text: str) -> float | None:
+    """A limit of power, with or without its unit; None for anything else, which no figure hangs on."""
+    found = _WATTS.fullmatch(text)
+    return float(found[1]) if found is not None else None
+
+
+def _rate(name: str, text: str) -> str | None:
     if not text:
         return None
     try:
         network(text)
     except ValueError:
-        raise BadRow(f"network is {_short(text)!r}, no rate with its unit such as 400Gb/s or 50GB/s,5us") from None
+        raise BadRow(f"{name} is {_short(text)!r}, no rate with its unit such as 400Gb/s or 50GB/s,5us") from None
     return text
+
+
+def _host(text: str) -> str | None:
+    """A CPU's name; a table's names are no paths."""
+    if len(text) > _LONGEST_HOST or "/" in text or "\\" in text or text.lower().endswith(".toml") or text == "-":
+        raise BadRow(f"host_cpu is {_short(text)!r}, no name of a CPU")
+    return text or None
 
 
 def _count(name: str, text: str, least: int) -> int | None:

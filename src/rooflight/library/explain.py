@@ -130,6 +130,11 @@ def _asked(model: str | Path | Model | None, on: str | Accelerator | None, state
     if on is None:
         return Asked(values=values, batch=batch, devices=_devices(stated, None), form=form)
     card, count = devices_of(on)
+    if fields.get("prefill_on") is not None:
+        raise BadInput(
+            "values are explained by one kind of card", where=Named.of("prefill_on"), got=fields["prefill_on"],
+            want=Named("the card that they were seen on: {on}", on="h100-sxm"),
+        )  # fmt: skip
     if model is None:
         devices = _devices(stated, count) or math.prod(layout.get(name) or 1 for name in ("tp", "pp", "dp"))
         return Asked(values=values, batch=batch, card=card, devices=devices, form=form)

@@ -131,8 +131,7 @@ def _of_product(gemm: tuple[int, int, int], card: Accelerator, weights: str | No
     from rooflight.values.formats import format_named
     from rooflight.work.formulas import gemm as gemm_work
     from rooflight.work.layout import Layout
-    from rooflight.work.numbers import Numbers, product_format
-    from rooflight.work.step import input_bytes
+    from rooflight.work.numbers import Numbers, input_bytes, product_format
     from rooflight.work.storage import linear_bytes
 
     if not isinstance(gemm, tuple | list) or len(gemm) != 3 or not all(type(size) is int and size > 0 for size in gemm):

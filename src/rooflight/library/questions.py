@@ -52,6 +52,7 @@ def accelerator(name: str) -> Accelerator:
     if not isinstance(name, str):
         raise BadInput("an accelerator goes by its name", where="accelerator", got=name, want='one, such as "h100"')
     card, count = load(name)
+    _alone(card, "accelerator")
     if count != 1:
         raise BadInput("one accelerator has no count", where="accelerator", got=name, want=card.id)
     return here.told(card)
@@ -103,7 +104,7 @@ def changed(
     from rooflight.catalog.changed import changed as with_other
 
     return with_other(
-        card if isinstance(card, Accelerator) else accelerator(card),
+        _alone(card if isinstance(card, Accelerator) else accelerator(card), "card"),
         id=id, peak_flop_per_s=peak_flop_per_s, memory_bytes_per_s=memory_bytes_per_s, memory_bytes=memory_bytes,
     )  # fmt: skip
 
@@ -226,12 +227,13 @@ def compare(
 
     Raises BadInput for a log, a price or a layout that cannot be, and as analyze does.
     """
-    from rooflight.answers.compare.inputs import axes_of, batch_of, check_mix, log_of
+    from rooflight.answers.compare.inputs import axes_of, batch_of, check_mix, log_of, refuse_drafts
     from rooflight.answers.compare.report import compare as compared
     from rooflight.catalog.prices import prices_of
     from rooflight.words.comparison import told
 
     axes, single = axes_of(fields)
+    refuse_drafts(single)
     load, layout = asked(workload, deployment, single)
     check_mix(load, log is not None)
     devices = _several(on)
@@ -268,6 +270,7 @@ def moves(
     cards       accelerators to try beside the next ones up; prices: dollars an hour of one, by name
     speculative_tokens      that the speculative move drafts a step (left out: 4); acceptance and draft_share are fields
     hit_rate    share of a prompt that prefix caching finds (left out: 0.5)
+    draft_model, draft_weights      without draft_tokens: what the speculative move drafts with
 
     Raises BadInput and its kinds for a malformed question, MissingFact for a number nobody published.
     """
@@ -276,17 +279,29 @@ def moves(
     from rooflight.catalog.prices import prices_of
     from rooflight.words.moves_found import answered
 
-    sc = make_scenario(model, on, workload=workload, deployment=deployment, **fields)
-    tried = tuple(devices_of(card)[0] for card in cards)
+    plain, draft = move_drafts(fields)
+    sc = make_scenario(model, on, workload=workload, deployment=deployment, **plain)
+    tried = tuple(_alone(devices_of(card)[0], "cards") for card in cards)
     named = {"speculative-decoding": speculative_tokens, "prefix-caching": hit_rate}
     asked = Asked(
         draft_tokens=4 if speculative_tokens is None else speculative_tokens,
         hit_rate=0.5 if hit_rate is None else hit_rate,
         named=tuple(kind for kind, given in named.items() if given is not None),
+        draft=draft,
         cards=tried,
         usd_per_hour=prices_of(prices or {}, [sc.accelerator, *tried]),
     )
     return answered(sc, found(sc, objective, asked))
+
+
+def move_drafts(fields: Fields) -> tuple[Fields, tuple[str, str | None] | None]:
+    """The fields of a deployment, and apart the draft model and its weights where nothing is drafted yet."""
+    name = fields.get("draft_model")
+    if name is None or fields.get("draft_tokens"):
+        return fields, None
+    plain = fields.copy()
+    plain.pop("draft_model")
+    return plain, (name, plain.pop("draft_weights", None))
 
 
 def make_scenario(
@@ -304,6 +319,13 @@ def make_scenario(
 
 
 _model = model
+
+
+def _alone(card: Accelerator, what: str) -> Accelerator:
+    """The card. Raises BadInput where it stands for several kinds."""
+    if card.joined:
+        raise BadInput("unlike cards are no one card", where=Named.of(what), got=card.id, want="a card of one kind")
+    return card
 
 
 def _several(on: str | Accelerator | Sequence[str | Accelerator]) -> list[tuple[Accelerator, int | None]]:

@@ -218,6 +218,11 @@ def _both_or_none(model: object, on: object, fields: Mapping[str, Any]) -> None:
             "a prediction needs a model and what it runs on", where=Named.of(missing), got="one of them",
             want=Named("{model} and {on}, or neither to measure alone"),
         )  # fmt: skip
+    media = [name for name in ("images", "audio_seconds") if fields.get(name) is not None]
+    if media:
+        raise BadInput(
+            "prompts that are sent are text", where=Named.of(*media), got=Named.of(*media), want="none of them here",
+        )  # fmt: skip
     others = [name for name in fields if name not in _LOAD]
     if model is None and others:
         raise BadInput(
@@ -231,7 +236,7 @@ def _run_fields(load: Load, fields: Mapping[str, Any]) -> dict[str, Any]:
     question = {name: one for name, one in fields.items() if name != "batch"}
     if load.request_rate is None:
         question["batch"] = min(load.concurrency or load.num_prompts, load.num_prompts)
-    if not {"prefill_workers", "decode_workers", "schedule"} & fields.keys():
+    if not {"prefill_workers", "decode_workers", "prefill_on", "schedule"} & fields.keys():
         question["schedule"] = "batch" if load.burst else "served"
     return question
 

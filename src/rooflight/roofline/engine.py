@@ -24,7 +24,8 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
     """What a fit says by itself, before the bounds have their say: seconds with an interval, and what is in them.
 
     host, link_s, experts_s, floors_s   of the seconds: host between steps, collectives, what routing adds to products,
-                and what is left of the kernels' floors
+                and what is left of the kernels' floors; places_s: the host's memory and the link to it, places_rated_s
+                at their rates, places_low_s and places_high_s of the interval
     host_measured, experts_measured     whether rows set the coefficients behind them, so that they name a cause
     """
 
@@ -35,6 +36,10 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
     link_s: Number
     experts_s: Number
     floors_s: Number = 0.0
+    places_s: Number = 0.0
+    places_rated_s: Number = 0.0
+    places_low_s: Number = 0.0
+    places_high_s: Number = 0.0
     host_measured: bool = True
     experts_measured: bool = True
 
@@ -76,13 +81,17 @@ def engine_time(
     seconds, host = seconds + waits, host + waits
     low, high = (engine.moe_low, engine.moe_high) if expert_layers else (engine.low, engine.high)
     return Expected(
-        seconds=seconds,
-        low=seconds * low / wider,
-        high=seconds * high * wider,
+        seconds=seconds + part.host * fill,
+        low=seconds * low / wider + part.host_low * fill,
+        high=seconds * high * wider + part.host_high * fill,
         host=host,
         link_s=part.link * fill,
         experts_s=(part.experts * (engine.expert_share - 1) + expert_layers * engine.expert_layer_s) * fill,
         floors_s=part.floors * engine.floor_share * fill,
+        places_s=part.host * fill,
+        places_rated_s=part.host_rated * fill,
+        places_low_s=part.host_low * fill,
+        places_high_s=part.host_high * fill,
         host_measured=engine.measured("host_s", "host_per_sequence_s"),
         experts_measured=engine.measured("expert_share", "expert_layer_s"),
     )

@@ -16,6 +16,7 @@ from rooflight.values.work import Exchange, Gemm, Operator, Scores
 
 # Compute units taken where an entry names none: those of a large GPU.
 COMPUTE_UNITS = 128
+_LEAST_TOUCHED = 1e-12
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,8 +116,10 @@ def _gemm_s(op: Operator, shape: Gemm, at: Setting) -> Number:
 def _experts_s(op: Operator, shape: Gemm, at: Setting) -> Number:
     """As real routers choose, some experts more often than others: fewer are touched, one device has more to do."""
     fit = fit_of(shape.stored, op.compute, at.calibration.gemm)
-    touched = expected.likely_experts(held=shape.held, chance=shape.chance, rows=shape.tokens)
-    untouched_bytes = op.work.weight_bytes * (1 - touched / shape.matrices)
+    # a part of a pass so small that 1 - (1 - k/E)^M is 0 in a float touches what it has of rows
+    least = minimum(shape.tokens, _LEAST_TOUCHED)
+    touched = maximum(expected.likely_experts(held=shape.held, chance=shape.chance, rows=shape.tokens), least)
+    untouched_bytes = op.work.weight_bytes * (1 - touched / maximum(shape.matrices, least))
     busiest = expected.load_imbalance(rows=shape.tokens, held=shape.held, devices=at.expert_devices)
     return expected.expert_gemm_s(
         rows=shape.tokens,

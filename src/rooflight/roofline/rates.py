@@ -9,9 +9,11 @@ import msgspec
 
 from rooflight.errors import MissingFact, Named
 from rooflight.roofline.links import Links, links_of
-from rooflight.values.accelerator import Accelerator
+from rooflight.values.accelerator import Accelerator, LevelRoof
+from rooflight.values.calibration import Calibration
 from rooflight.values.formats import WIDER
 from rooflight.work.layout import Layout, crossing
+from rooflight.work.places import Split
 
 # The rate of arithmetic whose peak nobody published: no time at all, which is what a ceiling may say of it. Whoever
 # shows a quantity that arithmetic decides asks `unrated` first, and withholds it.
@@ -22,6 +24,8 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
     """One device's rates for a layout. links is None where nothing is communicated.
 
     fast_memory_bytes_per_s     the fastest figure in print, for ceilings; memory_bytes_per_s is the slowest
+    beside                      what of a step the host does or holds; None: nothing
+    unlike                      the kinds of devices that layers are split over, where they are several
     """
 
     accelerator: Accelerator
@@ -30,6 +34,8 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
     cache_bytes: float
     links: Links | None = None
     launch_s: float
+    beside: Beside | None = None
+    unlike: tuple[Stage, ...] = ()
 
     @property
     def link_bytes_per_s(self) -> float | None:
@@ -46,6 +52,42 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
         rates = self.accelerator.fast_flop_per_s
         same_width = ("fp32", "tf32") if used == "fp32" else (used,)
         return max(rates.get(name, 0.0) for name in same_width) or self.peak(form)
+
+
+class Beside(msgspec.Struct, frozen=True, kw_only=True):
+    """The host beside the devices: its own rates, what lies there, and the link that a device reads it by.
+
+    streamed_bytes  of the weights, those that each device reads over the link every step
+    link_bytes_per_s    one way; None: not known, and nothing needs it
+    devices         that each have such a link
+    reached, least  what an engine gets of these rates, as shares: expected, and at least
+    handover_s      what going there and back takes a pass, in expected time
+    """
+
+    rates: Rates
+    split: Split
+    streamed_bytes: float = 0.0
+    link_bytes_per_s: float | None = None
+    devices: int = 1
+    reached: float
+    least: float
+    handover_s: float = 0.0
+
+
+class Stage(msgspec.Struct, frozen=True, kw_only=True):
+    """Devices of one kind among unlike ones, passed in turn: their own rates, the layers first .. last - 1 that they
+    hold, and the fits of their family."""
+
+    rates: Rates
+    devices: int
+    first: int
+    last: int
+    fits: Calibration
+
+    @property
+    def layers(self) -> int:
+        """How many they hold together."""
+        return self.last - self.first
 
 
 def hardware_format(accelerator: Accelerator, form: str) -> str:
@@ -136,3 +178,15 @@ def ridges(accelerator: Accelerator) -> dict[str, float]:
     if not accelerator.memory_bytes_per_s:
         return {}
     return {form: peak / accelerator.memory_bytes_per_s for form, peak in accelerator.peak_flop_per_s.items()}
+
+
+def level_roofs(accelerator: Accelerator) -> tuple[LevelRoof, ...]:
+    """The device's other levels of memory, the fastest first, with their ridge points."""
+    peaks = accelerator.peak_flop_per_s
+    return tuple(
+        LevelRoof(
+            **{name: getattr(level, name) for name in level.__struct_fields__},
+            ridge_flop_per_byte={form: peak / level.bytes_per_s for form, peak in peaks.items()},
+        )
+        for level in accelerator.levels
+    )

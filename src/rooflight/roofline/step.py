@@ -15,6 +15,9 @@ from rooflight.values.steptime import Parts, StepTime, Terms
 from rooflight.values.work import Operator, Work
 from rooflight.work.step import total
 
+# The parts of what is expected that operators have.
+_TIMED = ("body", "floors", "link", "experts", "unit_bytes")
+
 
 class Pass(msgspec.Struct, frozen=True, kw_only=True):
     """Operators evaluated on a machine, once through all pipeline stages; may hold arrays.
@@ -64,7 +67,7 @@ def evaluated(
     far: Number = 0.0
     roofline: Number = 0
     fusible: Number = 0
-    expected: dict[str, Number] = dict.fromkeys(Parts.__struct_fields__, 0.0)
+    expected: dict[str, Number] = dict.fromkeys(_TIMED, 0.0)
     for op in operators:
         terms = _terms(op, rates)
         seconds = formulas.largest(terms.compute, terms.memory, terms.link, terms.launch) * op.count
@@ -99,12 +102,15 @@ def _parts(expected: dict[str, Number], at: Setting) -> Parts:
     return Parts(**{name: elements(amount) for name, amount in amounts.items()})
 
 
-def step_time(one: Pass, rates: Rates, *, stages: int = 1, overlap: Number = 1, fill: Number = 1) -> StepTime:
+def step_time(
+    one: Pass, rates: Rates, *, stages: int = 1, overlap: Number = 1, fill: Number = 1, part: bool = False
+) -> StepTime:
     """Times of a step made of such passes.
 
     overlap     share of the pass's compute, activations and link traffic that one stage cannot hand to another
                 (1 but in a pipelined prefill, whose passes or chunks run on all stages at once)
     fill        how many times the roofline time of a pass the whole step takes (pipeline fill and drain)
+    part        of a step that others complete: it may take no time at all
 
     Raises MissingFact where neither bytes nor a peak bound it.
     """
@@ -115,7 +121,7 @@ def step_time(one: Pass, rates: Rates, *, stages: int = 1, overlap: Number = 1, 
     link = maximum(one.near_s * overlap, far)  # both levels at once: the slower one counts
     launch = formulas.launch_s(one.work.launches, rates.launch_s)
     ceiling = formulas.largest(compute, memory, link)
-    if _some_zero(ceiling):
+    if not part and _some_zero(ceiling):
         missing = unrated(rates.accelerator, (op.compute for op, _, _ in one.timed if _nonzero(op.work.flop)))
         if missing:
             raise no_peak(rates.accelerator, missing, "a step whose bytes may all lie in its caches")

@@ -8,9 +8,10 @@ from rooflight.catalog.calibration import calibrated
 from rooflight.catalog.engine_memory import EngineMemory
 from rooflight.catalog.engines import Limits
 from rooflight.numeric import is_plain
-from rooflight.roofline.links import PCIE, Links, between
+from rooflight.roofline.links import PCIE, Links
 from rooflight.roofline.rates import hardware_format, unrated
 from rooflight.roofline.tables import aside
+from rooflight.scenario.cards import between_pools, prefill_devices, prompts_card
 from rooflight.scenario.share import Share
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.calibration import Calibration, Engine
@@ -21,6 +22,8 @@ from rooflight.values.model import Model, Recurrent
 from rooflight.values.note import Note
 from rooflight.values.workload import Workload
 from rooflight.work.count import (
+    has_source,
+    is_encoder,
     layer_matrices,
     part_bits,
     puts_out_tokens,
@@ -34,6 +37,17 @@ from rooflight.work.numbers import Numbers, product_format
 from rooflight.work.weights import has_native_experts, names_own_format
 
 DEFAULTS = Workload()
+# Encoders' kernels are taken to be as good as those of language models, which were measured; ours, 2026-11-29.
+UNFITTED_ENCODER = 2.0
+# Ours, 2026-11-29: engines' fits are of decoders. What they say of encoders and of cross-attention no measurement set,
+# and what serves encoders (text-embeddings-inference, faster-whisper) is fitted by nobody: the intervals are so much
+# wider, at both ends.
+_UNFITTED_KIND = 1.5
+
+
+def unfitted_kind(model: Model) -> float:
+    """By how much expected intervals are wider for a kind of model no fit is of; 1 for decoders."""
+    return _UNFITTED_KIND if is_encoder(model) or has_source(model) else 1.0
 
 
 def file_notes(said: Iterable[str]) -> Iterator[Note]:
@@ -41,21 +55,29 @@ def file_notes(said: Iterable[str]) -> Iterator[Note]:
     return (Note(key="file", value=text) for text in said)
 
 
-def workload_notes(workload: Workload) -> Iterator[Note]:
-    """Counts left at their defaults, and what steps of other kinds take for granted."""
+def workload_notes(workload: Workload, *, named_draft: bool = False) -> Iterator[Note]:
+    """Counts left at their defaults, and what steps of other kinds take for granted.
+
+    named_draft     what drafts is named, so that it has a time of its own
+    """
     for name in ("batch", "prefill_batch", "isl", "osl"):
         value = getattr(workload, name)
         counted = name == "batch" and workload.request_rate is not None  # by the rate
+        value = workload.text_tokens if name == "isl" else value
         if isinstance(value, int) and not counted and value == getattr(DEFAULTS, name):
             yield Note(key=name, value=value, why="default")
     if workload.context is None:
         yield Note(key="context", why="the mean of the request")
     if is_plain(workload.draft_tokens) and workload.draft_tokens:
-        yield Note(key="acceptance", value=(workload.acceptance, workload.draft_share))
-    if is_plain(workload.draft_tokens) and workload.draft_tokens:
-        yield Note(key="verify", value=workload.draft_tokens)
+        share = None if named_draft else workload.draft_share
+        yield Note(key="acceptance", value=(workload.acceptance, share))
+        yield Note(key="verify", value=workload.draft_tokens, why="draft" if named_draft else "")
     if is_plain(workload.chunk_tokens) and workload.chunk_tokens:
         yield Note(key="mixed", value=workload.chunk_tokens)
+    if workload.media_tokens:
+        media = workload.images, workload.audio_seconds, workload.media_tokens
+        yield Note(key="media", value=media)
+        yield Note(key="encoder", value=UNFITTED_ENCODER)
 
 
 def format_notes(
@@ -63,7 +85,8 @@ def format_notes(
 ) -> Iterator[Note]:
     """Formats nobody stated, what they do to the parts of a model, and those the hardware has no path for."""
     if kept is model:
-        yield Note(key="weights", value=model.quantization or model.dtype, why="config")
+        why = "config" if model.sized is None or model.sized.near else "size"
+        yield Note(key="weights", value=model.quantization or model.dtype, why=why)
     else:
         yield from _weight_notes(model, kept, deployment)
     if kept.quantization is not None:
@@ -139,7 +162,7 @@ def machine_notes(
 def link_notes(accelerator: Accelerator, layout: Layout, links: Links) -> Iterator[Note]:
     """What joins devices that communicate, as far as no source or nobody says it."""
     if links.name == PCIE:
-        yield Note(key="link", value="pcie")
+        yield Note(key="sockets" if accelerator.kind == "cpu" else "link", value="pcie")
         if accelerator.unrated_link:
             yield Note(key="unrated_link", value=accelerator.unrated_link, why=accelerator.id)
     if PCIE in (links.name, links.far) and accelerator.pcie_peer_to_peer is False:
@@ -202,31 +225,58 @@ def run_notes(
         yield Note(key="max_num_seqs", value=own.sequences, why=own.source)
     yield Note(key="server", value=engine.server_s)
     workers = (deployment.prefill_workers, deployment.decode_workers)
-    if deployment.schedule == "apart" or workers != (None, None):
+    if deployment.is_apart:
         devices = worker_devices(deployment, layout)
         yield Note(
             key="workers", value=(*(count or 1 for count in workers), devices), why="" if all(workers) else "default"
         )
-        link, rate = between(accelerator, deployment.network, devices)
+        prompts = prompts_card(accelerator, deployment)
+        if prompts is not accelerator:
+            tp, dp = prefill_devices(deployment, layout.tp, layout.dp)
+            yield Note(key="prefill_on", value=(prompts.id, tp * dp, tp))
+            yield from prompts.assumptions
+        link, rate = between_pools(prompts, accelerator, deployment.network, devices)
         yield Note(key="between_workers", value=rate, why=link)
 
 
 def worker_devices(deployment: Deployment, layout: Layout) -> int:
     """Accelerators of prefill and decode workers together."""
-    tp, dp = deployment.prefill_tp or layout.tp, deployment.prefill_dp or layout.dp
-    return (deployment.prefill_workers or 1) * tp * layout.pp * dp + (deployment.decode_workers or 1) * layout.devices
+    tp, dp = prefill_devices(deployment, layout.tp, layout.dp)
+    pp = layout.pp if deployment.prefill_on is None else 1
+    return (deployment.prefill_workers or 1) * tp * pp * dp + (deployment.decode_workers or 1) * layout.devices
 
 
 def model_notes(model: Model, workload: Workload) -> Iterator[Note]:
     """What is taken for granted of the model's parts."""
+    if is_encoder(model) or has_source(model):
+        kind = "encoder" if is_encoder(model) else "encoder-decoder"
+        yield Note(key="unfitted_kind", value=_UNFITTED_KIND, why=kind)
+    longest = longest_prompt(model)
+    if longest is not None and is_plain(workload.isl) and workload.isl == longest != DEFAULTS.isl:
+        yield Note(key="longest_prompt", value=longest, why=model.id)
     if not puts_out_tokens(model) and is_plain(workload.osl) and workload.osl == 0:
         yield Note(key="no_tokens", why=model.id)
     if any(layer.experts is not None for layer in model.layers):
         yield Note(key="routing")
     if any(isinstance(layer.mixer, Recurrent) for layer in model.layers):
         yield Note(key="state")
-    if model.towers:
+    if model.towers and not workload.media_tokens:
         yield Note(key="towers")
+
+
+def adapter_notes(model: Model) -> Iterator[Note]:
+    """How LoRA adapters are used, and what their times are made of."""
+    one = model.adapters
+    if one is not None:
+        yield Note(key="adapters", value=(one.count, one.rank, one.modules), why=model.id)
+        yield Note(key="adapters_unfitted")
+        if not one.modules and any(layer.experts is not None for layer in model.layers):
+            yield Note(key="adapters_experts")
+
+
+def longest_prompt(model: Model) -> int | None:
+    """The longest prompt that a model with an encoder was made for; None: it has none, or no limit."""
+    return model.max_source if has_source(model) else model.max_context if is_encoder(model) else None
 
 
 def warnings(
@@ -240,6 +290,10 @@ def warnings(
         yield Note(key="tokens_of_none", why=model.id)
     longest = workload.isl + workload.osl if workload.context is None else workload.context + 1
     longest = longest + workload.draft_tokens
+    if has_source(model):  # what the decoder has of it
+        longest = longest - workload.isl + model.start_tokens
+        if model.max_source is not None and is_plain(workload.isl) and workload.isl > model.max_source:
+            yield Note(key="beyond_the_model", value=(workload.isl, model.max_source), why=f"{model.id}'s encoder")
     if model.max_context is not None and is_plain(longest) and longest > model.max_context:
         yield Note(key="beyond_the_model", value=(longest, model.max_context), why=model.id)
     across = crossing(layout)

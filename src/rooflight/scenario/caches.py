@@ -27,6 +27,8 @@ CACHE_FORMATS = (
     "iq4_nl",
 )
 _GROUPED = ("int4", "int4-g32", "int4-g64", "int4-g128")
+# mlx_lm quantises a cache as it does weights (--kv-bits, --kv-group-size); TurboQuant is of caches alone
+_FAMILIES = ("mlx-", "turboquant-")
 # llama.cpp's names of what others call otherwise
 _SPELLED = {"f16": "fp16", "f32": "fp32"}
 
@@ -78,11 +80,13 @@ def cache_of(deployment: Deployment, blank: str) -> Cache:
 def _format(name: str, field: str) -> str:
     said = name.strip().lower()
     form = format_named(_SPELLED.get(said, said), field).id
-    if form not in (*CACHE_FORMATS, *_GROUPED):
+    if form not in (*CACHE_FORMATS, *_GROUPED) and not form.startswith(_FAMILIES):
         raise BadInput(
             f"no engine keeps its KV cache in {name}",
             where=Named.of(field),
             got=name,
-            want="one of " + ", ".join((*CACHE_FORMATS, "int4")) + ", or KEYS/VALUES of them",
+            want="one of "
+            + ", ".join((*CACHE_FORMATS, "int4", "mlx-Bbit-gN", "turboquant-Nbit"))
+            + ", or KEYS/VALUES of them",
         )
     return form

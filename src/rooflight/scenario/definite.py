@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -15,10 +16,17 @@ from rooflight.numeric import Number, is_plain, maximum, tidy
 from rooflight.roofline.links import Links, links_of
 from rooflight.roofline.rates import Rates, rates, unrated
 from rooflight.scenario import assume, caches
+from rooflight.scenario.cards import prompts_card
+from rooflight.scenario.drafting import draft_deployment, draft_notes, draft_workload, drafts_of, within_a_step
+from rooflight.scenario.host import host_notes, with_host
 from rooflight.scenario.measured import is_torch, torch_engine, torch_fits
+from rooflight.scenario.media import with_media
+from rooflight.scenario.refused import check_budget, check_kind
+from rooflight.scenario.shape import shaped, with_adapters
 from rooflight.scenario.share import Share, habits_of, share_of
 from rooflight.scenario.steps import Plans, Steps
-from rooflight.values.accelerator import Accelerator
+from rooflight.scenario.unlike import stage_notes, told, with_stages
+from rooflight.values.accelerator import Accelerator, devices_named
 from rooflight.values.calibration import Calibration, Engine
 from rooflight.values.deployment import Deployment
 from rooflight.values.format import Format
@@ -26,7 +34,7 @@ from rooflight.values.formats import arithmetic, format_named
 from rooflight.values.model import Model
 from rooflight.values.note import Note
 from rooflight.values.workload import Workload
-from rooflight.work.count import key_share, puts_out_tokens
+from rooflight.work.count import has_source, is_encoder, key_share, puts_out_tokens, source_tokens
 from rooflight.work.layout import Layout, check_layout
 from rooflight.work.numbers import Numbers
 from rooflight.work.weights import NATIVE_FILE, has_native_experts, held, names_own_format, resized
@@ -44,6 +52,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     steps       the steps of this plan: model, layout, formats, rates and fits; scenarios of other workloads, engines or
                 memory budgets have the same
     plans       that this scenario and those changed from it come to
+    draft       what drafts, where that is named
     """
 
     model: Model
@@ -65,6 +74,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     plans: Plans
     assumptions: tuple[Note, ...]
     warnings: tuple[Note, ...]
+    draft: Drafter | None = None
 
     @property
     def weights(self) -> str:
@@ -79,10 +89,14 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
         return None if same or named is None or "=" in named else format_named(named)
 
     @property
+    def source_tokens(self) -> Number:
+        """Tokens of a request that its encoder takes, where the model has an encoder beside its decoder; else 0."""
+        return source_tokens(self.model, self.workload.isl)
+
+    @property
     def devices(self) -> str:
         """The devices by name: `4 x h100-sxm`."""
-        count = self.layout.devices
-        return self.accelerator.id if count == 1 else f"{count} x {self.accelerator.id}"
+        return devices_named(self.accelerator.id, self.layout.devices)
 
     @property
     def placed(self) -> dict[str, Any]:
@@ -99,6 +113,17 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
         return sum(layer.count for layer in self.model.layers if layer.experts is not None)
 
 
+class Drafter(msgspec.Struct, frozen=True, kw_only=True):
+    """What drafts beside a model, on its devices: a draft step, the first one of a cycle, and what is in memory of it.
+
+    Their plans and formats count; under which load is asked of the model's own scenario.
+    """
+
+    steps: Scenario
+    first: Scenario
+    own: Scenario
+
+
 def scenario(
     model: Model,
     accelerator: Accelerator,
@@ -113,16 +138,21 @@ def scenario(
     Raises BadInput where the layout does not fit model or count, UnknownName for an engine that is not calibrated,
     MissingFact for an unpublished rate.
     """
+    accelerator, count, deployment = told(accelerator, count, deployment)
     if isinstance(deployment.memory, float):  # a Deployment keeps bytes, however they were written
         accelerator = with_memory(accelerator, deployment.memory)
+    deployment = _as_asked(model, deployment)
+    model = shaped(model, deployment)
     layout = _layout(accelerator, count, deployment)
     check_layout(model, layout)
-    workload = _without_tokens(model, workload)
+    encodes, workload = with_media(model, lengths(model, workload))
+    check_kind(model, workload)
     named = held(model, weights_of(model, deployment))
-    kept = _sized(named, deployment)
+    kept = with_adapters(_sized(named, deployment), deployment)
+    kept = msgspec.structs.replace(kept, encodes=encodes) if encodes else kept
     numbers = _numbers(model, named, deployment)
-    machine = rates(accelerator, layout, graphs=deployment.graphs, network=deployment.network)
-    missing = unrated(accelerator, assume.multiplied(named, numbers))
+    machine = _rates(accelerator, kept, layout, deployment)
+    missing = unrated(prompts_card(accelerator, deployment), assume.multiplied(named, numbers))
     engine = engine_of(deployment, accelerator)
     torch = is_torch(deployment.engine)
     fits = torch_fits(accelerator, named, numbers) if torch else calibration(accelerator.family)
@@ -130,7 +160,7 @@ def scenario(
     habits = habits_of(deployment)
     own = limits(habits.engine if habits is not None else engine_id(deployment.engine or ""), accelerator)
     budget = deployment.max_num_batched_tokens or own.budget_tokens
-    _check_budget(budget, workload)
+    check_budget(budget, workload)
     share = share_of(deployment, None if habits is None else habits.rule, accelerator, kept, layout, budget)
     found = Scenario(
         model=kept,
@@ -153,7 +183,35 @@ def scenario(
         assumptions=(),
         warnings=(),
     )
-    return _noted(found, named, own)
+    return _noted(_drafted(found), named, own)
+
+
+def _drafted(sc: Scenario) -> Scenario:
+    """The scenario with what drafts, where that is named. Raises BadInput."""
+    found = drafts_of(sc.model, sc.deployment)
+    if found is None:
+        return sc
+
+    def beside(draft: Model) -> Scenario:
+        laid = draft_deployment(draft, sc.deployment, sc.layout, sc.numbers.kv)
+        try:
+            one = scenario(draft, sc.accelerator, None, draft_workload(sc.workload), laid, plans=sc.plans)
+        except BadInput as error:  # its formats have a field of their own
+            error.where = Named.of("draft_weights") if error.where == "weights" else error.where
+            raise
+        return msgspec.structs.replace(one, engine=within_a_step(sc.engine))
+
+    made = {draft: beside(draft) for draft in dict.fromkeys((found.steps, found.first, found.own))}
+    missing = dict.fromkeys((*sc.unrated, *(name for one in made.values() for name in one.unrated)))
+    draft = Drafter(steps=made[found.steps], first=made[found.first], own=made[found.own])
+    return msgspec.structs.replace(sc, draft=draft, unrated=tuple(missing))
+
+
+def _rates(accelerator: Accelerator, model: Model, layout: Layout, deployment: Deployment) -> Rates:
+    """The machine's rates, with the host beside it and unlike devices among it. Raises MissingFact, BadInput."""
+    graphs = deployment.graphs
+    found = rates(accelerator, layout, graphs=graphs, network=deployment.network)
+    return with_stages(with_host(found, model, deployment, layout), model, layout, graphs=graphs)
 
 
 def _noted(sc: Scenario, named: Model, own: Limits) -> Scenario:
@@ -167,17 +225,31 @@ def _noted(sc: Scenario, named: Model, own: Limits) -> Scenario:
         assumptions=(
             *card.assumptions,
             *assume.file_notes(model.assumptions),
-            *assume.workload_notes(sc.workload),
-            *assume.format_notes(model, named, card, asked, sc.numbers),
+            *_of_kind(model, assume.workload_notes(sc.workload, named_draft=sc.draft is not None)),
+            *_of_kind(model, assume.format_notes(model, named, card, asked, sc.numbers)),
             *assume.size_notes(named, asked),
             *assume.machine_notes(card, sc.layout, asked, links),
+            *host_notes(sc.rates.beside, asked),
+            *stage_notes(sc.rates),
             *assume.memory_notes(card, asked, sc.habits, sc.share),
             *assume.expected_notes(model, card, asked, sc.engine, sc.fits),
             *assume.run_notes(card, sc.layout, asked, sc.engine, own),
             *assume.model_notes(model, sc.workload),
+            *assume.adapter_notes(sc.model),
+            *(
+                []
+                if sc.draft is None
+                else draft_notes(model, sc.draft.own.model, sc.draft.steps.model, sc.layout, sc.draft.steps.layout)
+            ),
         ),
         warnings=(*assume.file_notes(model.warnings), *assume.warnings(model, card, sc.workload, sc.layout, links)),
     )
+
+
+def _of_kind(model: Model, notes: Iterable[Note]) -> Iterator[Note]:
+    """Without what an encoder has none of: decode steps and a cache."""
+    none = ("context", "kv_cache", "checkpoint_cache") if is_encoder(model) else ()
+    return (note for note in notes if note.key not in none)
 
 
 def _sized(model: Model, deployment: Deployment) -> Model:
@@ -186,21 +258,28 @@ def _sized(model: Model, deployment: Deployment) -> Model:
     return model if size is None else resized(model, float(size))
 
 
-def _check_budget(budget: int, workload: Workload) -> None:
-    """Refuse a step that has no room for one sequence's drafted tokens and a prompt's beside. Raises BadInput."""
-    drafted = workload.draft_tokens if is_plain(workload.draft_tokens) else workload.draft_tokens.max()
-    if drafted + 1 >= budget:
-        raise BadInput(
-            "the tokens of a step leave no room beside those that a sequence drafts",
-            where=Named.of("max_num_batched_tokens"), got=f"{budget}, with {drafted} drafted and one verified",
-            want=f"at least {drafted + 2}",
-        )  # fmt: skip
+def lengths(model: Model, workload: Workload) -> Workload:
+    """The workload with the lengths that a model decides, where they are the usual ones.
 
-
-def _without_tokens(model: Model, workload: Workload) -> Workload:
-    """A model without a vocabulary head is asked for no tokens, unless another length than the default is stated."""
-    usual = is_plain(workload.osl) and workload.osl == assume.DEFAULTS.osl
-    return msgspec.structs.replace(workload, osl=0) if usual and not puts_out_tokens(model) else workload
+    A model without a vocabulary head is asked for no tokens, unless another length than the default is stated. An
+    encoder takes its whole batch in one pass, and prompts no longer than it was made for; one beside a decoder, prompts
+    as long as that.
+    """
+    names = ("isl", "osl", "prefill_batch")
+    usual = {
+        name
+        for name in names
+        if is_plain(getattr(workload, name)) and getattr(workload, name) == getattr(assume.DEFAULTS, name)
+    }
+    found: dict[str, Number] = {}
+    if "osl" in usual and not puts_out_tokens(model):
+        found["osl"] = 0
+    longest = assume.longest_prompt(model)
+    if "isl" in usual and longest is not None:
+        found["isl"] = longest if has_source(model) else min(workload.isl, longest)
+    if is_encoder(model) and "prefill_batch" in usual and workload.request_rate is None:
+        found["prefill_batch"] = workload.batch
+    return msgspec.structs.replace(workload, **found) if found else workload
 
 
 def engine_of(deployment: Deployment, accelerator: Accelerator) -> Engine:
@@ -278,6 +357,13 @@ def _numbers(model: Model, kept: Model, deployment: Deployment) -> Numbers:
         act_bytes=4.0 if activations == "fp32" else 2.0,
         flash=deployment.attention == "flash",
     )
+
+
+def _as_asked(model: Model, deployment: Deployment) -> Deployment:
+    """The deployment with the weights that the model's name ends in, where it states none."""
+    if model.asked_format is None or deployment.weights is not None:
+        return deployment
+    return msgspec.structs.replace(deployment, weights=model.asked_format)
 
 
 def weights_of(model: Model, deployment: Deployment) -> str | None:

@@ -9,15 +9,21 @@ import msgspec
 
 from rooflight.numeric import Number
 from rooflight.roofline.engine import Expected
-from rooflight.roofline.rates import hardware_format, no_peak, ridges
+from rooflight.roofline.rates import hardware_format, level_roofs, no_peak, ridges
 from rooflight.scenario.definite import Scenario, context_tokens
+from rooflight.scenario.pools import prompts_on
 from rooflight.scenario.share import SHARES
+from rooflight.scenario.unlike import rates_for
 from rooflight.serve import phases
+from rooflight.serve.alike import like_block
 from rooflight.serve.apart import is_apart
 from rooflight.serve.arrivals import loaded
 from rooflight.serve.efficiency import demand, efficiency
+from rooflight.serve.formulas import tokens_per_verify
+from rooflight.serve.held import device_weight_bytes
 from rooflight.serve.measured import measured_block
 from rooflight.serve.memory import memory
+from rooflight.serve.room import parts
 from rooflight.serve.schedule import chosen, scheduled
 from rooflight.span import Span
 from rooflight.units import whole
@@ -31,15 +37,21 @@ from rooflight.values.analysis import (
     Phase,
     Request,
     ServedBlock,
+    StageBlock,
     Step,
 )
+from rooflight.values.like import AdapterBlock, SpeculationBlock
 from rooflight.values.run import Run, WholeRun
-from rooflight.values.steptime import BOUNDS, OperatorTime
+from rooflight.values.steptime import BINDING, BOUNDS, OperatorTime
 from rooflight.work import count
+from rooflight.work.adapters import adapter_bytes, adapter_parameters
 from rooflight.work.storage import element_bytes
 
 # Parts of an expected step that its coefficients make, where no row of a fit says what they stand for.
 UNMEASURED_HOST = "a step's own time, cause not measured"
+# Shares smaller than that are what sums of floats leave.
+_ROUNDING = 1e-9
+OFFLOADED = "what an engine does not reach of the host's memory and link, and going there"
 UNMEASURED_EXPERTS = "routed experts' extra, cause not measured"
 
 
@@ -58,7 +70,7 @@ def analyze(sc: Scenario, *, serving: bool = True) -> Analysis:
     if shown and not any(shown.values()) and not any((found or {}).values()):
         raise no_peak(sc.accelerator, sc.unrated, "what was asked")
     return Analysis(
-        model=model_block(sc),
+        model=model_block(sc, compared=serving),
         accelerator=accelerator_block(sc, [name for name, one in (shown or {}).items() if one is not None]),
         workload=_workload(sc),
         deployment=_deployment(sc),
@@ -69,6 +81,27 @@ def analyze(sc: Scenario, *, serving: bool = True) -> Analysis:
         request=_request(found["batch"]) if found and serving else None,
         served=served_block(found["served"]) if found and serving else None,
         memory=held,
+        speculation_or_absent=_speculation(sc, bool(shown and shown.get("verify"))),
+    )
+
+
+def _speculation(sc: Scenario, timed: bool) -> SpeculationBlock | msgspec.UnsetType:
+    """What drafts, where it is named, and what a cycle of draft steps and the verify step takes; `timed` if it may."""
+    if sc.draft is None or not sc.workload.draft_tokens:
+        return msgspec.UNSET
+    own, load, head = sc.draft.own, sc.workload, sc.draft.steps.model.head
+    drafting = phases.drafting(sc) if timed else None
+    return SpeculationBlock(
+        draft=own.model.id,
+        parameters=count.parameters(own.model),
+        weight_bytes=whole(count.weight_bytes(own.model)),
+        streamed_weight_bytes=whole(count.streamed_weight_bytes(sc.draft.steps.model)),
+        kv_bytes_per_token=whole(count.kv_bytes_per_token(own.model, own.numbers.kv_bytes)),
+        vocab=sc.draft.steps.model.vocab if head is None else head.outputs,
+        tp=own.layout.tp,
+        tokens_per_cycle=tokens_per_verify(draft_tokens=load.draft_tokens, acceptance=load.acceptance),
+        draft_s=drafting,
+        cycle_s=None if drafting is None else phases.verify(sc).span + drafting,
     )
 
 
@@ -86,15 +119,19 @@ def _phases(sc: Scenario, whole: bool) -> dict[str, Phase | None]:
     whole = whole and load.osl > 0
     others: dict[str, Callable[[Scenario], phases.PhaseTime]] = {"decode": phases.decode}
     others |= {"verify": phases.verify} if load.draft_tokens else {}
+    others |= {"draft": phases.draft} if load.draft_tokens and sc.draft is not None else {}
     others |= {"mixed": phases.mixed} if load.chunk_tokens else {}
-    shown: dict[str, Phase | None] = {"prefill": None if sc.unrated else phase_block(sc, phases.prefill(sc))}
+    shown: dict[str, Phase | None] = {
+        "prefill": None if sc.unrated else phase_block(prompts_on(sc), phases.prefill(sc))
+    }
     told = {name: whole and not (sc.unrated and name == "mixed") for name in others}
     return shown | {name: phase_block(sc, of(sc)) if told[name] else None for name, of in others.items()}
 
 
-def model_block(sc: Scenario) -> ModelBlock:
-    """Counts of the model in the deployment's formats."""
+def model_block(sc: Scenario, *, compared: bool = True) -> ModelBlock:
+    """Counts of the model in the deployment's formats; `compared` with real ones, where only its size is known."""
     model, numbers = sc.model, sc.numbers
+    sized, adapters = model.sized if compared else None, model.adapters
     return ModelBlock(
         id=model.id,
         parameters=count.parameters(model),
@@ -106,7 +143,12 @@ def model_block(sc: Scenario) -> ModelBlock:
         window_kv_bytes_per_token=whole(count.window_kv_bytes_per_token(model, numbers.kv_bytes)),
         windows=count.windows(model),
         state_bytes_per_sequence=whole(count.state_bytes_per_sequence(model, numbers.act_bytes)),
-    )
+        like_or_absent=msgspec.UNSET if sized is None else like_block(sc, sized),
+        adapters_or_absent=msgspec.UNSET if adapters is None else AdapterBlock(
+            rank=adapters.rank, count=adapters.count, modules=adapters.modules,
+            parameters_each=adapter_parameters(model), bytes=adapter_bytes(model),
+        ),
+    )  # fmt: skip
 
 
 def accelerator_block(sc: Scenario, shown: Sequence[str] = ()) -> AcceleratorBlock:
@@ -122,7 +164,26 @@ def accelerator_block(sc: Scenario, shown: Sequence[str] = ()) -> AcceleratorBlo
         program_memory_bytes=card.given_bytes,
         ridge_flop_per_byte=ridges(card),
         confidence=card.confidence,
+        levels=level_roofs(card),
         measured_or_absent=measured_block(sc, shown),
+        split_or_absent=_split(sc) or msgspec.UNSET,
+    )
+
+
+def _split(sc: Scenario) -> tuple[StageBlock, ...]:
+    """The kinds of devices that layers are split over; none where all are alike."""
+    return tuple(
+        StageBlock(
+            accelerator=part.accelerator.id,
+            devices=stage.devices,
+            memory_bytes_per_s=stage.rates.memory_bytes_per_s,
+            memory_bytes=part.accelerator.memory_bytes,
+            program_memory_bytes=part.accelerator.given_bytes,
+            first_layer=stage.first,
+            layers=stage.layers,
+            weights_bytes=whole(device_weight_bytes(part.model, part.layout) * stage.devices),
+        )
+        for stage, part in zip(sc.rates.unlike, parts(sc), strict=True)
     )
 
 
@@ -133,9 +194,12 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
     for row in time.operators:
         op = row.operator
         if op.work.flop:
-            used = hardware_format(sc.accelerator, op.compute)
+            used = hardware_format(rates_for(sc.rates, op.name).accelerator, op.compute)
             by_format[used] = by_format.get(used, 0.0) + op.work.flop * op.count * phase.copies(op)
     span, shares = phase.span, split(time.operators)
+    if time.host_link_s is not None:  # what is read over it is no operator's, and the rest of the time
+        rest = 1 - sum(shares.values())
+        shares["host_link"] = rest if rest > _ROUNDING else 0.0
     shown = efficiency(demand(sc, phase), span.expected)
     return Phase(
         flop=work.flop,
@@ -153,7 +217,7 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
         launches=math.ceil(time.work.launches * phase.passes / phase.layout.pp),
         intensity_flop_per_byte=work.flop / work.moved_bytes,
         ridge_flop_per_byte=phases.ridge(sc, time),
-        bound=BOUNDS[time.bound],
+        bound=BINDING[time.bound],
         expected_bound=expected_bound(shares, phase.expected),
         split=shares,
         ceilings_s=Ceilings(
@@ -161,6 +225,8 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
             memory=time.memory_s,
             link=time.link_s,
             launch=time.launch_s,
+            host_memory=time.host_memory_s,
+            host_link=time.host_link_s,
         ),
         time_s=span,
         tokens_per_s=span.rate(phase.tokens),
@@ -176,7 +242,7 @@ def split(rows: tuple[OperatorTime, ...]) -> dict[str, float]:
     """The share of roofline time spent in operators bound by each resource."""
     shares = dict.fromkeys(BOUNDS, 0.0)
     for row in rows:
-        shares[BOUNDS[row.bound]] += row.share
+        shares[BINDING[row.bound]] = shares.get(BINDING[row.bound], 0.0) + row.share
     return shares
 
 
@@ -188,10 +254,16 @@ def waterfall(span: Span, expected: Expected) -> tuple[Step, ...]:
     """
     ceiling, roofline, middle = span.ceiling, span.roofline, span.expected
     rest = middle - roofline
+    lost = expected.places_s - expected.places_rated_s
     host = "host between steps" if expected.host_measured else UNMEASURED_HOST
     experts = "routed experts: sorting and imbalance" if expected.experts_measured else UNMEASURED_EXPERTS
     named = []
-    for name, part in ((host, expected.host), (experts, expected.experts_s), ("links", expected.link_s)):
+    for name, part in (
+        (host, expected.host),
+        (experts, expected.experts_s),
+        ("links", expected.link_s),
+        (OFFLOADED, lost),
+    ):
         seconds = min(max(part, 0), rest)
         rest -= seconds
         named.append((name, seconds))
@@ -204,15 +276,17 @@ def waterfall(span: Span, expected: Expected) -> tuple[Step, ...]:
 
 
 def expected_bound(shares: dict[str, float], expected: Expected) -> str:
-    """The largest part of the expected time: launch (what launches and the host take), link, or what kernels do.
+    """The largest part of the expected time: launch (what launches and the host take), link, or what kernels do;
+    host_memory: what lies there, and the link to it.
 
     shares      of the roofline time by resource; kernels' time is divided between compute and memory as they are
     """
     launch = expected.host + expected.floors_s
-    kernels = max(expected.seconds - launch - expected.link_s, 0.0)
+    kernels = max(expected.seconds - launch - expected.link_s - expected.places_s, 0.0)
     both = shares["compute"] + shares["memory"]
     compute = kernels * (shares["compute"] / both if both else 0.0)
     parts = {"memory": kernels - compute, "compute": compute, "link": expected.link_s, "launch": launch}
+    parts |= {"host_memory": float(expected.places_s)} if expected.places_s else {}
     return max(parts, key=lambda name: parts[name])
 
 
@@ -241,10 +315,10 @@ def _operator_block(sc: Scenario, row: OperatorTime, copies: float) -> OperatorB
         bytes=moved * op.count * copies,
         link_bytes=op.work.link_bytes * op.count * copies,
         intensity_flop_per_byte=op.work.flop / moved if moved else None,
-        bound=BOUNDS[row.bound],
+        bound=BINDING[row.bound],
         time_s=row.time_s,
         share=row.share,
-        compute=hardware_format(sc.accelerator, op.compute) if op.work.flop else op.compute,
+        compute=hardware_format(rates_for(sc.rates, op.name).accelerator, op.compute) if op.work.flop else op.compute,
     )
 
 
@@ -258,7 +332,7 @@ def _request(one: Run | None) -> Request | None:
 
 def _workload(sc: Scenario) -> dict[str, int | float | None]:
     shown: dict[str, int | float | None] = msgspec.to_builtins(sc.workload)
-    return {**shown, "context": context_tokens(sc.workload)}
+    return {**shown, "isl": sc.workload.text_tokens, "context": context_tokens(sc.workload)}
 
 
 def _deployment(sc: Scenario) -> dict[str, object]:

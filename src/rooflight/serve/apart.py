@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.errors import BadInput, Named
 from rooflight.numeric import Number, maximum, minimum
-from rooflight.roofline.links import between
-from rooflight.scenario.change import changed
+from rooflight.scenario.cards import between_pools
 from rooflight.scenario.definite import Scenario
+from rooflight.scenario.pools import prefill_worker
 from rooflight.serve.formulas import prompts_ahead
 from rooflight.serve.held import device_sequence_bytes
-from rooflight.serve.limits import Limits, decode_sums, prompt_sums
+from rooflight.serve.limits import Limits, decode_sums, least_token_s, prompt_sums
 from rooflight.serve.replica import Clock, Replica, replica, room, step_interval
 from rooflight.serve.run import Course, Times, first_interval, made, whole_interval
 from rooflight.serve.solve import solved
@@ -43,9 +42,7 @@ class _Found(msgspec.Struct, frozen=True, kw_only=True):
 
 def is_apart(sc: Scenario) -> bool:
     """Whether the scenario is of workers apart."""
-    asked = sc.deployment
-    named = asked.prefill_workers is not None or asked.decode_workers is not None
-    return named or asked.schedule == "apart"
+    return sc.deployment.is_apart
 
 
 def pools(sc: Scenario) -> Pools:
@@ -53,20 +50,11 @@ def pools(sc: Scenario) -> Pools:
 
     Raises BadInput where a prefill worker cannot be laid out.
     """
-    asked, layout = sc.deployment, sc.layout
-    tp, ep, dp = asked.prefill_tp or layout.tp, asked.prefill_ep or layout.ep, asked.prefill_dp or layout.dp
-    same = (tp, ep, dp) == (layout.tp, layout.ep, layout.dp)
-    try:
-        laid = sc if same else changed(sc, tp=tp, ep=ep, dp=dp, pp=layout.pp)
-    except BadInput as error:
-        raise BadInput(
-            f"a prefill worker cannot be laid out: {error.what}",
-            where=Named.of("prefill_tp", "prefill_ep", "prefill_dp"), got=error.got, want=error.want,
-        ) from None  # fmt: skip
-    prefill = msgspec.structs.replace(laid, engine=sc.engine)
+    asked = sc.deployment
     return Pools(
-        prefill=prefill, decode=sc, prefill_workers=asked.prefill_workers or 1, decode_workers=asked.decode_workers or 1
-    )
+        prefill=prefill_worker(sc), decode=sc, prefill_workers=asked.prefill_workers or 1,
+        decode_workers=asked.decode_workers or 1,
+    )  # fmt: skip
 
 
 def apart(sc: Scenario, *, users: Number | None = None) -> WholeRun:
@@ -86,10 +74,16 @@ def apart(sc: Scenario, *, users: Number | None = None) -> WholeRun:
         schedule="apart", sc=sc, users=users, devices=both.devices, tokens=other.steps * token,
         limits=least, least_s=least.request_s, expected=times[0], roofline=times[1],
         running=minimum(found.decoding + prompts, users), decoding=found.decoding, prefill_share=None, used=None,
-        first=first_interval(sc), steps=step_interval(sc), whole=whole_interval(sc),
+        first=first_interval(both.prefill), steps=step_interval(sc), whole=_whole_interval(both),
         prefill=_pool(both.prefill, both.prefill_workers, prompts, found.prompt_s),
         decode=_pool(both.decode, both.decode_workers, found.decoding, found.step_s),
     ))  # fmt: skip
+
+
+def _whole_interval(both: Pools) -> tuple[float, float]:
+    """That of the workers whose interval is the wider, at each end."""
+    ends = [whole_interval(one) for one in (both.prefill, both.decode)]
+    return min(low for low, _ in ends), max(high for _, high in ends)
 
 
 def _sent_s(both: Pools) -> Number:
@@ -98,8 +92,15 @@ def _sent_s(both: Pools) -> Number:
     A decode worker of fewer tensor ranks takes in more a device than a prefill worker's gives out, and the reverse.
     """
     sc = both.decode
-    parts = [device_sequence_bytes(sc.model, sc.workload.isl, one.layout, sc.numbers) for one in (both.prefill, sc)]
-    return maximum(*parts) / between(sc.accelerator, sc.deployment.network, both.devices)[1]
+    parts = [
+        sum(
+            device_sequence_bytes(each.model, sc.workload.isl, each.layout, each.numbers)
+            for each in (one, *(() if one.draft is None else (one.draft.own,)))
+        )
+        for one in (both.prefill, sc)
+    ]
+    cards = both.prefill.accelerator, sc.accelerator
+    return maximum(*parts) / between_pools(*cards, sc.deployment.network, both.devices)[1]
 
 
 def apart_limits(sc: Scenario) -> Limits:
@@ -148,11 +149,13 @@ def _limits(both: Pools, users: Number, one: Replica, other: Replica) -> Limits:
     steps = decode_sums(other.with_users(maximum(users / (both.decode_workers * other.copies), 1)))
     lone_s = prompts.lone_s + steps.lone_s
     return Limits(
-        first_s=prompts.lone_s, token_s=other.bounds(1, None).ceiling_s / other.each, lone_s=lone_s,
+        first_s=prompts.lone_s, token_s=least_token_s(other), lone_s=lone_s,
         request_s=maximum(lone_s, maximum(prompts.request_s, steps.request_s)),
     )  # fmt: skip
 
 
 def _pool(sc: Scenario, workers: int, running: Number, step_s: Number) -> Pool:
     cut = sc.layout
-    return Pool(workers=workers, tp=cut.tp, ep=cut.ep, dp=cut.dp, running=running, step_s=step_s)
+    return Pool(
+        accelerator=sc.accelerator.id, workers=workers, tp=cut.tp, ep=cut.ep, dp=cut.dp, running=running, step_s=step_s
+    )

@@ -25,6 +25,11 @@ class Demand(NamedTuple):
         """An equal part of it."""
         return Demand(*(None if seconds is None else seconds / parts for seconds in self))
 
+    def and_more(self, other: Demand, times: Number) -> Demand:
+        """With `times` the other's beside; None where either is."""
+        both = zip(self, other, strict=True)
+        return Demand(*(None if None in (one, two) else one + two * times for one, two in both))
+
 
 class Efficiency(msgspec.Struct, frozen=True, kw_only=True):
     """Shares of the datasheet's rates; None where one is not in print.
@@ -49,16 +54,19 @@ def streamed_bytes(work: Work) -> Number:
 
 
 def demand(sc: Scenario, phase: PhaseTime) -> Demand:
-    """What a phase's step asks of the datasheet: FLOP over the peak of their format, bytes over the bandwidth."""
+    """What a phase's step asks of the datasheet: FLOP over the peak of their format, bytes over the bandwidth.
+
+    What a host computes, or reads from its own memory, is asked of no device.
+    """
     card, devices = printed(sc.accelerator), phase.layout.devices
     if card is None:
         return Demand(None, None)
     speed = card.memory_bytes_per_s
-    traffic = None if not speed else streamed_bytes(phase.work) / (speed * devices)
+    traffic = None if not speed else streamed_bytes(phase.own_work) / (speed * devices)
     arithmetic: Number = 0.0
-    for op, _, _ in phase.time.timed:
+    for op, _, terms in phase.time.timed:
         flop = op.work.flop
-        if isinstance(flop, int | float) and not flop:
+        if terms.on_host or (isinstance(flop, int | float) and not flop):
             continue
         if unrated(card, (op.compute,)):
             return Demand(None, traffic)

@@ -7,11 +7,15 @@ import msgspec
 from rooflight.catalog.calibration import calibration
 from rooflight.numeric import Number
 from rooflight.roofline.engine import EAGER_KERNEL_S, Expected, engine_time
+from rooflight.scenario.assume import UNFITTED_ENCODER, unfitted_kind
 from rooflight.scenario.definite import Scenario
+from rooflight.scenario.drafting import UNFITTED_DRAFT
+from rooflight.scenario.unlike import UNFITTED_CARDS
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.calibration import Engine
 from rooflight.values.steptime import Parts
 from rooflight.work import step as steps
+from rooflight.work.count import has_source
 
 
 def expected(sc: Scenario, part: Parts, *, sequences: Number, fill: Number = 1) -> Expected:
@@ -21,7 +25,7 @@ def expected(sc: Scenario, part: Parts, *, sequences: Number, fill: Number = 1) 
         sc.engine,
         sequences=sequences,
         expert_layers=sc.expert_layers,
-        wider=widening(sc.accelerator, sc.engine),
+        wider=widened(sc),
         fill=fill,
         # what timed kernels took has their launches in it
         eager_s=0.0 if sc.deployment.graphs or sc.fits.tables is not None else eager_s(sc),
@@ -29,11 +33,34 @@ def expected(sc: Scenario, part: Parts, *, sequences: Number, fill: Number = 1) 
 
 
 def expected_prefill(sc: Scenario, part: Parts, *, sequences: Number, fill: Number) -> Expected:
-    """A prefill with nobody decoding beside it: the engine's share of it and its interval are its own."""
+    """A prefill with nobody decoding beside it: the engine's share of it and its interval are its own.
+
+    What the host takes of it has the host's interval, as in steps and runs.
+    """
     plain = expected(sc, part, sequences=sequences, fill=fill)
-    seconds, wider = plain.seconds * sc.engine.prefill_share, widening(sc.accelerator, sc.engine)
-    low, high = seconds * sc.engine.prefill_low / wider, seconds * sc.engine.prefill_high * wider
+    share, wider = sc.engine.prefill_share, widened(sc) * encoding(sc)
+    seconds, own = plain.seconds * share, (plain.seconds - plain.places_s) * share
+    low = own * sc.engine.prefill_low / wider + plain.places_low_s * share
+    high = own * sc.engine.prefill_high * wider + plain.places_high_s * share
     return msgspec.structs.replace(plain, seconds=seconds, low=low, high=high)
+
+
+def widened(sc: Scenario) -> float:
+    """By how much the engine's intervals are wider in this question: for the accelerator, and for the kind of model."""
+    wider = widening(sc.accelerator, sc.engine) * unfitted_kind(sc.model)
+    if not sc.accelerator.joined:
+        return wider
+    return max(wider, *(widening(one, sc.engine) for one in sc.accelerator.joined)) * UNFITTED_CARDS
+
+
+def drafted_wider(sc: Scenario) -> float:
+    """The same for a run's steps: no fit has seen those of a named draft."""
+    return widened(sc) * (1.0 if sc.draft is None else UNFITTED_DRAFT)
+
+
+def encoding(sc: Scenario) -> float:
+    """By how much wider the interval of a prompt is that has images or sound: no fit has seen an encoder."""
+    return UNFITTED_ENCODER if sc.model.encodes else 1.0
 
 
 def widening(accelerator: Accelerator, engine: Engine) -> float:
@@ -53,5 +80,5 @@ def eager_s(sc: Scenario) -> Number:
     """
     if not sc.accelerator.assumed.launch_eager_s:
         return 0.0
-    one = sc.steps.time(steps.decode(sequences=1, context=1))
+    one = sc.steps.time(steps.decode(sequences=1, context=1, source=int(has_source(sc.model))))
     return one.work.launches * EAGER_KERNEL_S

@@ -57,8 +57,9 @@ def goals(sc: Scenario, wanted: Wanted, schedule: str, lengths: Mapping[str, Arr
 
     The hit rate is of the scenario's batch.
     """
-    load = sc.workload
-    isl, osl = (np.asarray(lengths.get(name, [getattr(load, name)]), dtype=float) for name in ("isl", "osl"))
+    load, media = sc.workload, sc.workload.media_tokens or 0
+    own = {"isl": load.text_tokens, "osl": load.osl}
+    isl, osl = (np.asarray(lengths.get(name, [own[name]]), dtype=float) for name in ("isl", "osl"))
     if isl.size * osl.size > MOST_PAIRS:
         raise BadInput(
             f"goals are sought at {isl.size * osl.size:,} pairs of lengths", where=Named.of("isl", "osl"),
@@ -66,7 +67,7 @@ def goals(sc: Scenario, wanted: Wanted, schedule: str, lengths: Mapping[str, Arr
         )  # fmt: skip
     isl, osl = (each.ravel() for each in np.meshgrid(isl, osl, indexing="ij"))
     batch = int(load.batch)
-    fields: dict[str, Any] = {"isl": isl, "osl": osl, "batch": np.ones(isl.size)}
+    fields: dict[str, Any] = {"isl": isl + media, "osl": osl, "batch": np.ones(isl.size)}
     sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(load, **fields))
     holds = np.broadcast_to(max_batch(room(sc)) > 0, isl.shape) | sc.deployment.ignore_capacity
     run = whole(sc, schedule)

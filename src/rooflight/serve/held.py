@@ -12,6 +12,7 @@ from rooflight.scenario.definite import Scenario
 from rooflight.units import to_base
 from rooflight.values.format import Format
 from rooflight.values.model import Attention, LatentAttention, Linear, Model, Recurrent
+from rooflight.work.adapters import device_adapter_bytes
 from rooflight.work.count import (
     cache_elements,
     horizon,
@@ -34,7 +35,7 @@ _ALIKE = 1.25
 
 
 def device_weight_bytes(model: Model, layout: Layout) -> float:
-    """Stored bytes on one device, stages taken as equal: matrices by their cut, tables and towers by tp."""
+    """Stored bytes on one device, stages taken as equal: matrices by their cut, tables and towers by tp, adapters."""
     total = table_bytes(model) / layout.tp + vector_bytes(model, model)
     total += tower_bytes(model) / layout.tp
     tables = list(model.outside) if model.head is None or model.tied else [*model.outside, model.head]
@@ -48,13 +49,13 @@ def device_weight_bytes(model: Model, layout: Layout) -> float:
             one = sum(linear_bytes(linear, stored_format(linear)) for linear in layer.experts.linears)
             held += layer.experts.count * one / max(layout.ep, layout.tp)
         total += layer.count * held
-    return total / layout.pp
+    return total / layout.pp + device_adapter_bytes(model, layout)
 
 
 def engine_weight_bytes(sc: Scenario, rule: MemoryRule | None) -> float:
     """What the weights take on one device of an engine: stored bytes, with what it adds and leaves out."""
     model, layout = sc.model, sc.layout
-    held = device_weight_bytes(model, layout)
+    held = device_weight_bytes(model, layout) + draft_weight_bytes(sc)
     if rule is None:
         return held
     if rule.table_on_host and not model.tied and sc.accelerator.kind == "gpu":
@@ -65,6 +66,11 @@ def engine_weight_bytes(sc: Scenario, rule: MemoryRule | None) -> float:
         if not any(layer.experts for layer in model.layers) and _main_format(sc).id.startswith("fp8"):
             held *= 1.008  # what fp8 kernels pad and keep beside dense matrices; engine starts of 14B models
     return held
+
+
+def draft_weight_bytes(sc: Scenario) -> float:
+    """What a named draft keeps of its own on one device, as stored."""
+    return 0.0 if sc.draft is None else device_weight_bytes(sc.draft.own.model, sc.draft.own.layout)
 
 
 def rope_bytes(model: Model) -> float:
@@ -275,7 +281,10 @@ def cells_bytes(kinds: tuple[Kind, ...], tokens: Number, ubatch: int, page: int)
 
 
 def held_bytes(sc: Scenario, tokens: Number) -> Number:
-    """What a sequence of so many tokens takes on one device, in the engine's pages."""
+    """What a sequence of so many tokens takes on one device, in the engine's pages; a draft's cache beside."""
+    if sc.draft is not None:
+        alone = msgspec.structs.replace(sc, draft=None)
+        return held_bytes(alone, tokens) + held_bytes(sc.draft.own, tokens)
     found = sc.habits
     if found is None or found.rule.page == 1:
         return device_sequence_bytes(sc.model, tokens, sc.layout, sc.numbers)

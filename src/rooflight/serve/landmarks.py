@@ -10,7 +10,7 @@ from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve import phases
 from rooflight.serve.memory import largest_batch
 from rooflight.serve.room import room
-from rooflight.values.steptime import BOUNDS, StepTime
+from rooflight.values.steptime import BINDING, StepTime
 from rooflight.values.sweep import Landmarks
 
 LARGEST_BATCH = 1 << 20
@@ -30,18 +30,18 @@ def landmarks(sc: Scenario) -> Landmarks:
         return bool(time.work.flop / time.work.moved_bytes >= (phases.ridge(sc, time) or 0.0))
 
     def computes(batch: int) -> bool:
-        return BOUNDS[step(batch).bound] == "compute"
+        return BINDING[step(batch).bound] == "compute"
 
     def flattens(batch: int) -> bool:
         return bool(2 * step(batch).roofline_s < KNEE_GAIN * step(2 * batch).roofline_s)
 
     def prefill_computes(isl: int) -> bool:
-        return BOUNDS[phases.prefill(alone, isl=isl, prompts=1, bounds_only=True).time.bound] == "compute"
+        return BINDING[phases.prefill(alone, isl=isl, prompts=1, bounds_only=True).time.bound] == "compute"
 
     alone = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, cached_prefix=0))
     return Landmarks(
         **sc.placed,
-        isl=int(sc.workload.isl),
+        isl=int(sc.workload.text_tokens),
         osl=int(sc.workload.osl),
         context=context_tokens(sc.workload),
         ridge_batch=None if sc.unrated else _first(past_ridge),

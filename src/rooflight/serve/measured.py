@@ -15,6 +15,7 @@ from rooflight.values.analysis import DatasheetBlock, LevelBlock, MeasuredBlock
 
 _PHASES: dict[str, Callable[..., phases.PhaseTime]] = {
     "prefill": phases.prefill, "decode": phases.decode, "verify": phases.verify, "mixed": phases.mixed,
+    "draft": phases.draft,
 }  # fmt: skip
 
 

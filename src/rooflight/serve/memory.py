@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET
+
 from rooflight.numeric import Number, ceil, floor, maximum, minimum
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.held import held_bytes
+from rooflight.serve.hosted import device_cache_share, hosted
 from rooflight.serve.pool import pool
 from rooflight.serve.room import Room, decode_workers, room, share_needed, share_used
 from rooflight.units import whole
-from rooflight.values.analysis import BOUNDLESS, MemoryBlock
+from rooflight.values.held import BOUNDLESS, MemoryBlock
+from rooflight.work.adapters import device_adapter_bytes
 
 
 def admitted(sc: Scenario) -> Number:
@@ -18,7 +22,7 @@ def admitted(sc: Scenario) -> Number:
     """
     held = sc.workload.isl + sc.workload.osl * sc.engine.reserved_output
     one = room(sc)
-    cache = held_bytes(sc, ceil(held))
+    cache = held_bytes(sc, ceil(held)) * device_cache_share(sc)
     return maximum(one.left / maximum(cache + one.row, 1.0), 0.0)
 
 
@@ -28,7 +32,8 @@ def memory(sc: Scenario) -> MemoryBlock:
     known = sc.accelerator.given_bytes is not None
     devices, replica = layout.devices * decode_workers(sc), layout.tp * layout.pp
     activations = one.chunk * devices + one.row * sc.workload.batch * replica
-    found = pool(sc, one)
+    # what the host shares of a cache is in no pool of the devices
+    found = None if device_cache_share(sc) < 1 else pool(sc, one)
     return MemoryBlock(
         weights_bytes=whole(one.weights * devices),
         kv_bytes=whole(one.cache * sc.workload.batch * replica),
@@ -37,6 +42,7 @@ def memory(sc: Scenario) -> MemoryBlock:
         kv_pool_bytes=None if found is None else found.bytes.expected,
         kv_tokens=None if found is None else int(found.tokens.expected),
         fits=bool(all_fit(sc, one)) if known else None,
+        host=hosted(sc),
         max_batch=int(largest_batch(sc, one)) if known else None,
         activation_bytes=whole(activations),
         engine_bytes=whole(one.engine * devices),
@@ -45,14 +51,18 @@ def memory(sc: Scenario) -> MemoryBlock:
         kv_pool=found,
         share=share_used(sc, one),
         share_needed=share_needed(sc, one),
-    )
+        adapter_bytes_or_absent=UNSET if sc.model.adapters is None else whole(
+            device_adapter_bytes(sc.model, layout) * devices
+        ),
+    )  # fmt: skip
 
 
 def all_fit(sc: Scenario, one: Room) -> Number:
     """Whether all sequences of the workload, and all prompts prefilled together, fit at once; elementwise."""
     asked, load = sc.deployment, sc.workload
     prefilling = (asked.prefill_workers or 1) * (asked.prefill_dp or sc.layout.dp)
-    return one.fits(ceil(load.batch / (sc.layout.dp * decode_workers(sc))), ceil(load.prefill_batch / prefilling))
+    prompts = ceil(load.prefill_batch / prefilling) if asked.prefill_on is None else 0  # elsewhere: room has its say
+    return one.fits(ceil(load.batch / (sc.layout.dp * decode_workers(sc))), prompts)
 
 
 def largest_batch(sc: Scenario, one: Room) -> Number:

@@ -8,6 +8,7 @@ import msgspec
 
 from rooflight.numeric import Number, floor, maximum, minimum
 from rooflight.scenario.definite import Scenario, context_tokens
+from rooflight.scenario.pools import prompts_on
 from rooflight.serve import phases, run
 from rooflight.serve.apart import apart, apart_limits, is_apart, pools
 from rooflight.serve.efficiency import Demand, demand
@@ -55,11 +56,14 @@ def timed_step(sc: Scenario, row: Measurement) -> TimedStep:
     """The step of such a row. Of a prefill without a compute peak there is none that can be told."""
     if row.timed is not Timed.PREFILL:
         phase, span = phases.token(sc)
-        return TimedStep(span, demand(sc, phase).shared(_each(sc)))
+        asked = demand(sc, phase)
+        for one, count in phases.drafts(sc) if sc.workload.draft_tokens else ():
+            asked = asked.and_more(demand(sc, one), count)
+        return TimedStep(span, asked.shared(_each(sc)))
     if sc.unrated:
         return TimedStep(Span.same(float("nan")), Demand(None, None))
     phase = phases.prefill(sc)
-    return TimedStep(phase.span, demand(sc, phase))
+    return TimedStep(phase.span, demand(prompts_on(sc), phase))
 
 
 def of_step(one: TimedStep, sc: Scenario, row: Measurement) -> Span:
@@ -120,7 +124,8 @@ def _ceiling_s(sc: Scenario, row: Measurement) -> Number:
     """The least seconds in which counted_tokens are made."""
     timed = row.timed
     if timed is Timed.STEP and sc.workload.draft_tokens:
-        return phases.verify(sc, bounds_only=True).time.ceiling_s / _each(sc)
+        drafts = (count * one.time.ceiling_s for one, count in phases.drafts(sc, bounds_only=True))
+        return (phases.verify(sc, bounds_only=True).time.ceiling_s + sum(drafts)) / _each(sc)
     if timed is Timed.STEP:
         return phases.decode(sc, bounds_only=True).time.ceiling_s
     if timed is Timed.PREFILL:
@@ -206,5 +211,5 @@ def whole_run(row: Measurement) -> bool:
 
 
 def _largest(time: StepTime | Sums) -> str:
-    parts = {"compute": time.compute_s, "memory": time.memory_s, "link": time.link_s}
+    parts = {name: seconds for name, seconds in time.terms.items() if name != "launch"}
     return max(parts, key=lambda name: parts[name])

@@ -52,15 +52,19 @@ def mean_load(load: Workload, mix: Mix) -> Workload:
 
     Lengths that were given in place of a log are the workload's own.
     """
+    media = load.media_tokens or 0  # a mix is of text
     if mix.source is None:
-        return msgspec.structs.replace(load, isl=int(mix.isl), osl=int(mix.osl))
-    return _with(load, isl=mix.isl, osl=mix.osl, cached_prefix=mix.cached_prefix, met_context=mix.context)
+        return msgspec.structs.replace(load, isl=int(mix.isl) + media, osl=int(mix.osl))
+    return _with(
+        load, isl=mix.isl + media, osl=mix.osl, cached_prefix=mix.cached_prefix, met_context=mix.context + media
+    )  # fmt: skip
 
 
 def at_ratios(load: Workload, mix: Mix, ratios: Array) -> Workload:
     """Requests of the mix's mean total tokens, cut into input and output at each ratio; the cached share kept."""
     isl = formulas.input_tokens(mix.isl + mix.osl, ratios)
-    return _with(load, isl=isl, osl=mix.isl + mix.osl - isl, cached_prefix=isl * mix.cached_prefix / mix.isl)
+    media = load.media_tokens or 0
+    return _with(load, isl=isl + media, osl=mix.isl + mix.osl - isl, cached_prefix=isl * mix.cached_prefix / mix.isl)
 
 
 def _with(load: Workload, **lengths: Any) -> MeanWorkload:

@@ -9,6 +9,7 @@ from rooflight.roofline.engine import Expected
 from rooflight.roofline.rates import hardware_format, ridges
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve.apart import is_apart, pools
+from rooflight.serve.drafted import draft_steps
 from rooflight.serve.expected import expected, expected_prefill
 from rooflight.serve.formulas import tokens_per_verify
 from rooflight.span import Span
@@ -52,6 +53,12 @@ class PhaseTime(msgspec.Struct, frozen=True, kw_only=True):
             raise TypeError("a phase of bounds alone has nothing to expect")
         return self.fitted
 
+    @property
+    def own_work(self) -> Work:
+        """Of the devices alone, without what a host does beside them."""
+        there: Work | None = self.time.host_work
+        return self.work if there is None else self.work + there * (-1 * self.passes * self.replicas)
+
     def copies(self, op: Operator) -> Number:
         """Devices x passes that run an operator; experts that replicas pool run on idle replicas' devices too."""
         layout = self.layout
@@ -74,7 +81,7 @@ def decode(
     batch = sc.workload.batch if batch is None else batch
     context = context_tokens(sc.workload) if context is None else context
     share = share_out(batch, sc.layout)
-    step = steps.decode(sequences=share.sequences, context=context)
+    step = steps.decode(sequences=share.sequences, context=context, source=sc.source_tokens)
     time, part = _timed(sc, step, share, bounds_only=bounds_only)
     found = None if part is None else expected(sc, part, sequences=share.sequences)
     return _phase(sc, time, found, share, tokens=batch, users=batch)
@@ -86,7 +93,10 @@ def verify(sc: Scenario, *, batch: Number | None = None, bounds_only: bool = Fal
     load = sc.workload
     batch = load.batch if batch is None else batch
     share = share_out(batch, sc.layout)
-    step = steps.verify(sequences=share.sequences, context=context_tokens(load), draft_tokens=load.draft_tokens)
+    step = steps.verify(
+        sequences=share.sequences, context=context_tokens(load), draft_tokens=load.draft_tokens,
+        source=sc.source_tokens,
+    )  # fmt: skip
     made = tokens_per_verify(draft_tokens=load.draft_tokens, acceptance=load.acceptance)
     tokens = batch * (load.draft_tokens + 1)
     return _beside(sc, step, share, bounds_only, made=made, tokens=tokens, users=batch)
@@ -95,17 +105,51 @@ def verify(sc: Scenario, *, batch: Number | None = None, bounds_only: bool = Fal
 def token(sc: Scenario, *, batch: Number | None = None) -> tuple[PhaseTime, Span]:
     """The step that a token of every sequence comes from, and its part of it: a decode step; with drafts a verify step.
 
-    Drafting comes before a verify step, which yields several tokens; a ceiling has it for nothing.
+    Drafting comes before a verify step, which yields several tokens; a ceiling has it for nothing where what drafts is
+    not named.
     """
     load = sc.workload
     if not load.draft_tokens:
         phase = decode(sc, batch=batch)
         return phase, phase.span
     phase = verify(sc, batch=batch)
-    drafting = decode(sc, batch=1).span * (load.draft_tokens * load.draft_share)
-    drafting = msgspec.structs.replace(drafting, ceiling=0.0)
-    return phase, (phase.span + drafting) / tokens_per_verify(
+    return phase, (phase.span + drafting(sc, batch=batch)) / tokens_per_verify(
         draft_tokens=load.draft_tokens, acceptance=load.acceptance
+    )
+
+
+def drafting(sc: Scenario, *, batch: Number | None = None) -> Span:
+    """What drafting before a verify step takes: the steps of a named draft, else a share of a decode step."""
+    load = sc.workload
+    steps = drafts(sc, batch=batch)
+    if steps:
+        total = Span.same(0.0)
+        for one, count in steps:
+            total = total + one.span * count
+        return total
+    free: Span = msgspec.structs.replace(decode(sc, batch=1).span * (load.draft_tokens * load.draft_share), ceiling=0.0)
+    return free
+
+
+def draft(sc: Scenario, *, bounds_only: bool = False) -> PhaseTime:
+    """A step of a named draft; of several kinds the last that there is."""
+    return [one for one, count in drafts(sc, bounds_only=bounds_only) if count][-1]
+
+
+def drafts(
+    sc: Scenario, *, batch: Number | None = None, bounds_only: bool = False
+) -> tuple[tuple[PhaseTime, Number], ...]:
+    """The steps of a named draft before a verify step, a token of every sequence each, and how many of each there are.
+
+    Nothing where what drafts is not named.
+    """
+    load = sc.workload
+    batch = load.batch if batch is None else batch
+    context = context_tokens(load)
+    workers = _decode_workers(sc)
+    return tuple(
+        (decode(_replicas(one, workers), batch=batch, context=context, bounds_only=bounds_only), count)
+        for one, count in draft_steps(sc, load.draft_tokens)
     )
 
 
@@ -119,6 +163,8 @@ def mixed(sc: Scenario, *, bounds_only: bool = False) -> PhaseTime:
         context=context_tokens(load),
         chunk_tokens=load.chunk_tokens,
         chunk_context=load.isl // 2,
+        source=sc.source_tokens,
+        media=load.chunk_tokens / (load.isl - load.cached_prefix),
     )
     return _beside(sc, step, share, bounds_only, tokens=load.batch, users=load.batch)
 
@@ -164,7 +210,18 @@ def _workers(sc: Scenario, *, prefill: bool = False) -> Scenario:
     if not is_apart(sc):
         return sc
     both = pools(sc)
-    one, count = (both.prefill, both.prefill_workers) if prefill else (both.decode, both.decode_workers)
+    return _replicas(*((both.prefill, both.prefill_workers) if prefill else (both.decode, both.decode_workers)))
+
+
+def _decode_workers(sc: Scenario) -> int:
+    """Workers that decode and draft; one where they are not apart."""
+    return pools(sc).decode_workers if is_apart(sc) else 1
+
+
+def _replicas(one: Scenario, count: int) -> Scenario:
+    """So many workers laid out alike, as replicas of one scenario."""
+    if count == 1:
+        return one
     layout = msgspec.structs.replace(one.layout, dp=one.layout.dp * count)
     steps = one.plans.steps(one.model, layout, one.numbers, one.rates, one.fits)
     return msgspec.structs.replace(one, layout=layout, steps=steps)
@@ -199,7 +256,9 @@ def _timed(
     """Bounds of a step, and the parts of what is expected: those of a step in which all replicas are busy."""
     real = _busy(step, share, sc.layout)
     alike = sc.layout.dp == 1 or (real.busy == 1 if is_plain(real.busy) else bool((real.busy == 1).all()))
-    time = sc.steps.time(real, overlap=overlap, fill=fill, bounds_only=bounds_only or not alike)
+    # a prompt's passes are in `fill`
+    passes = share.passes if is_plain(fill) and fill == 1 else 1
+    time = sc.steps.time(real, overlap=overlap, fill=fill, passes=passes, bounds_only=bounds_only or not alike)
     return time, time.parts if alike or bounds_only else sc.steps.parts(step)
 
 
@@ -210,7 +269,7 @@ def _phase(
     phase = PhaseTime(
         time=time,
         fitted=found,
-        work=time.work * (share.passes * share.replicas * layout.tp),
+        work=_work(time, share.passes * share.replicas, layout.tp),
         passes=share.passes,
         replicas=share.replicas,
         layout=layout,
@@ -223,6 +282,13 @@ def _phase(
     for op, _, _ in time.timed:
         work = work + op.work * (op.count * phase.copies(op))
     return msgspec.structs.replace(phase, work=work)
+
+
+def _work(time: StepTime, passes: Number, devices: int) -> Work:
+    """Of all devices, and of the host beside them."""
+    work: Work = time.work * (passes * devices)
+    there: Work | None = None if time.host_work is None else time.host_work * passes
+    return work if there is None else work + there
 
 
 def link_level(sc: Scenario, time: StepTime) -> str | None:

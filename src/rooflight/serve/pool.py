@@ -15,10 +15,12 @@ from rooflight.serve.held import (
     sequence_tokens,
     step_tokens,
 )
-from rooflight.serve.room import Room, decode_workers
+from rooflight.serve.hosted import host_holds
+from rooflight.serve.room import Room, decode_workers, prefill_holds
 from rooflight.serve.working import other_sampler_bytes, sampler_bytes
 from rooflight.units import to_base, whole
-from rooflight.values.analysis import LogLine, Pool, Range
+from rooflight.values.held import LogLine, Pool, Range
+from rooflight.work.count import is_encoder
 
 # Of the weights, where a 4-bit format is known by its label alone: which parts stay wide is not said.
 _LABEL_DOUBT = 0.03
@@ -29,14 +31,16 @@ _LABEL_SHARE = 0.005
 
 
 def pool(sc: Scenario, one: Room) -> Pool | None:
-    """The pool that a room leaves, all devices; None where the devices' size is in no source."""
-    if math.isinf(one.left):
+    """The pool that a room leaves, all devices; None where the devices' size is in no source, or nothing is cached."""
+    if math.isinf(one.left) or is_encoder(sc.model):
         return None
     length, workers = sequence_tokens(sc), decode_workers(sc)
     devices, replicas = sc.layout.devices * workers, sc.layout.dp * workers
-    left = max(float(one.left * one.cache / one.each), 0.0)
+    over = float(one.left * one.cache / one.each)  # below nothing where something is too large
+    left = max(over, 0.0)
     less, more = _doubt_bytes(sc)
-    ends = (left, max(left - less, 0.0), left + more)
+    high = max(over + more, 0.0) if host_holds(sc) and prefill_holds(sc) else left
+    ends = (left, max(left - less, 0.0), high)
     tokens = [tokens_in(sc, end) * replicas for end in ends]
     sequences = [end / one.cache * replicas if one.cache else math.inf for end in ends]
     return Pool(
@@ -59,7 +63,7 @@ def tokens_in(sc: Scenario, pool_bytes: float) -> float:
     Where every layer keeps all tokens, whole pages of them; else as sequences of the question's length have them.
     """
     cut = _pages(sc)
-    if cut is not None and _alike(cut):
+    if cut is not None and _alike(cut) and sc.draft is None:
         return float(pool_bytes // (cut.bytes / sc.layout.pp) * cut.block)
     length = sequence_tokens(sc)
     held = held_bytes(sc, length)
@@ -96,7 +100,9 @@ def log_line(sc: Scenario, pool_bytes: float) -> LogLine | None:
     cut = _pages(sc)
     tokens: Number | None = None
     compare = "bytes"
-    if cut is not None and _alike(cut):
+    if sc.draft is not None:  # layers of two models share the pool, and what is printed of them is not known
+        tokens = None
+    elif cut is not None and _alike(cut):
         tokens, compare = tokens_in(sc, pool_bytes), "tokens"
     elif cut is not None and found.rule.printed:
         blocks = pool_bytes // (cut.bytes / sc.layout.pp)

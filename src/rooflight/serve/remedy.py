@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import msgspec
@@ -9,7 +10,9 @@ import msgspec
 from rooflight.errors import BadInput, MissingFact
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
+from rooflight.serve.hosted import host_holds
 from rooflight.serve.memory import memory
+from rooflight.serve.offload import ALL_ON_DEVICES, Offload, offloads
 from rooflight.work.layout import Layout
 
 _NARROWER = ("fp8", "int4-g128")
@@ -17,23 +20,47 @@ _NARROWER = ("fp8", "int4-g128")
 
 class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     """layout: of fewest devices that holds it, None where there is none; unjoined: no link between devices is known;
-    weights: a narrower format that fits on the same devices, where the question named none."""
+    weights: a narrower format that fits on the same devices, where the question named none; offloads: what may lie in
+    the host's memory, where not one sequence fits.
+
+    Where the host's memory is too small, layout holds all of it without the host, and host_bytes is what of the host's
+    memory would hold it as the question is; None where the devices do not hold the rest.
+    """
 
     layout: Layout | None = None
+    host_bytes: float | None = None
     unjoined: bool = False
     weights: str | None = None
+    offloads: tuple[Offload, ...] = ()
 
 
 def remedy(sc: Scenario) -> Remedy:
-    """Another layout of these devices, more of them, a narrower format."""
-    layout, unjoined = None, False
+    """Another layout of these devices, more of them, a narrower format, a part in the host's memory."""
+    layout, unjoined, small = None, False, not host_holds(sc)
     try:
-        layout = _layout_that_holds(sc)
+        layout = _layout_without_host(sc) if small else _layout_that_holds(sc)
     except MissingFact:
         unjoined = True
     narrower = _NARROWER if sc.deployment.weights is None else ()
     weights = next((form for form in narrower if _fits(sc, form)), None)
-    return Remedy(layout=layout, unjoined=unjoined, weights=weights)
+    hosted = offloads(sc) if memory(sc).most < 1 else ()
+    needed = _host_bytes(sc) if small else None
+    return Remedy(layout=layout, unjoined=unjoined, weights=weights, offloads=hosted, host_bytes=needed)
+
+
+def _host_bytes(sc: Scenario) -> float | None:
+    """What the host's memory must be, where the devices hold the rest."""
+    there = memory(sc).host
+    if there is None:
+        return None
+    needed = there.weights_bytes + there.kv_bytes
+    return needed if _held(sc, host_memory=math.ceil(needed)) is not None else None
+
+
+def _layout_without_host(sc: Scenario) -> Layout | None:
+    """The layout of fewest devices that holds all of it, nothing on the host. Raises MissingFact."""
+    bare = changed(sc, **ALL_ON_DEVICES)
+    return bare.layout if memory(bare).whole else _layout_that_holds(bare)
 
 
 def _fits(sc: Scenario, weights: str) -> bool:
@@ -47,6 +74,8 @@ def _fits(sc: Scenario, weights: str) -> bool:
 def _layout_that_holds(sc: Scenario) -> Layout | None:
     """The layout of fewest devices that holds the scenario; raises MissingFact where devices cannot be joined."""
     here = sc.layout
+    if sc.accelerator.joined:  # all of them hold a part already
+        return None
     layouts = [
         {"tp": tp, "pp": pp, "dp": here.dp, "ep": here.ep}
         for tp in (1, 2, 4, 8, 16)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 
 from rooflight.numeric import Number, capped, is_plain, maximum, minimum
 from rooflight.scenario.definite import Scenario
-from rooflight.serve.expected import expected, widening
+from rooflight.serve.drafted import draft_steps
+from rooflight.serve.expected import drafted_wider, expected
 from rooflight.serve.formulas import decode_steps, tokens_per_verify
 from rooflight.serve.memory import admitted
 from rooflight.values.model import Attention, LatentAttention
@@ -17,6 +19,8 @@ from rooflight.work import step as steps
 
 # Seconds of a step in which so many sequences decode (None: none) and so many prompt tokens are prefilled (None).
 Clock = Callable[[Number | None, Number | None], Number]
+# Seconds of a step of a scenario.
+_StepClock = Callable[[Scenario, steps.Step], Number]
 # The decode steps of requests that generate one token: too few to count, enough to divide by.
 NO_STEPS = 1e-9
 
@@ -83,59 +87,97 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
 
     def roofline_s(self, decoding: Number | None, tokens: Number | None) -> Number:
         """A step's roofline time, drafting before it."""
-        seconds = self._roofline_s(self._step(decoding, tokens))
-        if decoding is None or not self.drafts:
-            return seconds
-        return seconds + self._drafting(self._roofline_s(self._plain()))
+        seconds = self._roofline_s(self.sc, self._step(decoding, tokens))
+        return seconds + self._drafting_s(decoding, tokens, self._roofline_s) if self.drafts else seconds
 
     def expected_s(self, decoding: Number | None, tokens: Number | None) -> Number:
         """What is expected of a step, never below its roofline; drafting before it."""
         share = self.sc.engine.prefill_share if decoding is None else 1.0
-        seconds = self._expected(self._step(decoding, tokens), self.sequences(decoding, tokens), share)
-        if decoding is None or not self.drafts:
-            return seconds
-        return seconds + self._drafting(self._expected(self._plain(), 1))
+        step, sequences = self._step(decoding, tokens), self.sequences(decoding, tokens)
+        seconds = self._expected(self.sc, step, sequences, share)
+        return seconds + self._drafting_s(decoding, tokens, self._expected) if self.drafts else seconds
+
+    def host_shares(self, decoding: Number | None, tokens: Number | None) -> Shares:
+        """Of what is expected of a step, the share that the host's memory and the link to it take, and its ends."""
+        step, sequences = self._step(decoding, tokens), self.sequences(decoding, tokens)
+        found = expected(self.sc, self.sc.steps.parts(step), sequences=sequences)
+        places = found.places_s, found.places_low_s, found.places_high_s
+        return Shares(*(seconds / found.seconds for seconds in places))
 
     def parts(self, decoding: Number | None, tokens: Number | None) -> Parts:
         """What is expected of a step before an engine takes its shares."""
-        return self.sc.steps.parts(self._step(decoding, tokens))
+        return self.sc.steps.parts(self._step(decoding, tokens), passes=self.passes)
 
     def sequences(self, decoding: Number | None, tokens: Number | None) -> Number:
         """Those that a step looks after, by the tokens that they get out of it: decoding, or at a prompt's end."""
         return (0 if decoding is None else decoding * self.each) + (0 if tokens is None else tokens / self.prompt)
 
+    def draft_bounds(
+        self, sc: Scenario, decoding: Number | None, tokens: Number | None, *, overlap: Number = 1
+    ) -> StepTime:
+        """Bounds of a draft step, `sc` one of serve.drafted: a token of each sequence, or prompts for its cache."""
+        step = self._draft_step(decoding) if tokens is None else self._prompts(tokens)
+        return sc.steps.time(self._real(step), overlap=overlap, bounds_only=True)
+
     def _step(self, decoding: Number | None, tokens: Number | None) -> steps.Step:
         found = []
         if decoding is not None:
-            shape = {"sequences": decoding, "context": self.context, "steps": self.contexts}
+            shape = self._shape(decoding)
             found.append(steps.verify(draft_tokens=self.drafted, **shape) if self.drafts else steps.decode(**shape))
         if tokens is not None:
-            found.append(steps.chunked(tokens=tokens, prompt=self.prompt, cached=self.cached, ends=self.ends))
+            found.append(self._prompts(tokens))
         return steps.together(*found)
+
+    def _prompts(self, tokens: Number) -> steps.Step:
+        """So many tokens of prompts."""
+        return steps.chunked(tokens=tokens, prompt=self.prompt, cached=self.cached, ends=self.ends)
+
+    def _draft_step(self, decoding: Number | None) -> steps.Step:
+        """A draft's token for so many sequences."""
+        return steps.decode(**self._shape(1 if decoding is None else decoding))
 
     def _plain(self) -> steps.Step:
         """The step of one sequence without drafts."""
-        return steps.decode(sequences=1, context=self.context, steps=self.contexts)
+        return steps.decode(**self._shape(1))
+
+    def _shape(self, decoding: Number) -> dict[str, Number]:
+        """What so many decoding sequences are like."""
+        return {
+            "sequences": decoding, "context": self.context, "steps": self.contexts, "source": self.sc.source_tokens,
+        }  # fmt: skip
 
     def _bounds(self, step: steps.Step, overlap: Number = 1, bounds_only: bool = True) -> StepTime:
-        return self.sc.steps.time(self._real(step), overlap=overlap, bounds_only=bounds_only)
+        return self.sc.steps.time(self._real(step), overlap=overlap, passes=self.passes, bounds_only=bounds_only)
 
-    def _roofline_s(self, step: steps.Step) -> Number:
-        return self.sc.steps.roofline_s(self._real(step))
+    def _roofline_s(self, sc: Scenario, step: steps.Step) -> Number:
+        return sc.steps.roofline_s(self._real(step), passes=self.passes)
 
     def _real(self, step: steps.Step) -> steps.Step:
         """The step with idle replicas beside."""
         plain = is_plain(self.busy) and self.busy == 1
         return step if plain else msgspec.structs.replace(step, busy=self.busy)
 
-    def _expected(self, step: steps.Step, sequences: Number, share: float = 1.0) -> Number:
+    def _expected(self, sc: Scenario, step: steps.Step, sequences: Number = 1, share: float = 1.0) -> Number:
         """With all replicas busy, as the engines that were measured were."""
-        seconds = expected(self.sc, self.sc.steps.parts(step), sequences=sequences).seconds
-        return maximum(seconds * share, self._roofline_s(step))
+        seconds = expected(sc, sc.steps.parts(step, passes=self.passes), sequences=sequences).seconds
+        return maximum(seconds * share, self._roofline_s(sc, step))
 
-    def _drafting(self, one: Number) -> Number:
-        """A draft model's time for the tokens of a step, as a share of the plain step of one sequence."""
-        return self.drafted * self.sc.workload.draft_share * one
+    def _drafting_s(self, decoding: Number | None, tokens: Number | None, clock: _StepClock) -> Number:
+        """What drafting takes before a step: a share of the plain step of one sequence, or draft steps of their own.
+
+        A named draft has the prompts pass beside its first step, for a cache of its own.
+        """
+        named = draft_steps(self.sc, self.drafted)
+        if not named:
+            plain = 0.0 if decoding is None else clock(self.sc, self._plain())
+            return self.drafted * self.sc.workload.draft_share * plain
+        first, token = named[0][0], self._draft_step(decoding)
+        if decoding is None:
+            return 0.0 if tokens is None else clock(first, self._prompts(tokens))
+        seconds: Number = sum(count * clock(sc, token) for sc, count in named)
+        if tokens is not None:
+            seconds = seconds + clock(first, steps.together(token, self._prompts(tokens))) - clock(first, token)
+        return seconds
 
     def prompt_s(self, clock: Clock) -> Number:
         """The prefill of one prompt alone: whole, or in steps of what the budget allows."""
@@ -183,6 +225,22 @@ def room(sc: Scenario) -> Number:
 
 def step_interval(sc: Scenario) -> tuple[float, float]:
     """Factors on expected steps that hold eight of ten measurements."""
-    engine, wider = sc.engine, widening(sc.accelerator, sc.engine)
+    engine, wider = sc.engine, drafted_wider(sc)
     low, high = (engine.moe_low, engine.moe_high) if sc.expert_layers else (engine.low, engine.high)
     return low / wider, high * wider
+
+
+class Shares(NamedTuple):
+    """Of an expected time, what the host takes, and the ends of the interval of that."""
+
+    middle: Number
+    low: Number
+    high: Number
+
+    def beside(self, low: Number, high: Number) -> tuple[Number, Number]:
+        """Factors on the whole time, from those of an engine on the rest of it."""
+        return low * (1 - self.middle) + self.low, high * (1 - self.middle) + self.high
+
+    def joined(self, other: Shares, part: Number) -> Shares:
+        """Of a time of which the other's is a part."""
+        return Shares(*(one * (1 - part) + its * part for one, its in zip(self, other, strict=True)))

@@ -8,15 +8,20 @@ import msgspec
 
 from rooflight.numeric import Number, maximum, minimum, where
 from rooflight.scenario.definite import Scenario
+from rooflight.scenario.pools import prefill_worker
 from rooflight.scenario.share import Share
 from rooflight.serve.held import (
     device_sequence_bytes,
     device_weight_bytes,
+    draft_weight_bytes,
     engine_weight_bytes,
     held_bytes,
     sequence_tokens,
 )
-from rooflight.serve.working import activation_bytes, decode_row_bytes, own_bytes
+from rooflight.serve.hosted import device_cache_share, host_holds, host_sequences, hosted_weight_bytes
+from rooflight.serve.working import activation_bytes, decode_row_bytes, own_bytes, row_bytes
+from rooflight.work.count import is_encoder
+from rooflight.work.places import stage_model
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +62,8 @@ def decode_workers(sc: Scenario) -> int:
 
 def holds_weights(sc: Scenario) -> bool:
     """Whether the weights alone lie in the devices' labelled memory; True where its size is in no source."""
+    if sc.rates.unlike:
+        return all(holds_weights(part) for part in parts(sc))
     most = sc.accelerator.most_bytes
     return most is None or least_weight_bytes(sc) <= most
 
@@ -64,8 +71,9 @@ def holds_weights(sc: Scenario) -> bool:
 def least_weight_bytes(sc: Scenario) -> float:
     """The least that weights take on a device: as stored, or less where an engine leaves a table to the host."""
     found = sc.habits
-    stored = device_weight_bytes(sc.model, sc.layout)
-    return stored if found is None else min(stored, engine_weight_bytes(sc, found.rule))
+    stored = device_weight_bytes(sc.model, sc.layout) + draft_weight_bytes(sc)
+    least = stored if found is None else min(stored, engine_weight_bytes(sc, found.rule))
+    return least if sc.rates.beside is None else max(least - hosted_weight_bytes(sc) / (sc.layout.tp * sc.layout.pp), 0)
 
 
 def room(sc: Scenario) -> Room:
@@ -74,6 +82,24 @@ def room(sc: Scenario) -> Room:
     Where a default share leaves no room for one sequence, all of it is taken (DESIGN, Does not fit); a stated share
     is obeyed. A device whose size is in no source has room for any number.
     """
+    found = _relaxed(sc)
+    if not (host_holds(sc) and prefill_holds(sc)):
+        return msgspec.structs.replace(found, left=-found.each)
+    most = host_sequences(sc)
+    return found if most is None else msgspec.structs.replace(found, left=minimum(found.left, most * found.each))
+
+
+def prefill_holds(sc: Scenario) -> bool:
+    """Whether a prefill worker on a card of its own holds the weights and a prompt of the question's length."""
+    if sc.deployment.prefill_on is None:
+        return True
+    found = _relaxed(prefill_worker(sc))
+    some = found.prompt <= found.left
+    return some if isinstance(some, bool) else bool(some.all())
+
+
+def _relaxed(sc: Scenario) -> Room:
+    """The room by the share, or by all of it where a default leaves none."""
     share = sc.share
     first = _room(sc, share)
     if share.stated or sc.accelerator.given_bytes is None:
@@ -91,14 +117,43 @@ def _one(one: Room) -> Number:
     return one.left >= one.each
 
 
+def parts(sc: Scenario) -> tuple[Scenario, ...]:
+    """The scenario of each kind of unlike devices, with the layers that they hold; none where all are alike."""
+    return tuple(
+        msgspec.structs.replace(
+            sc, model=stage_model(sc.model, stage.first, stage.last), accelerator=stage.rates.accelerator,
+            layout=msgspec.structs.replace(sc.layout, pp=stage.devices), rates=stage.rates,
+        )
+        for stage in sc.rates.unlike
+    )  # fmt: skip
+
+
 def _room(sc: Scenario, share: Share) -> Room:
-    """The room that a share leaves."""
+    """The room that a share leaves: of unlike devices in the mean, with what the fullest of them leaves."""
+    return _of_fullest(_mean_room(sc, share), [_mean_room(part, share) for part in parts(sc)])
+
+
+def _of_fullest(mean: Room, rooms: list[Room]) -> Room:
+    """The mean room of unlike devices, where each holds its layers' part of every sequence: the fullest decides."""
+    if not rooms:
+        return mean
+    left = mean.left
+    for one in rooms:
+        left = minimum(left, one.left / one.each * mean.each)
+    return msgspec.structs.replace(mean, left=left)
+
+
+def _mean_room(sc: Scenario, share: Share) -> Room:
     found = sc.habits
     rule = None if found is None else found.rule
-    total = sc.accelerator.given_bytes
+    total, kept = sc.accelerator.given_bytes, device_cache_share(sc)
     weights, own = engine_weight_bytes(sc, rule), own_bytes(sc, rule)
+    if sc.rates.beside is not None:
+        weights = max(weights - hosted_weight_bytes(sc) / (sc.layout.tp * sc.layout.pp), 0.0)
     chunk = 0.0 if share.of == "before" else activation_bytes(sc, rule)
     row = decode_row_bytes(sc) / sc.layout.pp if rule is None else 0.0
+    if is_encoder(sc.model):  # what is in memory of a sequence is its activations, and no more at once than in a step
+        chunk, row = 0.0, sc.workload.isl * row_bytes(sc)
     if total is None:
         withheld, left = 0.0, math.inf
     elif share.of == "before":
@@ -113,16 +168,22 @@ def _room(sc: Scenario, share: Share) -> Room:
         left = total - withheld - weights - chunk - own
     return Room(
         usable=math.inf if total is None else total, withheld=withheld, weights=weights, chunk=chunk, engine=own,
-        cache=held_bytes(sc, sequence_tokens(sc)), row=row, prompt=held_bytes(sc, sc.workload.isl), left=left,
+        cache=held_bytes(sc, sequence_tokens(sc)) * kept, row=row,
+        prompt=held_bytes(sc, sc.workload.isl) * kept, left=left,
     )  # fmt: skip
 
 
 def labelled(sc: Scenario) -> Room:
     """The label in full GiB with nothing kept: what is asked before anything is called too large."""
+    return _of_fullest(_labelled(sc), [_labelled(part) for part in parts(sc)])
+
+
+def _labelled(sc: Scenario) -> Room:
     most = sc.accelerator.most_bytes or math.inf
     weights = least_weight_bytes(sc)
+    both = (sc,) if sc.draft is None else (sc, sc.draft.own)
     cache, prompt = (
-        device_sequence_bytes(sc.model, tokens, sc.layout, sc.numbers)
+        sum(device_sequence_bytes(one.model, tokens, one.layout, one.numbers) * device_cache_share(one) for one in both)
         for tokens in (sequence_tokens(sc), sc.workload.isl)
     )
     return Room(
@@ -151,6 +212,9 @@ def share_needed(sc: Scenario, one: Room) -> float | None:
     """The share that one sequence needs, where the default leaves no room for it; more than 1 where none does."""
     if not one.relaxed or sc.accelerator.given_bytes is None:
         return None
+    if sc.rates.unlike:
+        needed = [share_needed(part, one) for part in parts(sc)]
+        return max((share for share in needed if share is not None), default=None)
     full = _room(sc, msgspec.structs.replace(sc.share, value=1.0))
     weights, engine, total = float(full.weights), float(full.engine), float(full.usable)
     sequence, kept = float(full.cache + full.row), float(full.weights + full.chunk + full.engine)

@@ -8,7 +8,7 @@ import msgspec
 
 from rooflight.numeric import Number, ceil, clipped, is_plain, maximum, minimum, where
 from rooflight.scenario.definite import Scenario
-from rooflight.serve.expected import widening
+from rooflight.serve.expected import drafted_wider, encoding, widened
 from rooflight.serve.limits import Limits, limits
 from rooflight.serve.replica import NO_STEPS, Clock, Replica, replica, step_interval
 from rooflight.serve.steady import Steady, steady
@@ -16,7 +16,7 @@ from rooflight.serve.usage import Used, used
 from rooflight.span import Span
 from rooflight.values.run import Pool, WholeRun
 
-Factors = tuple[float, float]
+Factors = tuple[Number, Number]
 # Of a full room: what a quotient's last bits may say.
 _ROUNDING = 2.0**-40
 
@@ -67,11 +67,12 @@ def served(sc: Scenario, *, users: Number | None = None) -> WholeRun:
     least = limits(one)
     share = where(found.inside > 1, found.per_s, 1 / found.request_s) * found.prompt_s
     running = minimum(found.per_s * (one.steps * found.step_s + found.own_s), found.inside)
+    first, steps, whole = _intervals(one, found.decoding, first_interval(sc))
     return made(Course(
         schedule="served", sc=sc, users=one.users * one.copies, devices=sc.layout.devices, tokens=one.steps * one.each,
         limits=least, least_s=least.request_s, expected=_steady_times(one, found), roofline=_steady_times(one, fast),
         running=running * one.copies, decoding=minimum(found.decoding, running) * one.copies, prefill_share=share,
-        used=used(one, found), first=first_interval(sc), steps=step_interval(sc), whole=whole_interval(sc),
+        used=used(one, found), first=first, steps=steps, whole=whole,
     ))  # fmt: skip
 
 
@@ -92,11 +93,12 @@ def alone(sc: Scenario) -> WholeRun:
         for first, step in ((server_s + prompt_s, step_s), (fast_prompt_s, fast_s))
     ]
     whole_s, least = times[0].cycle_s, limits(one)
+    first, steps, whole = _intervals(one, 1, first_interval(sc))
     return made(Course(
         schedule="alone", sc=sc, users=1, devices=sc.layout.devices, tokens=one.steps * one.each, limits=least,
         least_s=least.request_s, expected=times[0], roofline=times[1], running=1.0, decoding=1.0,
-        prefill_share=prompt_s / whole_s, used=used(one, None, per_s=1 / whole_s), first=first_interval(sc),
-        steps=step_interval(sc), whole=whole_interval(sc), quick_s=prompt_s,
+        prefill_share=prompt_s / whole_s, used=used(one, None, per_s=1 / whole_s), quick_s=prompt_s,
+        first=first, steps=steps, whole=whole,
     ))  # fmt: skip
 
 
@@ -114,14 +116,15 @@ def batch(sc: Scenario) -> WholeRun:
     (first_s, step_s), whole_s = pairs[0], times[0].cycle_s / waves
     least = limits(one)
     mean = msgspec.structs.replace(least, request_s=maximum(least.lone_s, (waves + 1) / (2 * waves) * least.request_s))
-    engine, wider = sc.engine, widening(sc.accelerator, sc.engine)
+    engine, wider = sc.engine, widened(sc) * encoding(sc)
+    prompts = engine.prefill_low / wider, engine.prefill_high * wider
+    first, steps, whole = _intervals(wave, wave.users, prompts)
     return made(Course(
         schedule="batch", sc=sc, users=one.users * one.copies, devices=sc.layout.devices, tokens=one.steps * one.each,
         limits=mean, least_s=least.request_s, expected=times[0], roofline=times[1], running=wave.users * one.copies,
         decoding=wave.users * one.copies * (one.steps * step_s / whole_s), prefill_share=first_s / whole_s,
         used=used(wave, None, per_s=wave.users / whole_s, together=True),
-        first=(engine.prefill_low / wider, engine.prefill_high * wider), steps=step_interval(sc),
-        whole=whole_interval(sc),
+        first=first, steps=steps, whole=whole,
     ))  # fmt: skip
 
 
@@ -138,15 +141,28 @@ def wave_steps(one: Replica) -> tuple[Number, Number]:
     return tokens / chunk, chunk
 
 
+def _intervals(one: Replica, decoding: Number, first: Factors) -> tuple[Factors, Factors, Factors]:
+    """Factors on the first token, on steps and on the whole; a host's part of each has its own."""
+    sc = one.sc
+    whole, steps = whole_interval(sc), step_interval(sc)
+    if sc.rates.beside is None:
+        return first, steps, whole
+    tokens = minimum(one.prompt, one.budget)
+    prompt_s, step_s = one.prompt_s(one.expected_s), one.steps * one.expected_s(decoding, None)
+    prompt, step = one.host_shares(None, tokens), one.host_shares(decoding, None)
+    both = prompt.joined(step, step_s / (prompt_s + step_s))
+    return prompt.beside(*first), step.beside(*steps), both.beside(*whole)
+
+
 def first_interval(sc: Scenario) -> Factors:
     """Factors on the expected time to first token that hold eight of ten measurements."""
-    engine, wider = sc.engine, widening(sc.accelerator, sc.engine)
+    engine, wider = sc.engine, widened(sc) * encoding(sc)
     return engine.first_low / wider, engine.first_high * wider
 
 
 def whole_interval(sc: Scenario) -> Factors:
     """Factors on the expected time of a request that hold eight of ten measurements, and so on rates."""
-    engine, wider = sc.engine, widening(sc.accelerator, sc.engine)
+    engine, wider = sc.engine, drafted_wider(sc) * encoding(sc)
     low, high = (engine.moe_run_low, engine.moe_run_high) if sc.expert_layers else (engine.run_low, engine.run_high)
     return low / wider, high * wider
 

@@ -34,7 +34,7 @@ def run_block(sc: Scenario, schedule: str, shape: tuple[int, ...]) -> RunBlock:
         schedule=schedule,
         shape=shape,
         batch=load.batch,
-        isl=load.isl,
+        isl=load.text_tokens,
         osl=load.osl,
         run=scheduled(sc, schedule),
         fits=fits,

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from rooflight.errors import BadInput, Named, UnknownName
+from rooflight.errors import BadInput, Named
 from rooflight.roofline.rates import no_peak
 from rooflight.scenario.definite import Scenario, context_tokens, scenario
 from rooflight.serve import phases
+from rooflight.serve.axes import GRID_AXES, PLAN_AXES, check_axes, check_load, check_outputs, check_runs
 from rooflight.serve.goals import Wanted, goals
 from rooflight.serve.landmarks import landmarks
 from rooflight.serve.memory import all_fit, largest_batch
@@ -24,25 +25,16 @@ from rooflight.values.deployment import Deployment
 from rooflight.values.model import Model
 from rooflight.values.note import Note
 from rooflight.values.placed import Placed
-from rooflight.values.question import swept
 from rooflight.values.shown import Shown
-from rooflight.values.steptime import BOUNDS
+from rooflight.values.steptime import BINDING
 from rooflight.values.sweep import Goal, Landmarks, RunBlock, SweepBlock
 from rooflight.values.workload import Workload
+from rooflight.work.count import is_encoder
 
-# Axes whose values are arrays, in the order of the grid's dimensions; each takes one dimension.
-GRID_AXES = swept("points")
-# Axes that change the plan itself: one after the other.
-PLAN_AXES = swept("deployments")
 # Points of a block: large enough to hide Python, small enough to stay in the processor's cache.
 BLOCK_POINTS = 32_000
 # Of a block of runs, which keep more arrays at once.
 BLOCK_RUNS = 6_000
-# More would run for minutes (points) or hold too many plans at once (deployments).
-MOST_POINTS = 100_000_000
-MOST_LAYOUTS = 2_000
-
-
 # Axes that a phase's time does not depend on (a decode step's context may follow from isl and osl).
 _IDLE_IN = {
     "prefill": ("batch", "context", "osl"), "decode": ("prefill_batch",), "run alone": ("batch", "context"),
@@ -58,7 +50,7 @@ class Part(NamedTuple):
 
 
 class SweepPoints(Shown):
-    """The points of a sweep, computed block by block while iterating; memory does not grow with their number.
+    """The points of a sweep, computed block by block while iterating.
 
     schedule    under which each point is a run too; None: points are steps alone
     wanted      the goals for users' times
@@ -102,6 +94,7 @@ class SweepPoints(Shown):
         # a prompt that nothing follows does not pass the head
         heads = what == "prefill" and "osl" in self.grid and self.grid["osl"].min() == 0 < self.grid["osl"].max()
         repeats = set(_IDLE_IN[what]) - ({"osl"} if heads else set())
+        repeats -= {"batch"} if all(is_encoder(sc.model) for sc in self.scenarios) else set()
         idle = [Note(key="idle_axis", value=axis, why=what) for axis in self.axes if axis in repeats]
         return tuple(dict.fromkeys([*idle, *(note for sc in self.scenarios for note in sc.warnings)]))
 
@@ -129,9 +122,11 @@ class SweepPoints(Shown):
 
         At the workload's lengths; where lengths are swept, at the shortest and at the longest.
         """
-        lengths = {name: values for name, values in self.grid.items() if name in ("isl", "osl", "context")}
+        first = self.scenarios[0].workload
+        more = {"isl": first.media_tokens or 0, "osl": 0, "context": 0}  # beside the lengths of the grid
+        lengths = {name: values + more[name] for name, values in self.grid.items() if name in more}
         ends = [{name: int(pick(values)) for name, values in lengths.items()} for pick in (np.min, np.max)]
-        loads = [msgspec.structs.replace(self.scenarios[0].workload, **end) for end in ends]
+        loads = [msgspec.structs.replace(first, **end) for end in ends]
         loads = loads[:1] if loads[0] == loads[1] else loads
         return tuple(landmarks(msgspec.structs.replace(sc, workload=load)) for sc in self.scenarios for load in loads)
 
@@ -145,10 +140,8 @@ class SweepPoints(Shown):
             return ()
         most = {name: values.max() for name, values in self.grid.items() if name == "batch"}
         lengths = {name: self.grid[name] for name in ("isl", "osl") if name in self.grid}
-        found: list[Goal] = []
-        for sc in self.scenarios:
-            found += goals(_at(sc, most), self.wanted, self.schedule or "served", lengths)
-        return tuple(found)
+        asked = self.wanted, self.schedule or "served", lengths
+        return tuple(one for sc in self.scenarios for one in goals(_at(sc, most), *asked))
 
     def columns(self) -> dict[str, np.ndarray[Any, Any]]:
         """Every point as flat arrays, named by the paths of a row of the JSON: `time_s.expected`.
@@ -179,11 +172,11 @@ def make_sweep(
 
     Raises BadInput, UnknownName, and MissingFact where every deployment lacks what the phase needs.
     """
-    _check_axes(axes, devices)
-    _check_load(workload)
+    check_axes(axes, devices)
+    check_load(workload)
     schedule = deployment.schedule
     if schedule is not None or wanted is not None:
-        _check_runs(schedule, phase)
+        check_runs(schedule, phase)
     grid = {name: _points(name, axes[name]) for name in GRID_AXES if name in axes}
     # The largest of each axis stands in for it, so that warnings and checks see the extreme.
     largest: dict[str, Any] = {name: _largest(values) for name, values in grid.items()}
@@ -192,71 +185,21 @@ def make_sweep(
     for name, points in grid.items():
         _check_axis(load, name, points)
     scenarios = tuple(
-        scenario(model, card, count, load, filled(deployment_with, count, axes))
+        scenario(model, card, count, load, filled(deployment_with, card, count, axes))
         for card, count in devices
         for deployment_with in _deployments(deployment, axes)
     )
     outputs = grid.get("osl", np.asarray([scenarios[0].workload.osl]))
-    _check_outputs(outputs, phase)
+    check_outputs(outputs, phase)
     nothing = outputs.max() == 0 if schedule else outputs.min() == 0
     chosen = phase or ("prefill" if nothing else "decode" if schedule else _phase_of(axes))
     if chosen == "prefill" and all(sc.unrated for sc in scenarios):
         raise no_peak(scenarios[0].accelerator, scenarios[0].unrated, "prefill")
     if chosen not in ("decode", "prefill"):
-        raise BadInput(
-            "a sweep's phase is decode or prefill", where=Named.of("phase"), got=chosen, want="decode or prefill"
-        )
-    several = ("accelerator",) if len(devices) > 1 else ()
-    return SweepPoints(scenarios, grid, chosen, (*several, *axes), schedule=schedule, wanted=wanted)
-
-
-def _check_outputs(outputs: np.ndarray[Any, Any], phase: str | None) -> None:
-    """Refuse steps that some point has none of. Raises BadInput."""
-    if phase == "decode" and outputs.min() == 0:
-        raise BadInput(
-            "where no token is put out there is no decode step", where=Named.of("phase", "osl"), got="decode, osl 0",
-            want=Named("{phase}, or a longer {osl}", phase="prefill"),
-        )  # fmt: skip
-
-
-def _check_runs(schedule: str | None, phase: str | None) -> None:
-    """Refuse what has no meaning in a sweep of runs, or of goals for them. Raises BadInput."""
-    if schedule is not None and phase is not None:
-        raise BadInput(
-            "a run is no phase", where=Named.of("phase"), got=Named("{phase} and {schedule}"), want="one or the other"
-        )
-
-
-def _check_load(workload: Workload) -> None:
-    """Refuse requests that arrive at a rate: the points are numbers of them. Raises BadInput."""
-    if workload.request_rate is not None:
-        raise BadInput(
-            "a sweep goes over numbers of requests in flight", where=Named.of("request_rate"),
-            got=workload.request_rate, want=Named("{batch}, one or several"),
-        )  # fmt: skip
-
-
-def _check_axes(axes: Mapping[str, Sequence[Any]], devices: Sequence[object]) -> None:
-    """Axes that are known, not empty, and not too many points; before any of them is built. Raises BadInput."""
-    if not isinstance(axes, Mapping):
-        raise BadInput("axes map names to values", where="axes", got=axes, want='such as {"batch": [1, 2, 4]}')
-    points, layouts = 1, len(devices)
-    for name, values in axes.items():
-        if name not in (*GRID_AXES, *PLAN_AXES):
-            raise UnknownName(
-                f"{name} cannot be swept", where="axes", got=name, want=", ".join((*GRID_AXES, *PLAN_AXES))
-            )
-        if isinstance(values, str) or not hasattr(values, "__len__"):
-            raise BadInput(
-                f"the axis {name} is not a list of values", where=Named.of(name), got=values, want="a list or an array"
-            )
-        if len(values) == 0:
-            raise BadInput(f"the axis {name} has no values", where=Named.of(name), got="nothing", want="at least one")
-        points *= len(values)
-        layouts *= len(values) if name in PLAN_AXES else 1
-    for what, count, most in (("points", points * len(devices), MOST_POINTS), ("deployments", layouts, MOST_LAYOUTS)):
-        if count > most:
-            raise BadInput(f"that is {count:,} {what}", where="axes", got=f"{count:,}", want=f"at most {most:,}")
+        want = "decode or prefill"
+        raise BadInput(f"a sweep's phase is {want}", where=Named.of("phase"), got=chosen, want=want)
+    named = (*(("accelerator",) if len(devices) > 1 else ()), *axes)
+    return SweepPoints(scenarios, grid, chosen, named, schedule=schedule, wanted=wanted)
 
 
 def _points(name: str, values: Sequence[Any]) -> np.ndarray[Any, Any]:
@@ -265,9 +208,8 @@ def _points(name: str, values: Sequence[Any]) -> np.ndarray[Any, Any]:
     except ValueError:
         points = np.asarray(0)
     if points.ndim != 1:
-        raise BadInput(
-            f"the axis {name} is not one row of whole numbers", where=Named.of(name), got=values, want="such as [1, 2]"
-        )
+        what = f"the axis {name} is not one row of whole numbers"
+        raise BadInput(what, where=Named.of(name), got=values, want="such as [1, 2]")
     return points
 
 
@@ -298,8 +240,15 @@ def _deployments(deployment: Deployment, axes: Mapping[str, Sequence[Any]]) -> I
         yield Deployment(**{**given, **dict(zip(names, values, strict=True))})
 
 
-def filled(deployment: Deployment, count: int | None, axes: Mapping[str, Sequence[Any]]) -> Deployment:
-    """With tp swept on a stated number of devices, replicas fill what one layout leaves over (dp = count / tp / pp)."""
+def filled(
+    deployment: Deployment, card: Accelerator, count: int | None, axes: Mapping[str, Sequence[Any]]
+) -> Deployment:
+    """With tp swept on a stated number of devices, replicas fill what one layout leaves over (dp = count / tp / pp).
+
+    Unlike devices have no replicas: what is not cut over all of them is split by layers.
+    """
+    if card.joined:
+        return deployment
     used = (deployment.tp or 1) * deployment.pp
     if count is None or "tp" not in axes or "dp" in axes or deployment.dp != 1 or count % used:
         return deployment
@@ -327,6 +276,9 @@ def _blocks(grid: Mapping[str, np.ndarray[Any, Any]], most: int) -> Iterator[dic
 def _at(sc: Scenario, pieces: Mapping[str, np.ndarray[Any, Any]]) -> Scenario:
     """The scenario of one block. Floats inside: whole numbers of this size are exact in them."""
     arrays: dict[str, Any] = {name: piece.astype(np.float64) for name, piece in pieces.items()}
+    if is_encoder(sc.model) and "batch" in arrays:
+        arrays.setdefault("prefill_batch", arrays["batch"])  # the batch of an encoder is what it prefills
+    arrays |= {"isl": arrays["isl"] + (sc.workload.media_tokens or 0)} if "isl" in arrays else {}
     return msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, **arrays))
 
 
@@ -346,7 +298,7 @@ def _block(sc: Scenario, pieces: Mapping[str, np.ndarray[Any, Any]], phase: str)
         shape=shape,
         batch=load.batch,
         prefill_batch=load.prefill_batch,
-        isl=load.isl,
+        isl=load.text_tokens,
         osl=load.osl,
         context=context_tokens(load) if phase == "decode" else None,
         time=one.time,
@@ -366,7 +318,7 @@ def _block_columns(block: SweepBlock) -> dict[str, Any]:
     rates = {"time_s": block.span, "tokens_per_s": block.span.rate(block.tokens)}
     if block.context is not None:
         rates["tokens_per_s_per_user"] = block.span.rate(block.tokens / block.batch)
-    ceilings = {f"ceilings_s.{name}": getattr(time, f"{name}_s") if block.known else nothing for name in BOUNDS}
+    ceilings = {f"ceilings_s.{name}": time.terms.get(name, nothing) if block.known else nothing for name in BINDING}
     moved = {
         "weights": work.weight_bytes, "kv_read": work.kv_read_bytes, "kv_write": work.kv_write_bytes,
         "activations": work.activation_bytes, "total": work.moved_bytes,
@@ -377,7 +329,7 @@ def _block_columns(block: SweepBlock) -> dict[str, Any]:
         **({} if block.context is None else {"context": _tidy(np.asarray(block.context))}),
         "fits": block.fits,
         "max_batch": block.max_batch,
-        "bound": np.asarray(BOUNDS)[time.bound] if block.known else "",
+        "bound": np.asarray(BINDING)[time.bound] if block.known else "",
         **ceilings,
         **({"ceilings_s.compute": nothing} if block.unrated else {}),
         **{

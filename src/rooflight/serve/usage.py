@@ -6,6 +6,8 @@ import msgspec
 
 from rooflight.numeric import Number, maximum, minimum, where
 from rooflight.roofline.links import link_seconds
+from rooflight.scenario.definite import Scenario
+from rooflight.serve.drafted import draft_steps
 from rooflight.serve.replica import NO_STEPS, Replica
 from rooflight.serve.steady import Steady
 from rooflight.values.run import Utilization
@@ -44,21 +46,29 @@ def used(one: Replica, found: Steady | None, *, per_s: Number = 0.0, together: b
     if found is None:
         sequences = one.users if together else 1
         tokens = minimum(one.prompt * sequences, one.budget)
-        quiet = _of(one, one.bounds(sequences, None)).times(steps / sequences)
-        whole = quiet + _of(one, one.bounds(None, tokens)).times(one.prompt / tokens)
+        quiet = (_of(one.sc, one.bounds(sequences, None)) + _drafting(one, sequences)).times(steps / sequences)
+        whole = quiet + _of(one.sc, one.bounds(None, tokens)).times(one.prompt / tokens)
         return whole.times(per_s * one.passes / stages)
     rows, tokens, _ = found.step
-    bare = _of(one, one.bounds(rows, None))
-    beside = (_of(one, one.bounds(rows, tokens)) + bare.times(-1)).times(one.prompt / tokens)
+    bare = _of(one.sc, one.bounds(rows, None))
+    beside = (_of(one.sc, one.bounds(rows, tokens)) + bare.times(-1)).times(one.prompt / tokens)
     first = minimum(one.prompt, one.budget)
-    lone = _of(one, one.bounds(None, first)).times(one.prompt / first)
+    lone = _of(one.sc, one.bounds(None, first)).times(one.prompt / first)
     share = 1 / found.inside
-    whole = bare.times(steps / rows) + beside.times(1 - share) + lone.times(share)
+    whole = (bare + _drafting(one, rows)).times(steps / rows) + beside.times(1 - share) + lone.times(share)
     return whole.times(found.per_s * one.passes / stages)
 
 
-def _of(one: Replica, time: StepTime) -> Used:
-    rates, work = one.sc.rates, time.work
+def _drafting(one: Replica, sequences: Number) -> Used:
+    """The steps of a named draft before a verify step; its prompts are left out."""
+    found = Used(compute=0.0, memory=0.0, link=0.0)
+    for sc, count in draft_steps(one.sc, one.drafted):
+        found = found + _of(sc, one.draft_bounds(sc, sequences, None)).times(count)
+    return found
+
+
+def _of(sc: Scenario, time: StepTime) -> Used:
+    rates, work = sc.rates, time.work
     compute: Number = 0.0
     near: Number = 0.0
     far: Number = 0.0

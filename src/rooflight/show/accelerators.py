@@ -7,11 +7,12 @@ from typing import Any
 
 import msgspec
 
-from rooflight.roofline.rates import ridges
+from rooflight.roofline.rates import level_roofs, ridges
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
-from rooflight.values.accelerator import Accelerator, Assumed, Fact, Link
+from rooflight.show.levels import level_table
+from rooflight.values.accelerator import Accelerator, Assumed, Fact, LevelRoof, Link
 from rooflight.values.measured import Measured, Rate
 from rooflight.words.notes import worded
 
@@ -39,6 +40,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     link: Link | None
     pcie_bytes_per_s: float | None
     last_level_cache_bytes: float | None
+    levels: tuple[LevelRoof, ...]
     tdp_w: float | None
     release_year: int | None
     confidence: str
@@ -95,6 +97,7 @@ def entry(card: Accelerator) -> Entry:
         link=card.link,
         pcie_bytes_per_s=card.pcie_bytes_per_s,
         last_level_cache_bytes=card.last_level_cache_bytes,
+        levels=level_roofs(card),
         tdp_w=card.tdp_w,
         release_year=card.release_year,
         confidence=card.confidence,
@@ -201,6 +204,8 @@ def page_blocks(document: Page) -> list[Block]:
     one = document.accelerator
     if one.peak_flop_per_s:
         shown.append(_peak_table(document))
+    if one.levels:
+        shown.append(level_table(one))
     if document.measured is not None:
         shown.append(_rate_table(document.measured))
     heads = ("fact", "value", "kind", "read", "conf.", "source")
@@ -222,7 +227,9 @@ def page_rows(document: Page) -> Rows:
 def _flat_entry(one: Entry) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(one)
     fields["link"] = fields["link"] or dict.fromkeys(Link.__struct_fields__)
-    return flat(fields)
+    del fields["levels"]
+    beyond = {level.name: level.bytes_per_s for level in one.levels if level.name != "PCIe"}  # which has its own column
+    return flat(fields) | flat({"level_bytes_per_s": beyond})
 
 
 def _peak_table(document: Page) -> Table:
@@ -264,7 +271,7 @@ def _fact_row(fact: Fact) -> tuple[str, ...]:
     value = f"{fact.value:.15g}" if isinstance(fact.value, float) else str(fact.value)
     if isinstance(fact.value, bool):
         value = "yes" if fact.value else "no"
-    what = f"{fact.what} {fact.dtype}" if fact.dtype else fact.what
+    what = " ".join(part for part in (fact.what, fact.dtype, fact.level) if part)
     details = ", ".join(part for part in (fact.kind, fact.note, "in doubt" if fact.doubt else "") if part)
     return what, f"{value} {fact.unit}".rstrip(), details, fact.read, fact.confidence, fact.source
 

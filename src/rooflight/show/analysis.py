@@ -11,17 +11,21 @@ import msgspec
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Drawing, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
+from rooflight.show.levels import level_blocks
 from rooflight.show.roof import Dot, Flat, draw
 from rooflight.show.seen import renamed
 from rooflight.span import Span
 from rooflight.units import percent, to_base
-from rooflight.values.analysis import Analysis, MeasuredBlock, MemoryBlock, OperatorBlock, Phase, Pool
+from rooflight.values.accelerator import devices_named
+from rooflight.values.analysis import Analysis, MeasuredBlock, OperatorBlock, Phase
+from rooflight.values.held import HostMemory, MemoryBlock, Pool
 from rooflight.values.run import Run
+from rooflight.words.like import like_line
 from rooflight.words.seen import FASTEST
 
 # Operators are listed one by one until they cover this share of a phase's roofline time.
 COVERED = 0.95
-_MARKS = {"prefill": "P", "decode": "D", "verify": "V", "mixed": "M"}
+_MARKS = {"prefill": "P", "decode": "D", "verify": "V", "draft": "F", "mixed": "M"}
 _WORDS = (
     "Ceiling: the shortest time physics allows, every resource used fully and at once. Roofline: each operator at its "
     "own limit, one after the other. Expected: what a well-run engine gets, eight times of ten within the interval "
@@ -45,8 +49,8 @@ _SEEN_WORDS = (
 )
 
 
-def blocks(analysis: Analysis, *, drawn: bool = True, ascii_only: bool = False) -> list[Block]:
-    """Sentence, warnings, phases, bytes, memory, operators, request, assumptions, roofline."""
+def blocks(analysis: Analysis, *, drawn: bool = True, ascii_only: bool = False, levels: bool = False) -> list[Block]:
+    """Sentence, warnings, phases, bytes, memory, operators, levels if asked for, request, assumptions, roofline."""
     shown: list[Block] = [Prose(analysis.answer, "answer")]
     shown += [Prose(f"Warning: {text}", "warning") for text in analysis.warnings]
     phases = analysis.phases
@@ -57,14 +61,21 @@ def blocks(analysis: Analysis, *, drawn: bool = True, ascii_only: bool = False) 
         shown += [Prose(words, "note"), *datasheet(measured), *_gap(phases, measured is not None), _byte_table(phases)]
         shown += _efficiency(phases)
     shown.append(Prose(memory_line(analysis)))
+    like = analysis.model.like
+    if like is not None:
+        shown.append(Prose(f"{like_line(like)}."))
     if analysis.memory.kv_pool is not None:
         shown.append(Prose(pool_line(analysis.memory.kv_pool)))
     shown += [_operator_table(name, phase) for name, phase in phases.items()]
+    if levels:
+        shown += level_blocks(analysis)
     if analysis.answered:
         shown += [run_table(analysis.runs, analysis.workload), Prose(_RUN_WORDS, "note")]
-    shown.append(Bullets("Assumed:", analysis.assumptions))
+    beside = () if like is None else (like_line(like),)
+    shown.append(Bullets("Assumed:", tuple(one for one in analysis.assumptions if one not in beside)))
     if drawn and phases:
-        shown += _roofline(analysis, phases, ascii_only)
+        here = {name: phase for name, phase in phases.items() if name in analysis.on_roof}
+        shown += _roofline(analysis, here, ascii_only)
     return shown
 
 
@@ -99,7 +110,7 @@ def _phase_table(phases: dict[str, Phase]) -> Table:
         rows=tuple(
             (
                 name,
-                phase.bound,
+                numbers.resource(phase.bound),
                 numbers.seconds(phase.time_s.ceiling),
                 numbers.seconds(phase.time_s.roofline),
                 told(phase.time_s),
@@ -115,7 +126,7 @@ def _phase_table(phases: dict[str, Phase]) -> Table:
 def spent(split: dict[str, float]) -> str:
     """What operators are bound by, weighted by their time, largest first."""
     parts = sorted(split.items(), key=lambda part: -part[1])
-    return "\n".join(f"{name} {numbers.percent(share)}" for name, share in parts if share >= 0.005)
+    return "\n".join(f"{numbers.resource(name)} {numbers.percent(share)}" for name, share in parts if share >= 0.005)
 
 
 def datasheet(measured: MeasuredBlock | None) -> list[Block]:
@@ -186,24 +197,43 @@ def _efficiency(phases: dict[str, Phase]) -> list[Block]:
 
 
 def memory_line(analysis: Analysis) -> str:
-    """What lies in memory against what there is, and how many sequences would fit."""
+    """What lies in memory against what there is, how many sequences would fit, and what lies on the host."""
     held: MemoryBlock = analysis.memory
+    there = "" if held.host is None else f" {host_line(held.host)}"
     taken = held.weights_bytes + held.kv_bytes + held.reserve_bytes
 
     def size(value: float) -> str:
         return numbers.amount(value, "B")
 
+    weights = f"weights {size(held.weights_bytes)}{_of_adapters(analysis)}"
+    cache = f" + KV cache {size(held.kv_bytes)}" if held.kv_bytes_per_sequence else ""
     if held.usable_bytes is None:
         return (
-            f"Memory: weights {size(held.weights_bytes)} + KV cache {size(held.kv_bytes)} + reserve "
-            f"{size(held.reserve_bytes)} = {size(taken)}; no source has the size of {analysis.accelerator.id}."
+            f"Memory: {weights}{cache} + reserve "
+            f"{size(held.reserve_bytes)} = {size(taken)}; no source has the size of {analysis.accelerator.id}.{there}"
         )
     return (
-        f"Memory: weights {size(held.weights_bytes)} + KV cache {size(held.kv_bytes)} + reserve "
+        f"Memory: {weights}{cache} + reserve "
         f"{size(held.reserve_bytes)} ({size(held.withheld_bytes)} withheld from the engine, "
         f"{size(held.engine_bytes)} for the engine itself, {size(held.activation_bytes)} working memory) = "
-        f"{size(taken)} of {size(held.usable_bytes)}; at most {held.most:,} such sequences fit at once."
+        f"{size(taken)} of {size(held.usable_bytes)}; at most {held.most:,} such sequences fit at once.{there}"
     )
+
+
+def _of_adapters(analysis: Analysis) -> str:
+    one, held = analysis.model.adapters, analysis.memory.adapter_bytes
+    if one is None or held is None:
+        return ""
+    return f" ({numbers.amount(held, 'B')} of them {one.count:,} LoRA adapter{'s' * (one.count > 1)})"
+
+
+def host_line(held: HostMemory) -> str:
+    """What lies in the host's memory."""
+    taken = f"{numbers.amount(held.weights_bytes, 'B')} of weights + {numbers.amount(held.kv_bytes, 'B')} of KV cache"
+    taken += f", read at {numbers.amount(held.memory_bytes_per_s, 'B/s')}"
+    if held.usable_bytes is None:
+        return f"On the host: {taken}."
+    return f"On the host: {taken}, of {numbers.amount(held.usable_bytes, 'B')}{'' if held.fits else ': too much'}."
 
 
 def _whole(count: float) -> str:
@@ -266,7 +296,7 @@ def _operator_row(op: OperatorBlock) -> tuple[str, ...]:
         if op.link_bytes and not op.bytes
         else numbers.amount(op.bytes, "B"),
         numbers.plain(op.intensity_flop_per_byte),
-        op.bound,
+        numbers.resource(op.bound),
         numbers.seconds(op.time_s),
         numbers.percent(op.share),
     )
@@ -335,7 +365,7 @@ def _roofline(analysis: Analysis, phases: dict[str, Phase], ascii_only: bool) ->
     if not dots:
         return []
     bandwidth = card.memory_bytes_per_s * card.count
-    where = card.id if card.count == 1 else f"{card.count} x {card.id}"
+    where = devices_named(card.id, card.count)
     peaks = ", ".join(f"{flat.name} {numbers.amount(flat.flop_per_s, 'FLOP/s')}" for flat in flats)
     peaks = peaks or "no compute roof, for no peak is published"
     marks = ", ".join(f"{_MARKS[name]} {name}" for name in phases)

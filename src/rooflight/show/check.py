@@ -211,7 +211,7 @@ def _claim_table(rows: Sequence[Verdict], *, runs: Mapping[str, int] | None = No
                 one.metric,
                 *(numbers.plain(value) for value in (one.value, one.ceiling, one.expected, one.low, one.high)),
                 "" if one.over_ceiling is None else round_significant(one.over_ceiling),
-                one.bound or "",
+                numbers.resource(one.bound),
                 one.verdict,
             )
             for one in rows

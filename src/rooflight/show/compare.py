@@ -95,7 +95,7 @@ def _decode_table(comparison: Comparison) -> list[Block]:
         return []
     lines = [
         (one.label, numbers.count(one.batch), numbers.seconds(part.step_s.ceiling), interval(part.step_s),
-         numbers.plain(part.tokens_per_s.expected), part.bound)
+         numbers.plain(part.tokens_per_s.expected), numbers.resource(part.bound))
         for one, part in parts
     ]  # fmt: skip
     heads = ("on", "batch", "ceiling", "expected", "tok/s\nexpected", "bound")
@@ -117,6 +117,9 @@ def times(ratio: float | None) -> str:
 
 
 def _yield_table(timed: Sequence[Compared]) -> Table:
+    """Of requests that put out nothing, requests a second."""
+    if not any(one.request.output_tokens_per_s.ceiling for one in timed if one.request is not None):
+        return _requests_table(timed)
     heads = [
         "on", "output\ntok/s", "each\ndevice", "each\nuser", "no engine\nabove", "tokens\nper $", "tokens\nper J",
     ]  # fmt: skip
@@ -144,6 +147,18 @@ def _yield_table(timed: Sequence[Compared]) -> Table:
         left=("on",),
         rows=tuple(tuple(line[place] for place in kept) for line in lines),
     )
+
+
+def _requests_table(timed: Sequence[Compared]) -> Table:
+    found = [(one, one.request.requests_per_s) for one in timed if one.request is not None]
+    rows = (
+        (one.label, *map(numbers.plain, (rate.expected, rate.expected / one.devices, rate.ceiling)))
+        for one, rate in found
+    )
+    return Table(
+        title="What that yields, as expected:", heads=("on", "requests\na second", "each\ndevice", "no engine\nabove"),
+        left=("on",), rows=tuple(rows),
+    )  # fmt: skip
 
 
 def _speed_up_table(comparison: Comparison, timed: Sequence[Compared]) -> Table:
@@ -181,8 +196,8 @@ def _memory_table(compared: Iterable[Compared]) -> Table:
                 numbers.amount(held.usable_bytes, "B") if held else "",
                 numbers.count(held.max_batch) if held else "",
                 "not known" if one.fits is None else "yes" if one.fits else "no",
-                one.prefill.bound if one.prefill else "",
-                one.decode.bound if one.decode else "",
+                numbers.resource(one.prefill.bound) if one.prefill else "",
+                numbers.resource(one.decode.bound) if one.decode else "",
             )
         )
     return Table(

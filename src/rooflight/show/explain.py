@@ -13,10 +13,12 @@ from rooflight.errors import UnknownName
 from rooflight.roofline.links import link_seconds
 from rooflight.roofline.rates import hardware_format, no_peak, unrated
 from rooflight.scenario.definite import Scenario, context_tokens
+from rooflight.scenario.pools import prompts_on
+from rooflight.scenario.unlike import rates_for
 from rooflight.serve import phases
 from rooflight.show import numbers
 from rooflight.units import round_significant, scaled, whole
-from rooflight.values.steptime import BOUNDS, OperatorTime
+from rooflight.values.steptime import BINDING, OperatorTime
 from rooflight.values.work import Exchange, Gemm, Operator, Scores
 
 _ABOUT = {
@@ -31,6 +33,7 @@ _WHY = {
     "compute": "Arithmetic takes longest: more FLOP/s or a narrower format would help, bandwidth would not.",
     "memory": "Moving its bytes takes longest: narrower formats or more bandwidth would help, FLOP/s would not.",
     "link": "The link takes longest: fewer devices in the exchange, or a faster link, would help.",
+    "host_memory": "Reading its bytes from the host's memory takes longest: more of it on the device would help.",
     "launch": "Starting its kernels takes longest: fusing it, or more work in each run, would hide that.",
 }
 
@@ -81,13 +84,13 @@ def explain(sc: Scenario, phase: str, name: str) -> Explanation:
             f"{phase} has no operator {name!r}", where="operator", got=name, want=f"one of {', '.join(rows)}"
         )
     row = rows[name]
-    bound = BOUNDS[row.bound]
+    bound = BINDING[row.bound]
     return Explanation(
         name=name,
         phase=phase,
         count=row.operator.count,
         about=_ABOUT[row.operator.kind],
-        lines=tuple(_lines(sc, phase, row)),
+        lines=tuple(_lines(prompts_on(sc) if phase == "prefill" else sc, phase, row)),
         bound=bound,
         why=_WHY[bound],
     )
@@ -189,7 +192,9 @@ def _exchange(op: Operator) -> Iterator[Line]:
 
 def _ceilings(sc: Scenario, row: OperatorTime) -> Iterator[Line]:
     """Seconds of each resource, the largest of them, and what all runs take."""
-    op, rates = row.operator, sc.rates
+    op = row.operator
+    there = sc.rates.beside.rates if row.terms.on_host and sc.rates.beside is not None else None
+    rates = there or rates_for(sc.rates, op.name)
     work, moved = op.work, op.work.moved_bytes
     if work.flop and moved:
         intensity = work.flop / moved
@@ -197,8 +202,8 @@ def _ceilings(sc: Scenario, row: OperatorTime) -> Iterator[Line]:
                    terms=(Term(work.flop, scaled(work.flop, "FLOP")), Term(moved, scaled(moved, "B"))),
                    text=f"{round_significant(intensity)} FLOP/byte")  # fmt: skip
     found = []
-    if work.flop and not unrated(sc.accelerator, (op.compute,)):
-        peak, used = rates.peak(op.compute), hardware_format(sc.accelerator, op.compute)
+    if work.flop and not unrated(rates.accelerator, (op.compute,)):
+        peak, used = rates.peak(op.compute), hardware_format(rates.accelerator, op.compute)
         if moved:
             ridge = peak / rates.memory_bytes_per_s
             yield Line(what=f"ridge point ({used})", sign="÷", value=ridge,
@@ -208,7 +213,15 @@ def _ceilings(sc: Scenario, row: OperatorTime) -> Iterator[Line]:
         found.append(_ceiling("compute", work.flop, scaled(work.flop, "FLOP"), peak, scaled(peak, "FLOP/s")))
     if moved:
         speed = rates.memory_bytes_per_s
-        found.append(_ceiling("memory", moved, scaled(moved, "B"), speed, scaled(speed, "B/s")))
+        found.append(
+            _ceiling(
+                "memory" if there is None else "the host's memory",
+                moved,
+                scaled(moved, "B"),
+                speed,
+                scaled(speed, "B/s"),
+            )
+        )
     near_s, far_s = link_seconds(op, rates.links, fastest=False)
     for name, sent, seconds in (
         ("link", work.link_bytes - work.network_bytes, near_s), ("link, across", work.network_bytes, far_s),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Table
+from rooflight.values.accelerator import devices_named
 from rooflight.values.sweep import Goal
 
 # Lines of the text form; JSON has all.
@@ -48,7 +49,7 @@ def goal_blocks(goals: Sequence[Goal]) -> list[Block]:
 
 
 def _where(goal: Goal) -> str:
-    return goal.accelerator if goal.devices == 1 else f"{goal.devices} x {goal.accelerator}"
+    return devices_named(goal.accelerator, goal.devices)
 
 
 def _cells(goal: Goal, cached: bool) -> tuple[str, ...]:

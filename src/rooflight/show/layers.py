@@ -85,7 +85,8 @@ def attention_plan(mixer: Mixer | None) -> AttentionPlan | None:
     if isinstance(mixer, LatentAttention):
         kv_heads, head_dim, sinks, stores = None, mixer.nope_dim + mixer.rope_dim, False, True
     else:
-        kv_heads, head_dim, sinks, stores = mixer.kv_heads, mixer.head_dim, mixer.sinks, mixer.stores
+        kv_heads, head_dim, sinks = mixer.kv_heads, mixer.head_dim, mixer.sinks
+        stores = mixer.stores or mixer.reach.both or mixer.crosses
     return AttentionPlan(
         kind=_attention_kind(mixer),
         heads=mixer.heads,
@@ -105,7 +106,7 @@ def attention_plan(mixer: Mixer | None) -> AttentionPlan | None:
 def _attention_kind(mixer: Attention | LatentAttention) -> str:
     if isinstance(mixer, LatentAttention):
         return "mla"
-    if mixer.fixed_context is not None:
+    if mixer.fixed_context is not None or mixer.crosses:
         return "cross"
     return "mha" if mixer.kv_heads == mixer.heads else "mqa" if mixer.kv_heads == 1 else "gqa"
 

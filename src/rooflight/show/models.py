@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from rooflight.errors import BadInput
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
@@ -18,6 +19,8 @@ from rooflight.units import whole
 from rooflight.values.analysis import ModelBlock
 from rooflight.values.model import Model
 from rooflight.work import count
+from rooflight.work.drafts import own_layers
+from rooflight.work.weights import held
 
 LIST_SCHEMA = "rooflight.models/1"
 ONE_SCHEMA = "rooflight.model/1"
@@ -35,6 +38,14 @@ class TowerPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     parameters: int | None
+
+
+class DraftLayers(msgspec.Struct, frozen=True, kw_only=True):
+    """Layers for multi-token prediction: their number, and parameters and stored bytes of all of them."""
+
+    count: int
+    parameters: int
+    weight_bytes: float
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +68,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
     origin: str
+    draft_layers: DraftLayers | msgspec.UnsetType = msgspec.UNSET
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +114,8 @@ def sizes(model: Model) -> Sizes:
 
 
 def page(model: Model) -> Page:
-    """The document of one model."""
+    """The document of one model, its weights in the format that its name ends in, if it does."""
+    model = held(model, model.asked_format)
     block = sizes(model)
     return Page(
         answer=_sentence(model, block),
@@ -121,6 +134,18 @@ def page(model: Model) -> Page:
         assumptions=model.assumptions,
         warnings=model.warnings,
         origin=model.origin,
+        draft_layers=_draft_layers(model),
+    )
+
+
+def _draft_layers(model: Model) -> DraftLayers | msgspec.UnsetType:
+    """What its own layers for multi-token prediction come to, as far as their shape is known."""
+    try:
+        own = own_layers(model).own
+    except BadInput:
+        return msgspec.UNSET
+    return DraftLayers(
+        count=model.draft_layers, parameters=count.parameters(own), weight_bytes=whole(count.weight_bytes(own))
     )
 
 
@@ -251,6 +276,9 @@ def page_blocks(document: Page) -> list[Block]:
     for tower in document.towers:
         size = "not counted" if tower.parameters is None else f"{tower.parameters:,} parameters"
         shown.append(Prose(f"Beside the text model: {tower.name} tower, {size}."))
+    if (drafts := document.draft_layers) is not msgspec.UNSET:
+        layers = f"{drafts.count} layer{'s' * (drafts.count > 1)} for multi-token prediction"
+        shown.append(Prose(f"Beside the text model: {layers}, {drafts.parameters:,} parameters (--draft-model mtp)."))
     if document.assumptions:
         shown.append(Bullets("Assumed:", document.assumptions))
     return shown

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
 from rooflight.show.seen import note, renamed
@@ -63,7 +64,7 @@ def _stands(before: Outcome, found: Moves) -> Block:
         more = left[name]
         nearest = "" if more.next is None or more.to_next is None else f"{_times(more.to_next)} ({more.next})"
         return (
-            name, dot.bound, scaled(dot.time_s.ceiling, "s"), scaled(dot.time_s.expected, "s"),
+            name, numbers.resource(dot.bound), scaled(dot.time_s.ceiling, "s"), scaled(dot.time_s.expected, "s"),
             round_significant(dot.intensity_flop_per_byte),
             "" if dot.ridge_flop_per_byte is None else round_significant(dot.ridge_flop_per_byte),
             _times(more.to_ceiling), nearest,

@@ -36,3 +36,8 @@ def parameters(value: float) -> str:
     """8.03 B: thousand millions, as the field writes them."""
     text = scaled(value, "params")
     return text.replace(" Gparams", " B").replace(" Mparams", " M").replace(" Tparams", " T").replace(" kparams", " k")
+
+
+def resource(name: str | None) -> str:
+    """What binds, in a table: host_memory is the host memory."""
+    return "" if name is None else name.replace("_", " ")

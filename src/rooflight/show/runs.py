@@ -13,6 +13,7 @@ from rooflight.show import numbers
 from rooflight.show.blocks import Block, Table
 from rooflight.show.data import Rows
 from rooflight.show.sweep import TEXT_ROWS, OpenSpan, Summary, foot_blocks, head_blocks, known
+from rooflight.values.accelerator import devices_named
 from rooflight.values.sweep import RunBlock
 
 
@@ -108,7 +109,7 @@ def thinned(sweep: Iterable[RunBlock], points: int) -> Iterator[RunRow]:
 
 def _heading(row: RunRow) -> str:
     """What the rows of a table have in common."""
-    where = row.accelerator if row.devices == 1 else f"{row.devices} x {row.accelerator}"
+    where = devices_named(row.accelerator, row.devices)
     return f"Run {row.schedule} on {where}, {row.weights} weights, {row.kv_cache} KV cache, as expected:"
 
 

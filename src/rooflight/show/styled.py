@@ -16,7 +16,15 @@ from rooflight.show.columns import INDENT, clean, fitted
 from rooflight.show.plain import WIDEST_PROSE
 
 _STYLES = {"plain": "", "answer": "bold", "warning": "yellow", "note": "dim"}
-_BOUND_STYLES = {"compute": "magenta", "memory": "cyan", "link": "yellow", "launch": "blue", "capacity": "red"}
+_BOUND_STYLES = {
+    "compute": "magenta",
+    "memory": "cyan",
+    "link": "yellow",
+    "launch": "blue",
+    "host memory": "green",
+    "host link": "green",
+    "capacity": "red",
+}
 _ASCII_HEAD = Box("    \n    \n -- \n    \n    \n -- \n    \n    \n", ascii=True)
 
 

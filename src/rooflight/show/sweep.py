@@ -36,8 +36,10 @@ from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, encode, write_list
 from rooflight.show.goals import goal_blocks
 from rooflight.show.seen import note, renamed
-from rooflight.values.analysis import BOUNDLESS, Bytes
-from rooflight.values.steptime import BOUNDS
+from rooflight.values.accelerator import devices_named
+from rooflight.values.analysis import Bytes
+from rooflight.values.held import BOUNDLESS
+from rooflight.values.steptime import BINDING
 from rooflight.values.sweep import Goal, Landmarks, SweepBlock
 from rooflight.words.seen import measured_among
 from rooflight.words.sweep import goal_answer
@@ -67,6 +69,8 @@ class OpenCeilings(msgspec.Struct, frozen=True, gc=False):
     memory: float | None = None
     link: float | None = None
     launch: float | None = None
+    host_memory: float | None = None
+    host_link: float | None = None
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -144,7 +148,7 @@ def answer(model: str, landmarks: Sequence[Landmarks], phase: str = "decode") ->
     """How many sequences fit, where a larger decode batch stops paying, and where decode meets the ridge; in prefill,
     from which prompt length on it is compute-bound."""
     first = next((mark for mark in landmarks if mark.kv_limit != 0), landmarks[0])
-    where = first.accelerator if first.devices == 1 else f"{first.devices} x {first.accelerator}"
+    where = devices_named(first.accelerator, first.devices)
     more = len(landmarks) - 1
     others = f" ({more} more line{'s' * (more > 1)} below.)" if more else ""
     if first.kv_limit == 0:
@@ -215,7 +219,7 @@ def _block_rows(block: SweepBlock, chosen: slice, ignore_capacity: bool) -> Iter
     ridge = block.ridge_flop_per_byte
     for (
         batch, prefill_batch, isl, osl, context, fits, max_batch, bound, compute, memory, link, launch,
-        flop, weights, kv_read, kv_write, activations, link_bytes, *spans,
+        host_memory, host_link, flop, weights, kv_read, kv_write, activations, link_bytes, *spans,
     ) in zip(*columns, strict=True):  # fmt: skip
         total = weights + kv_read + kv_write + activations
         shown = fits or ignore_capacity
@@ -223,8 +227,10 @@ def _block_rows(block: SweepBlock, chosen: slice, ignore_capacity: bool) -> Iter
         yield Row(
             *same, int(batch), int(prefill_batch), int(isl), int(osl),
             None if context is None else tidy(float(context)), *known(fits, max_batch),
-            (BOUNDS[bound] if block.known else None) if shown else "capacity",
-            OpenCeilings(None if block.unrated else compute, memory, link, launch) if told else _NO_CEILINGS,
+            (BINDING[bound] if block.known else None) if shown else "capacity",
+            OpenCeilings(
+                None if block.unrated else compute, memory, link, launch, host_memory, host_link
+            ) if told else _NO_CEILINGS,
             OpenSpan(*spans[:5]) if told else _NOTHING,
             OpenSpan(*spans[5:10]) if told else _NOTHING,
             OpenSpan(*spans[10:]) if told else _NOTHING,
@@ -253,7 +259,7 @@ def _columns(block: SweepBlock, chosen: slice) -> list[list[Any]]:
     rates += [block.span.rate(block.tokens / block.batch)] if block.phase == "decode" else []
     arrays = (
         block.batch, block.prefill_batch, block.isl, block.osl, block.context, block.fits, block.max_batch, time.bound,
-        time.compute_s, time.memory_s, time.link_s, time.launch_s,
+        time.compute_s, time.memory_s, time.link_s, time.launch_s, time.host_memory_s, time.host_link_s,
         work.flop, work.weight_bytes, work.kv_read_bytes, work.kv_write_bytes, work.activation_bytes, work.link_bytes,
         *(getattr(span, name) for span in rates for name in OpenSpan.__struct_fields__),
     )  # fmt: skip
@@ -313,7 +319,7 @@ _IN_HEADING = ("accelerator", "weights", "kv_cache")
 
 def _heading(row: Row) -> str:
     """What the rows of a table have in common."""
-    where = row.accelerator if row.devices == 1 else f"{row.devices} x {row.accelerator}"
+    where = devices_named(row.accelerator, row.devices)
     ridge = row.ridge_flop_per_byte
     said = "no compute peak known" if ridge is None else f"ridge point {numbers.plain(ridge)} FLOP/byte"
     return f"{row.phase.capitalize()} on {where}, {row.weights} weights, {row.kv_cache} KV cache, {said}:"
@@ -332,7 +338,7 @@ def _row_table(title: str, few: Sequence[Row], axes: Sequence[str]) -> Table:
 def _cells(row: Row, axes: Sequence[str]) -> tuple[str, ...]:
     return (
         *(numbers.count(getattr(row, axis)) for axis in axes),
-        row.bound or "not known",
+        numbers.resource(row.bound) or "not known",
         numbers.seconds(row.time_s.ceiling),
         numbers.seconds(row.time_s.roofline),
         numbers.seconds(row.time_s.expected),
@@ -361,7 +367,7 @@ def _landmark_table(landmarks: Sequence[Landmarks]) -> Table:
         left=heads[:3],
         rows=tuple(
             (
-                f"{mark.devices} x {mark.accelerator}, {_degrees(mark)}",
+                f"{devices_named(mark.accelerator, mark.devices)}, {_degrees(mark)}",
                 mark.weights,
                 mark.kv_cache,
                 f"{mark.context:,}",

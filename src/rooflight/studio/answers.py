@@ -77,10 +77,10 @@ def explained(question: Question, phase: str, operator: str) -> Any:
 
 
 @_answering
-def picture(question: Question, width: int, small: int, dark: bool) -> Any:
+def picture(question: Question, width: int, small: int, dark: bool, levels: bool = False) -> Any:
     """Everything one picture of the page needs."""
     place = drawings.Place(drawings.page_look(width, dark), drawings.page_look(small, dark, small=True))
-    return pictures.picture(question, place)
+    return pictures.picture(question, place, levels)
 
 
 @_answering

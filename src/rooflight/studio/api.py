@@ -126,13 +126,15 @@ def chart(kind: Kind, width: Width = 800, several: bool = False, dark: bool = Fa
 
 @router.post("/picture", response_class=Json, responses=_REFUSALS)
 async def picture(
-    request: Request, question: Question, width: Width = 800, small: Width = 560, dark: bool = False
-) -> Response:
+    request: Request, question: Question, width: Width = 800, small: Width = 560, dark: bool = False,
+    levels: bool = False,
+) -> Response:  # fmt: skip
     """All that the page shows for a question: the answer, every card's phases, the charts' rows, command lines.
 
-    Labels are placed for a roofline `width` px wide and charts `small` px wide below it.
+    Labels are placed for a roofline `width` px wide and charts `small` px wide below it. `levels`: every level of
+    memory as a roof, of a single machine.
     """
-    return await _answered(request, answers.picture, question, width, small, dark)
+    return await _answered(request, answers.picture, question, width, small, dark, levels)
 
 
 @router.post("/export", responses=_REFUSALS)

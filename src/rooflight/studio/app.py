@@ -97,9 +97,10 @@ _templates = Jinja2Templates(directory=_HERE / "templates")
 
 async def _page(request: Request) -> Response:
     """The page itself; its state is read from the address by its own script."""
+    from rooflight.studio.groups import GROUPS
     from rooflight.studio.presets import PRESETS
 
-    shown = {"version": __version__, "presets": PRESETS, "fields": FIELDS, "bounds": bounds}
+    shown = {"version": __version__, "presets": PRESETS, "fields": FIELDS, "bounds": bounds, "groups": GROUPS}
     page = _templates.TemplateResponse(request, "index.html", shown)
     page.headers["Cache-Control"] = "no-cache"
     return page

@@ -11,7 +11,7 @@ from rooflight.scenario.definite import Scenario
 from rooflight.serve import phases
 from rooflight.serve.memory import all_fit
 from rooflight.serve.room import room
-from rooflight.values.steptime import BOUNDS
+from rooflight.values.steptime import BINDING
 
 LARGEST_DRAWN = 4096
 # Drawn batches an octave: close enough for a smooth line.
@@ -56,7 +56,7 @@ def curve(sc: Scenario) -> Curve:
     return Curve(
         batch=list(BATCHES),
         fits=fits.tolist(),
-        bound=[BOUNDS[one] if kept else "capacity" for one, kept in zip(time.bound.tolist(), shown, strict=True)],
+        bound=[BINDING[one] if kept else "capacity" for one, kept in zip(time.bound.tolist(), shown, strict=True)],
         ceiling_s=listed(time.ceiling_s),
         roofline_s=listed(time.roofline_s),
         expected_s=listed(span.expected),

@@ -20,6 +20,7 @@ from rooflight.show.charts.theme import Look
 from rooflight.show.sweep import OpenSpan
 from rooflight.span import Span
 from rooflight.studio.curve import Curve
+from rooflight.values.accelerator import devices_named
 from rooflight.values.analysis import Analysis
 from rooflight.values.sweep import Landmarks
 
@@ -112,18 +113,19 @@ class _Point(msgspec.Struct, frozen=True):
 
 def drawn(
     answers: Sequence[Card], focus: Analysis, before: Analysis | None, marks: Landmarks | None, place: Place,
-    samples: Samples,
+    samples: Samples, levels: bool = False,
 ) -> dict[str, Datasets]:  # fmt: skip
     """The rows of every chart; `focus` is the analysis of the card that the single ones are of.
 
     samples     kernels that were timed, under the roofs
+    levels      every level of memory as a roof, of a single machine
     """
     analyses = [one.analysis for one in answers if one.analysis is not None]
     if before is None:
         known = [marks] if marks is not None and len(analyses) == 1 else []
-        found = {"roofline": rows(*analyses, landmarks=known, samples=samples, look=place.roofline)}
+        found = {"roofline": rows(*analyses, landmarks=known, samples=samples, levels=levels, look=place.roofline)}
     else:
-        found = {"roofline": rows(before, after=focus, samples=samples, look=place.roofline)}
+        found = {"roofline": rows(before, after=focus, samples=samples, levels=levels, look=place.roofline)}
     found["traffic"] = traffic.rows(focus, place.small)
     found["memory"] = memory.rows(focus, place.small)
     return found
@@ -145,7 +147,7 @@ def _line(card: Card, marks: Landmarks | None, step: int) -> Any:
     assert card.analysis is not None
     assert card.curve is not None
     one = card.analysis.accelerator
-    name = one.id if one.count == 1 else f"{one.count} x {one.id}"
+    name = devices_named(one.id, one.count)
     return Line(name, tuple(_points(card.curve, step)), marks or _unknown(card.analysis))
 
 

@@ -16,6 +16,7 @@ from rooflight.studio.drawings import Card, Place, along_batch, drawn, exported
 from rooflight.studio.kept import Kept, digest
 from rooflight.studio.question import MACHINE, Question, cards_of, model_of, samples_of, scenario_of
 from rooflight.studio.state import query_of
+from rooflight.studio.told import told
 from rooflight.values.analysis import Analysis
 from rooflight.values.sweep import Landmarks
 from rooflight.words.analysis import analyzed
@@ -26,13 +27,16 @@ _panels: Kept[dict[str, Datasets]] = Kept(64)
 
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
-    """answer: the sentence of the card in focus, cards[shown]. datasets: rows by chart, then by dataset.
+    """answer: the sentence of the card in focus, cards[shown]. told: further ones about it.
+
+    datasets: rows by chart, then by dataset.
 
     landmarks are null where this process does not know them yet: /api/landmarks finds them for the next picture.
     along is a digest: where it is that of the picture before, the charts along the batch differ in `here` alone.
     """
 
     answer: str
+    told: list[str]
     query: str
     shown: int
     cards: list[Card]
@@ -43,16 +47,21 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     commands: dict[str, str]
 
 
-def picture(question: Question, place: Place) -> Picture:
+def picture(question: Question, place: Place, levels: bool = False) -> Picture:
     """The picture of a question. A card that cannot be answered says why, beside the others.
+
+    levels      every level of memory as a roof, of a single machine
 
     Raises BadInput where the card in focus cannot be answered, MissingFact where a number is why.
     """
-    cards = [_card(question, number, sc) for number, sc in enumerate(scenarios_of(question))]
+    asked = scenarios_of(question)
+    cards = [_card(question, number, sc) for number, sc in enumerate(asked)]
     answers = [card for card in cards if card.analysis is not None]
     shown = cards[question.shown].analysis
-    if shown is None:  # asked once more, for its error
-        shown = analyzed(focused(question), serving=False)
+    focus = asked[question.shown]
+    if shown is None or isinstance(focus, RooflightError):  # asked once more, for its error
+        focus = focused(question)
+        shown = analyzed(focus, serving=False)
     before = _before(question)
     marks = _landmarks.get(key_without_batch(question, question.shown))
     key = _along_key(question, cards, marks, place)
@@ -60,12 +69,13 @@ def picture(question: Question, place: Place) -> Picture:
     along = _panels.get_or_make(key, lambda: along_batch(answers, marks, place.small))
     return Picture(
         answer=shown.answer,
+        told=told(focus, shown),
         query=query_of(question),
         shown=question.shown,
         cards=cards,
         before=before,
         landmarks=marks,
-        datasets=drawn(answers, shown, before, marks, place, dots) | _marked(along, question.asked()[0].batch),
+        datasets=drawn(answers, shown, before, marks, place, dots, levels) | _marked(along, question.asked()[0].batch),
         along=key,
         commands={
             "rooflight": commands.rooflight(question, shown.model.id),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
-from rooflight.catalog import accelerators, models
+from rooflight.catalog import accelerators, models, unlike
 from rooflight.catalog.changed import under_own_name
 from rooflight.catalog.config import model_from_dict
 from rooflight.catalog.config.fields import refuse_deep
@@ -22,7 +22,7 @@ from rooflight.ingest.samples import samples_in
 from rooflight.scenario.definite import Scenario, scenario
 from rooflight.studio.kept import Kept, digest
 from rooflight.values.accelerator import Accelerator
-from rooflight.values.deployment import Deployment
+from rooflight.values.deployment import OWN_LAYERS, Deployment
 from rooflight.values.field import SMALLEST_RATE
 from rooflight.values.field import Field as TableField
 from rooflight.values.model import Model
@@ -33,7 +33,10 @@ from rooflight.values.workload import Workload
 
 MOST_CARDS = 4
 # What the studio takes of a field at most, by what the field counts; the library takes more.
-MOST = {"sequences": 1 << 16, "tokens": 1 << 22, "devices": 1024, "workers": 1024}
+MOST = {
+    "sequences": 1 << 16, "tokens": 1 << 22, "devices": 1024, "workers": 1024, "layers": 1024, "elements": 1 << 18,
+    "heads": 1024, "entries": 1 << 19, "ranks": 1024, "adapters": 1024,
+}  # fmt: skip
 # Where the studio's default is not the library's: a card is asked about without a count, and its tp shows on the page.
 _DEFAULTS = {"tp": 1}
 PASTED = "your config.json"
@@ -76,7 +79,13 @@ def _type(field: TableField, *, auto: bool) -> Any:
         kind = Annotated[float, Field(ge=0, le=1, description=about)]
     elif field.kind == "rate":
         kind = Annotated[float, Field(ge=SMALLEST_RATE, le=most, allow_inf_nan=False, description=about)]
-    elif field.kind in ("format", "name", "network"):
+    elif field.kind == "amount":
+        kind = Annotated[float, Field(gt=0, le=most, allow_inf_nan=False, description=about)]
+    elif field.kind == "images":
+        kind = Annotated[str, Field(min_length=3, max_length=200, description=about)]
+    elif field.kind == "model":
+        kind = Annotated[str, Field(min_length=1, max_length=200, description=about)]
+    elif field.kind in ("format", "name", "network", "bandwidth"):
         kind = Annotated[str, Field(min_length=1, max_length=40, description=about)]
     return kind | None if auto or blank else kind
 
@@ -168,7 +177,11 @@ class Question(_Fields):
 
     def asked(self) -> tuple[Workload, Deployment]:
         """The fields in the library's values. Raises BadInput where they contradict each other."""
-        return asked(None, None, self.given())
+        given = self.given()
+        draft = given["draft_model"]
+        if draft is not None and draft != OWN_LAYERS:
+            _model(draft, "draft_model")
+        return asked(None, None, given)
 
     @property
     def shown(self) -> int:
@@ -213,19 +226,20 @@ def _name_in(config: dict[str, Any]) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def _model(name: str) -> Model:
+def _model(name: str, field: str = "model") -> Model:
     try:
         return models.catalogued(name)
     except BadInput as error:
-        error.where = Named.of("model")
+        error.where = Named.of(field)
         raise
 
 
 @functools.lru_cache(maxsize=256)
 def card_named(name: str) -> Accelerator:
-    """The accelerator of the catalog by that name. Raises UnknownName."""
+    """The accelerator of the catalog by that name, or what several with + between them are. Raises BadInput."""
     try:
-        return accelerators.catalogued(name)
+        found = accelerators.counted(name)[0] if unlike.parts(name) else None
+        return found if found is not None and found.joined else accelerators.catalogued(name)
     except BadInput as error:
         error.where = Named.of("cards")
         raise
@@ -260,6 +274,10 @@ def what_if(card: Accelerator, bandwidth_times: float, peak_times: float) -> Acc
     """The card with other rates; the answer says so among its assumptions."""
     if bandwidth_times == peak_times == 1:
         return card
+    return unlike.changed_each(card, lambda one: _altered(one, bandwidth_times, peak_times))
+
+
+def _altered(card: Accelerator, bandwidth_times: float, peak_times: float) -> Accelerator:
     said = Note(key="what_if", value=(bandwidth_times, peak_times), why=card.id)
     return msgspec.structs.replace(
         card,
@@ -274,8 +292,21 @@ def what_if(card: Accelerator, bandwidth_times: float, peak_times: float) -> Acc
     )
 
 
+def _known(field: str, name: str) -> None:
+    """Refuse what is no entry of the catalog: a name that a page sends opens no file. Raises BadInput."""
+    try:
+        accelerators.counted(name)
+    except BadInput as error:
+        error.where = Named.of(field)
+        raise
+
+
 def scenario_of(question: Question, model: Model, card: Accelerator) -> Scenario:
     """The definite question about one card. Raises BadInput, MissingFact."""
+    for name in ("prefill_on", "host_cpu"):
+        said = getattr(question, name)
+        if said is not None:
+            _known(name, said)
     return scenario(model, card, None, *question.asked())
 
 

@@ -26,8 +26,9 @@ _SHORT = {
 KEYS = {**_SHORT, **{name: name for name in FIELDS if name not in _SHORT}}
 _FIELDS = {key: field for field, key in KEYS.items()}
 _BEFORE = "was."
-# Keys of the page alone (which phase and operator are open); passed through by the page, unknown to a question.
-VIEW_KEYS = ("ph", "op", "q")
+# Keys of the page alone (which phase and operator are open, levels of memory as roofs); passed through by the page,
+# unknown to a question.
+VIEW_KEYS = ("ph", "op", "q", "lv")
 
 
 def query_of(question: Question) -> str:

@@ -25,6 +25,29 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
     reduces: bool = False
 
 
+class Level(msgspec.Struct, frozen=True, kw_only=True):
+    """A level of memory beside the device's own, whose rate is known: a cache, a link to the host, the host's memory.
+
+    place   "cache", "link" or "host"
+    bytes   it holds, on all of the device; None: not known, or a link
+    shared  all of the device reaches all of it; False: each compute unit a part of its own
+    kind    "measured" (there is a run), "datasheet" (a vendor's figure), "derived" (units x bytes a cycle x clock)
+    """
+
+    name: str
+    place: str
+    bytes_per_s: float
+    bytes: float | None = None
+    shared: bool = True
+    kind: str = "datasheet"
+
+
+class LevelRoof(Level, frozen=True, kw_only=True):
+    """A level and its ridge points: dense peak over its rate, by number format."""
+
+    ridge_flop_per_byte: dict[str, float]
+
+
 class Network(msgspec.Struct, frozen=True, kw_only=True):
     """What joins machines: adapters of the reference node, per device, one way.
 
@@ -60,6 +83,7 @@ class Assumed(msgspec.Struct, frozen=True, kw_only=True):
 class Fact(msgspec.Struct, frozen=True, kw_only=True):
     """One published number as printed, with where it was read. `where`, `note`, `dtype` as needed.
 
+    level   which cache a rate or a size of one is of
     doubt   why this figure is doubted, where another one for the same thing stands beside it
     """
 
@@ -67,6 +91,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     value: float | str | bool
     unit: str = ""
     dtype: str | None = None
+    level: str | None = None
     kind: str | None = None
     confidence: str = "B"
     source: str = ""
@@ -91,9 +116,13 @@ class Accelerator(Displayed, msgspec.Struct, frozen=True, kw_only=True):
                             stand-in for it
     pcie_peer_to_peer       whether devices reach each other over PCIe without the host's memory; None: not known
     cpu_link_bytes_per_s    chip-to-chip link to its CPU, one way, where that is not PCIe
+    cpu_link_name           what that link is called
+    host_memory_bytes_per_s memory of the CPU on the same board, of a superchip
+    caches                  those whose rate is known; no time is made of them: they are roofs of `levels` alone
     node_devices            devices a machine holds, as far as PCIe joins them
     measured                how it was measured, where it was; rates are then medians, the fast ones the best seen
     network                 what joins machines; None in an entry made by hand: nothing is known of one
+    joined                  the devices that this one stands for, where they are of several kinds; none: it is itself
     """
 
     brief = ("id", "name", "memory_bytes", "memory_bytes_per_s")
@@ -118,6 +147,9 @@ class Accelerator(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     pcie_bytes_per_s: float | None = None
     pcie_peer_to_peer: bool | None = None
     cpu_link_bytes_per_s: float | None = None
+    cpu_link_name: str = ""
+    host_memory_bytes_per_s: float | None = None
+    caches: tuple[Level, ...] = ()
     node_devices: int | None = None
     network: Network | None = None
     tdp_w: float | None = None
@@ -129,6 +161,23 @@ class Accelerator(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     origin: str = ""
     assumptions: tuple[Note, ...] = ()
     measured: Measured | None = None
+    joined: tuple[Accelerator, ...] = ()
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """Levels of memory beside its own whose rate is known, the fastest first. A processor is its own host."""
+        seen = "measured" if self.measured is not None and self.measured.of("host-link") else "datasheet"
+        beyond = (
+            ("PCIe", "link", seen, self.pcie_bytes_per_s),
+            (self.cpu_link_name or "link to the CPU", "link", "datasheet", self.cpu_link_bytes_per_s),
+            ("host memory", "host", "datasheet", self.host_memory_bytes_per_s),
+        )
+        found = [
+            Level(name=name, place=place, bytes_per_s=rate, kind=kind)
+            for name, place, kind, rate in beyond
+            if rate is not None and self.kind != "cpu"
+        ]
+        return tuple(sorted((*self.caches, *found), key=lambda level: -level.bytes_per_s))
 
     @property
     def given_bytes(self) -> float | None:
@@ -139,3 +188,9 @@ class Accelerator(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     def most_bytes(self) -> float | None:
         """What nothing on it exceeds."""
         return self.memory_bytes if self.label_bytes is None else self.label_bytes
+
+
+def devices_named(accelerator_id: str, count: float) -> str:
+    """So many devices by name: 2 x h100-sxm; a name with + in it says itself how many there are of each kind."""
+    several = "+" in accelerator_id and all(accelerator_id.split("+"))
+    return accelerator_id if count == 1 or several else f"{count:g} x {accelerator_id}"

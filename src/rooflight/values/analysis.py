@@ -7,7 +7,10 @@ from typing import Any
 import msgspec
 
 from rooflight.span import Span
+from rooflight.values.accelerator import LevelRoof
+from rooflight.values.held import MemoryBlock
 from rooflight.values.known import Known
+from rooflight.values.like import AdapterBlock, LikeBlock, SpeculationBlock
 from rooflight.values.run import Run
 from rooflight.values.shown import Part, Shown
 
@@ -15,7 +18,10 @@ SCHEMA = "rooflight.analysis/1"
 
 
 class ModelBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
-    """Counts of the text model. weight_bytes is what is stored in the deployment's formats."""
+    """Counts of the text model. weight_bytes is what is stored in the deployment's formats, without adapters.
+
+    like_or_absent, adapters_or_absent      the JSON has `like` of models by their size, `adapters` where there are
+    """
 
     brief = ("id", "parameters", "weight_bytes")
 
@@ -29,6 +35,18 @@ class ModelBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     window_kv_bytes_per_token: float
     windows: tuple[int, ...]
     state_bytes_per_sequence: float
+    like_or_absent: LikeBlock | msgspec.UnsetType = msgspec.field(name="like", default=msgspec.UNSET)
+    adapters_or_absent: AdapterBlock | msgspec.UnsetType = msgspec.field(name="adapters", default=msgspec.UNSET)
+
+    @property
+    def like(self) -> LikeBlock | None:
+        """The shape that was taken by size alone; None where the shape is known."""
+        return None if self.like_or_absent is msgspec.UNSET else self.like_or_absent
+
+    @property
+    def adapters(self) -> AdapterBlock | None:
+        """LoRA adapters; None without any."""
+        return None if self.adapters_or_absent is msgspec.UNSET else self.adapters_or_absent
 
 
 class LevelBlock(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,11 +92,26 @@ class MeasuredBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     datasheet: DatasheetBlock | None
 
 
+class StageBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of unlike devices: what each of them is, and what they hold together; layers counted from 0."""
+
+    accelerator: str
+    devices: int
+    memory_bytes_per_s: float
+    memory_bytes: float | None
+    program_memory_bytes: float | None
+    first_layer: int
+    layers: int
+    weights_bytes: float
+
+
 class AcceleratorBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     """Rates of one device, from its datasheet or (medians) as measured; memory_bytes by its driver,
     program_memory_bytes what a program gets of it.
 
+    levels                  other levels of memory whose rate is known; no time here is made of them
     measured_or_absent      the JSON has `measured` on measured machines alone
+    split_or_absent         the JSON has `split` where layers are split over unlike devices: each kind, in turn
     """
 
     brief = ("id", "count")
@@ -92,7 +125,14 @@ class AcceleratorBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     program_memory_bytes: float | None
     ridge_flop_per_byte: dict[str, float]
     confidence: str
+    levels: tuple[LevelRoof, ...] = ()
     measured_or_absent: MeasuredBlock | msgspec.UnsetType = msgspec.field(name="measured", default=msgspec.UNSET)
+    split_or_absent: tuple[StageBlock, ...] | msgspec.UnsetType = msgspec.field(name="split", default=msgspec.UNSET)
+
+    @property
+    def split(self) -> tuple[StageBlock, ...]:
+        """The kinds of unlike devices that layers are split over, in turn; none where all are alike."""
+        return () if self.split_or_absent is msgspec.UNSET else self.split_or_absent
 
     @property
     def measured(self) -> MeasuredBlock | None:
@@ -111,12 +151,17 @@ class Bytes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ceilings(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds each resource alone would take; compute None where a format of the step has no peak."""
+    """Seconds each resource alone would take; compute None where a format of the step has no peak.
+
+    host_memory, host_link  of what lies in the host's memory; None where nothing does
+    """
 
     compute: float | None
     memory: float
     link: float
     launch: float
+    host_memory: float | None = None
+    host_link: float | None = None
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -190,86 +235,6 @@ class Phase(Part, msgspec.Struct, frozen=True, kw_only=True):
     operators: tuple[OperatorBlock, ...]
 
 
-# Sequences where a device's size is in no source: any number may fit.
-BOUNDLESS = 1 << 40
-
-
-class Range(msgspec.Struct, frozen=True, kw_only=True):
-    """A number with the interval it lies in."""
-
-    expected: float
-    low: float
-    high: float
-
-
-class LogLine(msgspec.Struct, frozen=True, kw_only=True):
-    """What an engine's own log says of one replica's pool.
-
-    line            the words it stands behind; tokens: what they print, null where nothing is known to be
-    device_bytes    of the pool on one device (llama.cpp: of the cache of this question)
-    compare         "tokens" where they are a capacity; "bytes" where layers of several kinds make them something else
-    """
-
-    engine: str
-    line: str
-    tokens: int | None
-    device_bytes: float
-    compare: str
-
-
-class Pool(msgspec.Struct, frozen=True, kw_only=True):
-    """What is left for KV cache and state: bytes of all devices, tokens and sequences of all replicas.
-
-    sequences   of sequence_tokens tokens, no whole number
-    log         the engine's own line to compare with; null where no engine is named
-    """
-
-    bytes: Range
-    tokens: Range
-    sequences: Range
-    sequence_tokens: int
-    log: LogLine | None
-
-
-class MemoryBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
-    """Bytes of the deployment's memory, all devices. reserve_bytes holds what the engine may not use too.
-
-    fits: weights + kv + reserve <= usable. max_batch: sequences of isl + osl tokens that fit at once. Both null where
-    the devices' size is in no source, and with them what is counted from it.
-    kv_pool_bytes, kv_tokens    the pool as expected; kv_pool: with its interval
-    share           of memory that is used, as kv_pool counts it; share_needed: where the default leaves no room for
-                    one sequence, what one needs (above 1: only the label in full holds it)
-    """
-
-    brief = ("fits", "max_batch", "weights_bytes", "usable_bytes")
-
-    weights_bytes: float
-    kv_bytes: float
-    reserve_bytes: float
-    usable_bytes: float | None
-    kv_pool_bytes: float | None
-    kv_tokens: int | None
-    fits: bool | None
-    max_batch: int | None
-    activation_bytes: float
-    engine_bytes: float
-    withheld_bytes: float
-    kv_bytes_per_sequence: float
-    kv_pool: Pool | None
-    share: float | None
-    share_needed: float | None
-
-    @property
-    def most(self) -> int:
-        """max_batch, without a bound where no size is known."""
-        return BOUNDLESS if self.max_batch is None else self.max_batch
-
-    @property
-    def whole(self) -> bool:
-        """Whether all that are asked for fit; where no size is known they may."""
-        return self.fits is not False
-
-
 class Request(Part, msgspec.Struct, frozen=True, kw_only=True):
     """A request of the run `batch`: the prompts of all, then every decode step as its context grows."""
 
@@ -287,6 +252,7 @@ class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
     most_requests_per_s     where more arrive than this, which is what is finished; the answer is that of one in flight
     runs        by schedule; run: the one that the answer speaks of. None where not one sequence fits
     phases_or_null, runs_or_null    the same as the JSON has them, where what is missing is null
+    speculation_or_absent           the JSON has `speculation` where what drafts is named
     """
 
     brief = ("answer",)
@@ -307,11 +273,25 @@ class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
     served: ServedBlock | None
     memory: MemoryBlock
     most_requests_per_s: float | None = None
+    speculation_or_absent: SpeculationBlock | msgspec.UnsetType = msgspec.field(
+        name="speculation", default=msgspec.UNSET
+    )
+
+    @property
+    def speculation(self) -> SpeculationBlock | None:
+        """What drafts and what a cycle takes; None where no draft is named."""
+        return None if self.speculation_or_absent is msgspec.UNSET else self.speculation_or_absent
 
     @property
     def phases(self) -> Known[Phase]:
         """The phases that there are, by name; [] of another raises NotThere, `get` gives None."""
         return Known(self.phases_or_null, "phase", self._lacking)
+
+    @property
+    def on_roof(self) -> dict[str, Phase]:
+        """The phases that run on the accelerator whose roof is drawn: a prompt on another card is not among them."""
+        elsewhere = ("prefill",) if self.deployment.get("prefill_on") else ()
+        return {name: phase for name, phase in self.phases.items() if name not in elsewhere}
 
     @property
     def runs(self) -> Known[Run]:

@@ -119,6 +119,10 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
         words="Workers that decode alone, each laid out by tp, pp, ep and dp.", kind="degree", unit="workers",
         most=LARGEST_DEGREE, blank="",
     )] = None
+    prefill_on: Annotated[str | None, Field(
+        words="Accelerator of the prefill workers, with how many each has: 2xh100-sxm; adds the run apart.",
+        kind="name", blank="that of decode",
+    )] = None
     prefill_tp: Annotated[int | None, Field(
         words="Tensor parallel degree of a prefill worker.", kind="degree", unit="devices", most=LARGEST_DEGREE,
         blank="tp",
@@ -134,6 +138,88 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
         words="What a device sends over the network between machines, one way, and the latency of a message: "
         "400Gb/s, 50GB/s, 400Gb/s,5us.", kind="network", blank="the reference node's adapters",
     )] = None
+    parameters: Annotated[str | None, Field(
+        words="Parameters of a model by its size, in place of its name's: 70b, 0.6b.",
+        kind="name", blank="MODEL's",
+    )] = None
+    active_parameters: Annotated[str | None, Field(
+        words="Of a routed model by its size, parameters that a token runs: 3b.", kind="name", blank="MODEL's",
+    )] = None
+    layers: Annotated[int | None, Field(
+        words="Layers of a model by its size.", kind="degree", unit="layers",
+        most=LARGEST_DEGREE, blank="typical of its size",
+    )] = None
+    hidden: Annotated[int | None, Field(
+        words="Hidden size of a model by its size.", kind="degree", unit="elements",
+        most=LARGEST_DEGREE, blank="typical of its size",
+    )] = None
+    kv_heads: Annotated[int | None, Field(
+        words="KV heads of a model by its size.", kind="degree", unit="heads",
+        most=LARGEST_DEGREE, blank="typical of its size",
+    )] = None
+    head_dim: Annotated[int | None, Field(
+        words="Elements of a head of a model by its size.", kind="degree", unit="elements",
+        most=LARGEST_DEGREE,
+        blank="typical of its size",
+    )] = None
+    vocab: Annotated[int | None, Field(
+        words="Vocabulary of a model by its size.", kind="degree", unit="entries",
+        most=LARGEST_DEGREE, blank="typical of its size",
+    )] = None
+    lora_rank: Annotated[int | None, Field(
+        words="Rank of LoRA adapters, of which every sequence uses one.", kind="degree", unit="ranks",
+        most=LARGEST_DEGREE,
+        blank="no adapters", aliases=("--max-lora-rank",),
+    )] = None
+    max_loras: Annotated[int | None, Field(
+        words="Adapters in device memory, any of which a sequence may use.",
+        kind="degree", unit="adapters",
+        most=LARGEST_DEGREE,
+        blank="1",
+    )] = None
+    lora_modules: Annotated[str | None, Field(
+        words="Matrices that adapters are on: q_proj,v_proj ...", kind="name",
+        blank="all of attention and of dense and shared feed-forwards", aliases=("--lora-target-modules",),
+    )] = None
+    draft_model: Annotated[str | None, Field(
+        words="Speculative decoding: what drafts: a model as MODEL is named, the config.json of an EAGLE head, or mtp, "
+        "the model's own multi-token-prediction layers; needs draft tokens.", kind="model",
+        blank="a share of a decode step",
+        aliases=("--speculative-model", "--speculative-draft-model-path", "--model-draft"),
+    )] = None
+    draft_weights: Annotated[str | None, Field(
+        words="Format of the draft model's linear layers.", kind="format", blank="as its config says",
+    )] = None
+    n_gpu_layers: Annotated[int | None, Field(
+        words="llama.cpp: layers on the devices, the last of the stack; the others are on the host. The head counts as "
+        "one more.", kind="degree", least=0, unit="layers", most=LARGEST_DEGREE, blank="all",
+        aliases=("--gpu-layers", "-ngl"),
+    )] = None
+    n_cpu_moe: Annotated[int | None, Field(
+        words="llama.cpp: the experts of so many layers, the first of the stack, lie on the host.", kind="degree",
+        least=0, unit="layers", most=LARGEST_DEGREE, blank="", aliases=("-ncmoe",),
+    )] = None
+    cpu_moe: Annotated[bool, Field(words="The experts of all layers lie on the host.", kind="flag")] = False
+    kv_offload: Annotated[bool, Field(
+        words="The KV cache lies on the devices.", kind="flag", spelled="--no-kv-offload", aliases=("-nkvo",),
+        off="The KV cache lies on the host, where attention then runs.",
+    )] = True
+    cpu_offload_gb: Annotated[float | str | None, Field(
+        words="vLLM: weights each device reads over the host's link every step: GiB, or 13GB.",
+        kind="size", unit="GiB", blank="",
+    )] = None
+    host_cpu: Annotated[str | None, Field(
+        words="The CPU beside the devices: its name, or a file.", kind="name", blank="assumed by the kind of card",
+    )] = None
+    host_memory_bandwidth: Annotated[str | None, Field(
+        words="What the host's memory gives: 80GB/s.", kind="bandwidth", blank="the CPU's, else assumed",
+    )] = None
+    host_memory: Annotated[float | str | None, Field(
+        words="The host's memory: 128GB.", kind="size", blank="the CPU's, else enough",
+    )] = None
+    host_link: Annotated[str | None, Field(
+        words="What a device reads from the host's memory: 25GB/s.", kind="bandwidth", blank="the card's",
+    )] = None
     ignore_capacity: Annotated[bool, Field(
         words="Compute times even if the model does not fit.", kind="flag",
     )] = False
@@ -141,12 +227,36 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check(self, DEPLOYMENT)
-        if self.prefill_workers is self.decode_workers is None and self.schedule != "apart":
+        if self.prefill_on is not None and self.schedule not in (None, "apart"):
+            raise BadInput(
+                "workers that prefill on another card serve apart", where=Named.of("schedule"), got=self.schedule,
+                want=Named("{schedule}", schedule="apart"),
+            )  # fmt: skip
+        if not self.is_apart:
             for name in ("prefill_tp", "prefill_ep", "prefill_dp"):
                 if getattr(self, name) is not None:
                     raise BadInput(
                         f"{name} is of workers that prefill alone, and there are none", where=Named.of(name),
                         got=getattr(self, name), want=Named("{prefill_workers} or {decode_workers} beside it"),
+                    )  # fmt: skip
+        if self.lora_rank is None and (self.max_loras, self.lora_modules) != (None, None):
+            name = "max_loras" if self.lora_modules is None else "lora_modules"
+            raise BadInput(
+                f"{name} is of adapters, and no rank says that there are any", where=Named.of(name),
+                got=getattr(self, name), want=Named("{lora_rank} beside it", lora_rank=16),
+            )  # fmt: skip
+        if self.draft_model is None and self.draft_weights is not None:
+            raise BadInput(
+                "draft_weights is of a draft model, and none is named", where=Named.of("draft_weights"),
+                got=self.draft_weights, want=Named("{draft_model} beside it", draft_model="llama-3.2-1b"),
+            )  # fmt: skip
+        if not self.on_host:
+            for name in ("host_cpu", "host_memory_bandwidth", "host_memory", "host_link"):
+                if getattr(self, name) is not None:
+                    raise BadInput(
+                        f"{name} is of a host that holds a part, and nothing lies there", where=Named.of(name),
+                        got=getattr(self, name),
+                        want=Named("{n_gpu_layers}, {n_cpu_moe} or {cpu_offload_gb} beside it"),
                     )  # fmt: skip
         stated = [name for name in SHARES if getattr(self, name) is not None]
         if len(stated) > 1:
@@ -155,9 +265,27 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
                 where=Named.of(*stated), got=" and ".join(stated), want="one share of memory",
             )  # fmt: skip
 
+    @property
+    def is_apart(self) -> bool:
+        """Whether prefill and decode have workers of their own."""
+        named = (self.prefill_workers, self.decode_workers, self.prefill_on) != (None, None, None)
+        return named or self.schedule == "apart"
+
+    @property
+    def on_host(self) -> bool:
+        """Whether anything is said to lie in a host's memory."""
+        layers = self.n_gpu_layers is not None or bool(self.n_cpu_moe)
+        return layers or self.cpu_moe or not self.kv_offload or bool(self.cpu_offload_gb)
+
 
 # Shares of memory, each with its own meaning: of all, of what is free before loading, of what is free after it.
 SHARES = ("gpu_memory_utilization", "mem_fraction_static", "free_gpu_memory_fraction")
+
+
+# The draft model that is no other model: the model's own layers for multi-token prediction.
+OWN_LAYERS = "mtp"
+# What stands for the shape of a model of which only the size is known.
+SHAPE = ("parameters", "active_parameters", "layers", "hidden", "kv_heads", "head_dim", "vocab")
 
 
 DEPLOYMENT = fields_of(Deployment)

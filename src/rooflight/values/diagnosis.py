@@ -11,7 +11,9 @@ from rooflight.values.sample import Sample
 from rooflight.values.shown import Part, Shown
 
 SCHEMA = "rooflight.diagnosis/1"
-Bound = Literal["memory", "compute", "launch", "link", "capacity", "starved", "queue", "throttled", "idle"]
+Bound = Literal[
+    "memory", "compute", "launch", "link", "host_memory", "capacity", "starved", "queue", "throttled", "idle"
+]
 Confidence = Literal["high", "medium", "low"]
 # Which kind of analysis a finding comes from; each has a module of its name in answers.diagnose and words.diagnosis.
 Analysis = Literal["regimes", "kernels", "benchmarks", "fits", "memory"]

@@ -12,7 +12,7 @@ import msgspec
 
 from rooflight.errors import BadInput, Named, UnknownName
 from rooflight.numeric import Number
-from rooflight.units import in_bytes, network
+from rooflight.units import in_bytes, network, to_base
 
 # Token counts above this are typing errors, and would lose exactness in floats soon after.
 LARGEST = 1 << 40
@@ -22,8 +22,28 @@ LARGEST_DEGREE = 1 << 20
 SMALLEST_SIZE = 1 << 20
 # Fewer a second than one in thirty years is a typing error.
 SMALLEST_RATE = 1e-9
+# An image larger than a satellite's, and more of them than a prompt has room for, are typing errors.
+_LONGEST_SIDE = 1 << 16
+_MOST_IMAGES = 1 << 12
+_LONGEST_SIZES = 1000
 
-Kind = Literal["count", "degree", "share", "size", "chance", "rate", "format", "choice", "name", "network", "flag"]
+Kind = Literal[
+    "count",
+    "degree",
+    "share",
+    "size",
+    "chance",
+    "rate",
+    "format",
+    "choice",
+    "name",
+    "network",
+    "bandwidth",
+    "flag",
+    "images",
+    "amount",
+    "model",
+]
 Axis = Literal["", "points", "deployments", "rows"]
 
 
@@ -34,7 +54,8 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
     kind        count: a whole number, in a sweep an array of them; degree: a whole number of devices; share: of 1,
                 and not nothing; size: bytes, or a text with a unit; chance: from 0 to 1; rate: a number of so many a
                 second; format: the name of a number format; choice: one of `choices`; name; network: a rate with its
-                unit, and a latency; flag
+                unit, and a latency; bandwidth: a rate with its unit; flag; images: sizes of images; model: the name
+                of one; amount: a number above 0 of so many
     unit        what a number counts
     least, most     of a number; a share is more than its least
     aliases     further spellings of its option: vLLM's, as far as it has one
@@ -48,7 +69,10 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
     words: str
     kind: Kind = "count"
-    unit: Literal["", "sequences", "tokens", "devices", "workers", "requests/s"] = ""
+    unit: Literal[
+        "", "sequences", "tokens", "devices", "workers", "requests/s", "layers", "elements", "heads", "ranks",
+        "adapters", "GiB", "s",
+    ] = ""  # fmt: skip
     least: int = 1
     most: int = LARGEST
     aliases: tuple[str, ...] = ()
@@ -183,16 +207,17 @@ def _short(value: Any) -> str:
 
 
 def _degree(field: Field, value: Any) -> int:
+    none = field.least - 1  # what is no whole number is out of range, wherever the range begins
     try:
-        number = 0 if isinstance(value, bool) else operator.index(value)
+        number = none if isinstance(value, bool) else operator.index(value)
     except TypeError:
-        number = 0
+        number = none
     if not field.least <= number <= field.most:
         raise BadInput(
             f"{field.name} must be a whole number from {field.least} to {field.most:,}",
             where=Named.of(field.name),
-            got=value,
-            want="1, 2, 4 ...",
+            got=_short(value),
+            want="0, 1, 2 ..." if field.least == 0 else "1, 2, 4 ...",
         )
     return number
 
@@ -211,7 +236,15 @@ def _share(field: Field, value: Any) -> float:
 
 
 def _size(field: Field, value: Any) -> float:
-    """Bytes, from a number of them or a text such as 48GiB; raises BadInput."""
+    """Bytes, from a number of them or a text such as 48GiB; raises BadInput.
+
+    Where numbers count GiB, a small one does, and 0 is nothing.
+    """
+    try:
+        if field.unit == "GiB" and not isinstance(value, bool) and 0 <= float(value) < SMALLEST_SIZE:
+            return to_base(float(value), "GiB")
+    except (TypeError, ValueError, OverflowError):
+        pass
     try:
         size = in_bytes(value) if isinstance(value, str) else _float(value)
     except ValueError:
@@ -245,6 +278,46 @@ def _rate(field: Field, value: Any) -> float:
     return number
 
 
+def _amount(field: Field, value: Any) -> float:
+    number = _float(value)
+    if not 0 < number <= field.most:
+        raise BadInput(
+            f"{field.name.replace('_', '-')} is out of range", where=Named.of(field.name), got=_short(value),
+            want=f"a number above 0, up to {_power(field.most)}",
+        )  # fmt: skip
+    return number
+
+
+def _images(field: Field, value: Any) -> str:
+    """Sizes of images in their shortest spelling. Raises BadInput."""
+    found = image_sizes(value) if isinstance(value, str) else None
+    if not found:
+        raise BadInput(
+            f"{field.name} are no sizes of images", where=Named.of(field.name), got=_short(value),
+            want=f"width x height in pixels, 1 to {_LONGEST_SIDE:,} each, perhaps a number of them in front, up to"
+            f" {_MOST_IMAGES:,} in all",
+            try_this=Named(f"{{{field.name}}}", **{field.name: "1024x1024"}),
+        )  # fmt: skip
+    sizes = (f"{count}x{width}x{height}" if count > 1 else f"{width}x{height}" for count, width, height in found)
+    return ",".join(sizes)
+
+
+def image_sizes(text: str) -> tuple[tuple[int, int, int], ...] | None:
+    """(number, width, height) of each size of a text such as 2x640x480,1024x1024; None where it says something else."""
+    if len(text) > _LONGEST_SIZES:
+        return None
+    found = []
+    for one in text.lower().split(","):
+        parts = one.strip().split("x")
+        if len(parts) not in (2, 3) or not all(part.isascii() and part.isdigit() and len(part) < 8 for part in parts):
+            return None
+        count, width, height = map(int, parts if len(parts) == 3 else ("1", *parts))
+        if not (1 <= width <= _LONGEST_SIDE and 1 <= height <= _LONGEST_SIDE and 1 <= count <= _MOST_IMAGES):
+            return None
+        found.append((count, width, height))
+    return tuple(found) if sum(count for count, _, _ in found) <= _MOST_IMAGES else None
+
+
 def _float(value: Any) -> float:
     """A number, NaN for anything else."""
     try:
@@ -267,8 +340,22 @@ def _network(field: Field, value: Any) -> str:
     except ValueError:
         raise BadInput(
             f"{field.name} is no rate with its unit", where=Named.of(field.name), got=_short(value),
-            want="what a device sends, one way, perhaps a latency: 400Gb/s (b: bits), 50GB/s, 400Gb/s,5us",
+            want="what a device sends, one way, perhaps a latency: 400Gb/s (b: bits), 50GB/s, 400Gb/s,5us"
+            if field.name == "network" else "bytes or bits a second with their unit: 80GB/s, 25GB/s, 400Gb/s",
         ) from None  # fmt: skip
+    return str(value)
+
+
+def _bandwidth(field: Field, value: Any) -> str:
+    try:
+        latency_s = network(value if isinstance(value, str) else "")[1]
+    except ValueError:
+        latency_s = math.nan
+    if latency_s is not None:
+        raise BadInput(
+            f"{field.name} is no rate with its unit", where=Named.of(field.name), got=_short(value),
+            want="what is read of it, such as 80GB/s, or 640Gb/s (b: bits)",
+        )  # fmt: skip
     return str(value)
 
 
@@ -287,5 +374,6 @@ def _flag(field: Field, value: Any) -> bool:
 
 _CHECKS: dict[Kind, Callable[[Field, Any], Any]] = {
     "count": _count, "degree": _degree, "share": _share, "size": _size, "chance": _chance, "rate": _rate,
-    "format": _name, "name": _name, "network": _network, "choice": _choice, "flag": _flag,
+    "format": _name, "name": _name, "network": _network, "bandwidth": _bandwidth, "choice": _choice, "flag": _flag,
+    "images": _images, "amount": _amount, "model": _name,
 }  # fmt: skip

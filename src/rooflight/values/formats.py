@@ -144,7 +144,9 @@ def _parametrised(key: str) -> Format | None:
     if key.startswith("int") and "-g" in key:
         return _grouped(key, *key.removeprefix("int").split("-g", 1))
     if key.startswith("mlx-"):
-        return _mlx(*key.removeprefix("mlx-").partition("-g"))
+        return _mlx(*key.removeprefix("mlx-").replace("-dwq", "").partition("-g"))
+    if key.startswith("turboquant-") and key.endswith("bit"):
+        return _turbo(key.removeprefix("turboquant-").removesuffix("bit"))
     for kind in ("exl2", "exl3"):
         if key.startswith(f"{kind}-") and key.endswith("bpw"):
             return _bits_per_weight(kind, key.removeprefix(f"{kind}-").removesuffix("bpw"))
@@ -162,6 +164,12 @@ def _grouped(key: str, bits: str, group: str) -> Format | None:
 
 def _mlx(width: str, _: str, group: str) -> Format | None:
     """MLX's affine quantisation: a 16-bit scale and a 16-bit bias a group of inputs (64 unless said)."""
+    if width in _MLX_MODES and not group:
+        bits_, inputs, mode = _MLX_MODES[width]
+        return Format(
+            id=f"mlx-{width}", bits=bits_, block_inputs=inputs, block_outputs=1, scale_bits=8, family="mlx",
+            words=f"MLX {mode}: {bits_} bits, an 8-bit scale for {inputs} inputs",
+        )  # fmt: skip
     bits = width.removesuffix("bit")
     size = int(group) if group.isdigit() else 0 if group else 64
     if not width.endswith("bit") or bits not in ("2", "3", "4", "5", "6", "8") or not size:
@@ -170,6 +178,21 @@ def _mlx(width: str, _: str, group: str) -> Format | None:
         id=f"mlx-{bits}bit-g{size}", bits=int(bits), block_inputs=size, block_outputs=1, scale_bits=16, zero_bits=16,
         family="mlx", words=f"MLX {bits}-bit, groups of {size}: {int(bits) + 32 / size:g} bits with scale and bias",
     )  # fmt: skip
+
+
+# Modes of mx.quantize beside the affine one (mlx.core.quantize): bits, inputs that share an 8-bit scale.
+_MLX_MODES = {"mxfp4": (4, 32, "MXFP4"), "nvfp4": (4, 16, "NVFP4"), "mxfp8": (8, 32, "MXFP8")}
+
+
+def _turbo(number: str) -> Format | None:
+    """TurboQuant's caches (arXiv:2504.19874): so many bits a coordinate; a vector's 16-bit norm is left out."""
+    try:
+        bits = float(number)
+    except ValueError:
+        return None
+    if not 1 <= bits <= 8:
+        return None
+    return Format(id=f"turboquant-{bits:g}bit", bits=bits, words=f"TurboQuant at {bits:g} bits an element")
 
 
 def _bits_per_weight(kind: str, number: str) -> Format | None:

@@ -100,7 +100,8 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     """One measured number and what was run. None: not stated, which is not zero.
 
     model, config_like      names; the second is a model of the same shape
-    has_accelerator         False: the accelerator's name is in no catalog
+    has_accelerator         False: the table has no entry of the accelerator; the catalog may
+    ..._as_given            the same in the source's words
     gpus, tp, pp, ep, dp    devices and degrees of parallelism
     phase                   prefill, decode, e2e_offline (one batch, or a saturated run), e2e_server (arrivals)
     batch                   sequences at once, whole deployment
@@ -110,11 +111,16 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     engine_version          a version, or the year it is of
     max_num_batched_tokens, max_num_seqs    the engine's limits, of a step and of a replica
     cached_prefix           tokens of input_len that a prefix cache held; prefix_hit: the same as a share
-    speculative             one of SPECULATIVE; draft_tokens, acceptance, draft_share as in values.workload.Workload
+    speculative             one of SPECULATIVE; draft_tokens, acceptance, draft_share as in values.workload.Workload;
+                            draft_model as in values.deployment.Deployment, of the catalog alone
     mode                    one of MODES; disagg: tp, pp, ep and dp are those of one decode worker, gpus are all
     prefill_workers, decode_workers, prefill_tp, prefill_ep, prefill_dp     of a disaggregated run
     prompts                 requests of the whole run: a finite one drains at its end
     network                 what a device sends between machines, as --network
+    weight_bytes            of the file, where it is known
+    partial_offload         what ran on the host, in the row's words; "" or "no": nothing
+    n_gpu_layers, n_cpu_moe, host_cpu, host_memory_bandwidth    what ran there as values.deployment.Deployment has it
+    power_limit_w           of a device, where it was set below what the card draws
     run                     rows of one run have the same
     """
 
@@ -148,6 +154,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     draft_tokens: int | None = None
     acceptance: float | None = None
     draft_share: float | None = None
+    draft_model: str | None = None
     mode: str | None = None
     prefill_workers: int | None = None
     decode_workers: int | None = None
@@ -156,12 +163,32 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     prefill_dp: int | None = None
     prompts: int | None = None
     network: str | None = None
+    n_gpu_layers: int | None = None
+    n_cpu_moe: int | None = None
+    host_cpu: str | None = None
+    host_memory_bandwidth: str | None = None
     run: str = ""
+    weight_bytes: float | None = None
+    partial_offload: str = ""
+    power_limit_w: float | None = None
+    weights_as_given: str = ""
+    model_as_given: str = ""
+    accelerator_as_given: str = ""
 
     @property
     def apart(self) -> bool:
         """Whether prompts were prefilled by workers of their own."""
         return self.mode == "disagg"
+
+    @property
+    def split(self) -> bool:
+        """Whether it says which part ran on the host."""
+        return self.n_gpu_layers is not None or bool(self.n_cpu_moe)
+
+    @property
+    def offloaded(self) -> bool:
+        """Whether a part of it ran on the host, and nobody says which."""
+        return not self.split and self.partial_offload.lower() not in ("", "no", "none", "false", "0")
 
     @property
     def measures(self) -> Metric:

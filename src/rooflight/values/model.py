@@ -46,12 +46,14 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     top_k       the min(p, top_k) that an indexer picks
     stride      keys are kept once per `stride` tokens: floor(p / stride) of them (or the top_k of those),
                 beside the last `window` uncompressed ones
+    both        an encoder: the tokens behind the query too, all of them, or those less than `window` away on each side
     """
 
     window: int | None = None
     chunk: int | None = None
     top_k: int | None = None
     stride: int = 1
+    both: bool = False
 
 
 class Indexer(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +71,9 @@ class Attention(msgspec.Struct, frozen=True, kw_only=True, tag="attention"):
     cache_elements          elements cached per cached position (normally kv_heads * (head_dim + value_dim);
                             kv_heads * head_dim where K and V are one tensor)
     stores                  False: reads the cache of an earlier layer and appends nothing
-    fixed_context           cross-attention: so many positions, whatever the text length
+    fixed_context           cross-attention to an image: so many positions, whatever the text length
+    crosses                 cross-attention to the encoder's output, which its keys and values are made of
+    rotary                  queries and keys are rotated (asked only where nothing is cached beside)
     sinks                   learned sink logits beside the keys (no cache, no product)
     """
 
@@ -82,6 +86,8 @@ class Attention(msgspec.Struct, frozen=True, kw_only=True, tag="attention"):
     indexer: Indexer | None = None
     stores: bool = True
     fixed_context: int | None = None
+    crosses: bool = False
+    rotary: bool = True
     sinks: bool = False
 
 
@@ -149,10 +155,15 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
     norms               norms over the hidden size in the layer
     inner_norms         norms inside the mixer: of queries and keys, or of latents
     vector_bytes        what a file holds of what is no matrix (None: no file was read)
+    passes              which rows pass it: "all" tokens; in an encoder-decoder the "source" (the encoder's) or the
+                        "target" (the decoder's); "ends": one a sequence (a pooler, a classifier)
+    rows                rows of it per token (a convolution's outputs)
     """
 
     count: int
     kind: str
+    passes: str = "all"
+    rows: int = 1
     mixer: Mixer | None = None
     projections: tuple[Linear, ...] = ()
     mlp: tuple[Linear, ...] = ()
@@ -163,16 +174,136 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
     vector_bytes: float | None = None
 
 
+class EncoderLayer(msgspec.Struct, frozen=True, kw_only=True):
+    """`count` layers of an encoder: matrices that every position passes, and attention without a mask.
+
+    window      positions attend their own square of so many patches a side; 0: all of their image
+    """
+
+    count: int
+    linears: tuple[Linear, ...]
+    heads: int
+    head_dim: int
+    window: int = 0
+
+
+class Encoder(msgspec.Struct, frozen=True, kw_only=True):
+    """What an encoder multiplies.
+
+    front       what makes positions of patches or of spectra, each with its rows a position
+    extra       positions beside the patches: a class vector
+    projector   matrices behind the layers, which rows of View.projected pass
+    """
+
+    front: tuple[tuple[Linear, int], ...]
+    layers: tuple[EncoderLayer, ...]
+    projector: tuple[Linear, ...]
+    extra: int = 0
+
+
+class Processor(msgspec.Struct, frozen=True, kw_only=True):
+    """How a model's processor cuts an image or a sound into positions and tokens; work.media has the rules by `kind`.
+
+    patch, merge            pixels of a patch's side, and patches of a token's side
+    image, crops            pixels of a crop's side, and crops of an image at most
+    tokens                  of a crop
+    least_pixels, most_pixels   that an image is resized to
+    sizes                   (height, width) of the canvases that an image is fitted to
+    """
+
+    kind: str
+    patch: int = 14
+    merge: int = 1
+    image: int = 0
+    crops: int = 0
+    tokens: int = 0
+    least_pixels: int = 0
+    most_pixels: int = 0
+    sizes: tuple[tuple[int, int], ...] = ()
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """An image or a sound as an encoder sees it.
+
+    tokens          that it adds to the prompt: embeddings, and separators between them
+    crops           that are encoded apart, each of rows x columns patches (a sound: one row)
+    projected       rows that pass the projector, of all crops
+    count           of such images
+    """
+
+    tokens: int
+    crops: int
+    rows: int
+    columns: int
+    projected: int
+    count: int = 1
+
+
+class Encoding(msgspec.Struct, frozen=True, kw_only=True):
+    """What of a prompt an encoder works on: the tower's name and format, its matrices, and the views."""
+
+    name: str
+    format: str
+    encoder: Encoder
+    views: tuple[View, ...]
+
+
 class Tower(msgspec.Struct, frozen=True, kw_only=True):
     """A vision or audio encoder with its projector; parameters is None where it is not counted.
 
     stored_bytes    what a file holds of it (None: no file was read)
+    encoder         what it multiplies (None: its shape is not read)
+    processor       what makes its inputs (None: no rule is known)
     """
 
     name: str
     parameters: int | None
     format: str = "bf16"
     stored_bytes: float | None = None
+    encoder: Encoder | None = None
+    processor: Processor | None = None
+
+
+class Adapters(msgspec.Struct, frozen=True, kw_only=True):
+    """LoRA adapters beside the weights: `count` of them resident, each of `rank` on the modules named (none: on all).
+
+    modules     as values.parts.pieces names them, without "_proj"
+    """
+
+    rank: int
+    count: int = 1
+    modules: tuple[str, ...] = ()
+
+
+class DraftHead(msgspec.Struct, frozen=True, kw_only=True):
+    """That a model is a head which drafts for another one: of what kind, and that model's hidden size.
+
+    kind    "eagle": it sees the model's last hidden state in every step; "eagle3": several of them, in the first step
+            of a cycle alone
+    """
+
+    kind: str
+    hidden: int
+
+
+class Sized(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a model by its size: parameters, those a token runs (None: all), what is stated of its shape.
+
+    near    the catalog's model whose shape was scaled to that size (None: a typical shape)
+    weights the format that its name says
+    named   the size stands in a name that says no more, so it may be of a routed model
+    """
+
+    parameters: int
+    active_parameters: int | None = None
+    layers: int | None = None
+    hidden: int | None = None
+    kv_heads: int | None = None
+    head_dim: int | None = None
+    vocab: int | None = None
+    near: str | None = None
+    weights: str | None = None
+    named: bool = False
 
 
 class Model(Displayed, msgspec.Struct, frozen=True, kw_only=True):
@@ -187,11 +318,19 @@ class Model(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     table_format            of the input tables, and vector_format of norms and the like (None: dtype)
     quantization            what the weights are called: formats of the matrices, or the name of a file's mix
     called                  another name of the same: what a file's maker calls its mix
+    asked_format            the weight format that the name asked for ends in, where the entry has the shape alone
     runs                    the stack in order: (which of `layers`, how many of them in a row); empty: as they stand
+    start_tokens            tokens that a decoder beside an encoder begins with, which no prompt has
+    max_source              tokens the encoder of an encoder-decoder takes at most, as max_context does of its decoder
     rope_positions          positions of the table of rotary angles, stretched ones counted
     kv_format               the KV cache format the checkpoint asks for, if any
+    adapters                what is run beside its weights; neither its parameters nor its bytes are counted among them
+    sized                   of a model whose shape is assumed from its size: what was known (None: the shape is known)
     table_bytes, vector_bytes   what a file holds of the input tables, and of vectors outside the layers (None: no file
                             was read); a tied table is the head too
+    draft_layers            for multi-token prediction, which no plain step runs: not among `layers`
+    draft_head              of a head that drafts for another model (None: a model by itself)
+    encodes                 of a scenario: the images and sounds of every prompt, which are encoded in its prefill
     """
 
     brief = ("id", "type", "hidden", "vocab", "quantization")
@@ -209,17 +348,25 @@ class Model(Displayed, msgspec.Struct, frozen=True, kw_only=True):
     outside: tuple[Linear, ...] = ()
     vector_parameters: int = 0
     towers: tuple[Tower, ...] = ()
+    encodes: tuple[Encoding, ...] = ()
     dtype: str = "bf16"
     table_format: str | None = None
     vector_format: str | None = None
     quantization: str | None = None
     called: str | None = None
+    asked_format: str | None = None
     runs: tuple[tuple[int, int], ...] = ()
     kv_format: str | None = None
     table_bytes: float | None = None
     vector_bytes: float | None = None
     max_context: int | None = None
+    max_source: int | None = None
+    start_tokens: int = 0
     rope_positions: int | None = None
+    sized: Sized | None = None
+    adapters: Adapters | None = None
+    draft_layers: int = 0
+    draft_head: DraftHead | None = None
     origin: str = ""
     assumptions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from rooflight.span import Span
-from rooflight.values.analysis import MemoryBlock
+from rooflight.values.held import MemoryBlock
 from rooflight.values.known import Known
 from rooflight.values.note import Note
 from rooflight.values.run import Run
@@ -25,7 +25,8 @@ def wanted(gains: dict[str, Span], objective: str) -> Span:
 class Dot(Part, msgspec.Struct, frozen=True, kw_only=True):
     """A phase on the roofline: its time, what binds it, each resource's own seconds, and where it stands.
 
-    terms_s         without compute, and ridge_flop_per_byte None, where the accelerator has no compute peak
+    terms_s         without compute, and ridge_flop_per_byte None, where the accelerator has no compute peak; with
+                    host_memory and host_link where something lies in the host's memory
     weights, kv     shares of the bytes through memory that are weights, and KV cache
     """
 

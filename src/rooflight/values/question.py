@@ -55,10 +55,25 @@ def asked(
     asks = Workload(**{**(_values(workload) if workload else {}), **load})
     if asks.request_rate is not None and (not is_plain(asks.batch) or asks.batch != WORKLOAD["batch"].default):
         raise two_loads()
-    return (
-        asks,
-        Deployment(**{**(_values(deployment) if deployment else {}), **layout}),
-    )
+    laid = Deployment(**{**(_values(deployment) if deployment else {}), **layout})
+    _check_drafts(asks, laid)
+    return asks, laid
+
+
+def _check_drafts(load: Workload, layout: Deployment) -> None:
+    """Refuse a draft model that drafts nothing, or whose time is stated beside it. Raises BadInput."""
+    if layout.draft_model is None:
+        return
+    if is_plain(load.draft_tokens) and not load.draft_tokens:
+        raise BadInput(
+            "a draft model is named, and it drafts no tokens", where=Named.of("draft_model"),
+            got=layout.draft_model[:60], want=Named("{draft_tokens} beside it", draft_tokens=4),
+        )  # fmt: skip
+    if load.draft_share != WORKLOAD["draft_share"].default:
+        raise BadInput(
+            "the time of drafting is stated, and a draft model that has a time of its own is named",
+            where=Named.of("draft_share"), got=load.draft_share, want=Named("{draft_share} or {draft_model}"),
+        )  # fmt: skip
 
 
 def two_loads() -> BadInput:
@@ -87,12 +102,15 @@ class _Anywhere(TypedDict, total=False):
     acceptance: float
     draft_share: float
     request_rate: float | None
+    images: str | None
+    audio_seconds: float | None
     engine_version: str | None
     max_num_batched_tokens: int | None
     max_num_seqs: int | None
     schedule: str | None
     prefill_workers: int | None
     decode_workers: int | None
+    prefill_on: str | None
     prefill_tp: int | None
     prefill_ep: int | None
     prefill_dp: int | None
@@ -110,6 +128,27 @@ class _Anywhere(TypedDict, total=False):
     attention: str
     graphs: bool
     network: str | None
+    parameters: str | None
+    active_parameters: str | None
+    layers: int | None
+    hidden: int | None
+    kv_heads: int | None
+    head_dim: int | None
+    vocab: int | None
+    lora_rank: int | None
+    max_loras: int | None
+    lora_modules: str | None
+    draft_model: str | None
+    draft_weights: str | None
+    n_gpu_layers: int | None
+    n_cpu_moe: int | None
+    cpu_moe: bool
+    kv_offload: bool
+    cpu_offload_gb: float | str | None
+    host_cpu: str | None
+    host_memory_bandwidth: str | None
+    host_memory: float | str | None
+    host_link: str | None
     ignore_capacity: bool
 
 

@@ -50,6 +50,7 @@ class Stated(Part, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     speculative         whether drafts were used; draft_tokens a step
     phase               prefill or decode, where only one was timed
     threads             of the host's processor
+    n_gpu_layers        layers on the devices, the head counted as one; n_cpu_moe: layers whose experts are on the host
     """
 
     brief = ("model", "device", "engine", "concurrency")
@@ -85,6 +86,8 @@ class Stated(Part, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     draft_tokens: int | None = None
     phase: str | None = None
     threads: int | None = None
+    n_gpu_layers: int | None = None
+    n_cpu_moe: int | None = None
 
 
 class Measurements(Part, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

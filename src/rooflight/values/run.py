@@ -27,6 +27,7 @@ class Utilization(msgspec.Struct, frozen=True, kw_only=True):
 class Pool(msgspec.Struct, frozen=True, kw_only=True):
     """Workers of one kind, apart from the others: how each is laid out, what runs in all, a step of one."""
 
+    accelerator: str
     workers: int
     tp: int
     ep: int

@@ -9,6 +9,8 @@ from rooflight.values.work import Operator, Work
 
 # In the order in which `bound` counts them.
 BOUNDS = ("compute", "memory", "link", "launch")
+# With what a host beside the devices adds.
+BINDING = (*BOUNDS, "host_memory", "host_link")
 
 
 class Parts(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,6 +19,8 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     body        kernels, beyond their floors; floors: of all kernels
     link        collectives
     experts     bodies of the routed experts' products
+    host        the host's memory and the link to it, at the share of their rates that an engine gets; host_rated: at
+                their rates; host_low, host_high: the ends of its interval
     unit_bytes  bytes (no seconds) that each compute unit moves
     """
 
@@ -25,6 +29,10 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     link: Number = 0.0
     experts: Number = 0.0
     unit_bytes: Number = 0.0
+    host: Number = 0.0
+    host_rated: Number = 0.0
+    host_low: Number = 0.0
+    host_high: Number = 0.0
 
 
 class Terms(msgspec.Struct, frozen=True):
@@ -34,6 +42,7 @@ class Terms(msgspec.Struct, frozen=True):
     memory: Number
     link: Number
     launch: Number
+    on_host: bool = False
 
     @property
     def largest(self) -> Number:
@@ -51,8 +60,9 @@ class OperatorTime(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def bound(self) -> Number:
-        """Its largest term, as an index in BOUNDS."""
-        return self.terms.largest
+        """Its largest term, as an index in BINDING."""
+        largest = self.terms.largest
+        return BINDING.index("host_memory") if self.terms.on_host and largest == 1 else largest
 
     @property
     def share(self) -> Number:
@@ -61,7 +71,7 @@ class OperatorTime(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepTime(msgspec.Struct, frozen=True, kw_only=True):
-    """Times of one step; every number may be an array. `bound` indexes BOUNDS.
+    """Times of one step; every number may be an array. `bound` indexes BINDING.
 
     work            of one device and one pass
     streamed_bytes  what a ceiling counts of its bytes, before what may lie in the caches from the step before
@@ -72,6 +82,9 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     timed           (operator, seconds of all its runs in one pass, terms of one), in the order of the pass
     fill            how many times the roofline time of a pass the step takes
     parts           what is expected of one pass; None where only bounds were asked for
+    host_work       of the host, for one replica; host_memory_s, host_link_s: what its memory and the link to it take
+    hosted_bytes, own_compute_s     whichever way it is run, what leaves the host's memory at least, and what the
+                    devices' arithmetic takes at least
     """
 
     work: Work
@@ -87,6 +100,19 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     timed: tuple[tuple[Operator, Number, Terms], ...]
     fill: Number = 1
     parts: Parts | None = None
+    host_work: Work | None = None
+    host_memory_s: Number | None = None
+    host_link_s: Number | None = None
+    hosted_bytes: Number | None = None
+    own_compute_s: Number | None = None
+
+    @property
+    def terms(self) -> dict[str, Number]:
+        """Seconds by resource, in the order of BINDING; the host's only where something lies there."""
+        named = (
+            self.compute_s, self.memory_s, self.link_s, self.launch_s, self.host_memory_s, self.host_link_s
+        )  # fmt: skip
+        return {name: seconds for name, seconds in zip(BINDING, named, strict=True) if seconds is not None}
 
     @property
     def operators(self) -> tuple[OperatorTime, ...]:

@@ -141,3 +141,7 @@ class Operator(msgspec.Struct, frozen=True, kw_only=True):
     compute: str
     work: Work
     shape: Shape | None = None
+
+
+# What tells an operator from others, what its layers are called, and the operator.
+Row = tuple[object, str, Operator]

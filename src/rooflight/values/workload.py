@@ -51,13 +51,25 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
         words="Speculative decoding: the chance that a drafted token is accepted.", kind="chance",
     )] = 0.7
     draft_share: Annotated[float, Field(
-        words="Speculative decoding: the time of drafting a token, as a share of a decode step.", kind="chance",
+        words="Speculative decoding: the time of drafting a token, as a share of a decode step, where no draft model "
+        "is named.", kind="chance",
     )] = 0.05
     chunk_tokens: Annotated[Number, Field(
         words="Chunked prefill: prompt tokens run beside each decode step; adds the phase mixed.", unit="tokens",
         least=0, blank="", spelled="--chunk",
     )] = 0
+    images: Annotated[str | None, Field(
+        words="Images of every prompt beside its isl tokens, width x height in pixels: 1024x1024; 2x640x480 means two;"
+        " several sizes by commas.",
+        kind="images", blank="",
+    )] = None
+    audio_seconds: Annotated[float | None, Field(
+        words="Seconds of sound of every prompt beside its isl tokens.", kind="amount", unit="s", most=1 << 20,
+        blank="",
+    )] = None
     # fmt: on
+    # Filled in by a scenario, which knows the model: tokens of images and sound, which isl then counts too.
+    media_tokens: int | None = None
 
     def __post_init__(self) -> None:
         check(self, WORKLOAD)
@@ -71,6 +83,9 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
                 want=f"less than the {self.isl} tokens of the prompt",
                 try_this=Named("{cached_prefix} or a longer {isl}", cached_prefix=self.isl - 1),
             )
+        media = self.images is not None or self.audio_seconds is not None
+        if media and self.media_tokens is None:  # how long the prompt is, the model decides
+            return
         if self.chunk_tokens > self.isl - self.cached_prefix:
             raise BadInput(
                 "a chunk cannot hold more tokens than the prompt has left to prefill",
@@ -79,6 +94,11 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
                 want=f"at most {self.isl - self.cached_prefix}",
                 try_this=Named("a longer {isl} or a smaller {chunk_tokens}"),
             )
+
+    @property
+    def text_tokens(self) -> Number:
+        """Tokens of the prompt without those of its images and sound: isl as it was asked."""
+        return self.isl - (self.media_tokens or 0)
 
     @property
     def mean_context(self) -> Number:

@@ -10,14 +10,21 @@ import msgspec
 from rooflight.errors import NoSteadyState
 from rooflight.numeric import is_plain
 from rooflight.scenario.definite import Scenario, context_tokens
+from rooflight.scenario.pools import prompts_on
 from rooflight.serve.analyze import analyze
+from rooflight.serve.hosted import host_holds
+from rooflight.serve.offload import Offload
 from rooflight.serve.remedy import remedy
+from rooflight.serve.room import prefill_holds
 from rooflight.units import round_significant, scaled
-from rooflight.values.analysis import Analysis, MemoryBlock, Phase
+from rooflight.values.analysis import Analysis, Phase
+from rooflight.values.held import MemoryBlock
 from rooflight.values.run import WholeRun
 from rooflight.values.workload import Workload
+from rooflight.words.like import like_line
 from rooflight.words.notes import worded
 from rooflight.words.seen import at_best
+from rooflight.work.count import is_encoder
 from rooflight.work.layout import Layout
 
 _WORDS = {
@@ -25,11 +32,14 @@ _WORDS = {
     "memory": "memory-bound",
     "link": "link-bound",
     "launch": "launch-bound",
+    "host_memory": "bound by the host's memory",
+    "host_link": "bound by the link to the host",
 }
 # What takes most of an expected time.
 _TAKEN = {
     "compute": "arithmetic takes", "memory": "memory takes", "link": "links take",
     "launch": "launches and the host take",
+    "host_memory": "the host's memory and the link to it take",
 }  # fmt: skip
 
 
@@ -49,7 +59,7 @@ def analyzed(sc: Scenario, *, serving: bool = True) -> Analysis:
         found,
         answer=sentence if missed is None else f"{missed.what}. With one in flight: {sentence}",
         most_requests_per_s=None if missed is None else missed.most_per_s,
-        assumptions=worded(sc.assumptions),
+        assumptions=(*worded(sc.assumptions), *([] if found.model.like is None else [like_line(found.model.like)])),
         warnings=worded(sc.warnings),
     )
 
@@ -73,7 +83,7 @@ def answer(sc: Scenario, found: Analysis) -> str:
         said = _decode(sc, steps["decode"]) if "decode" in steps else _too_many(sc, held)
     return (
         f"{fit}{sc.model.id} ({sc.weights} weights) on {sc.devices}: {said}; {_prefill(sc, steps.get('prefill'))}"
-        f"{_others(sc, steps)}.{share}{_run(found)}"
+        f"{_others(sc, steps, found)}.{share}{_run(found)}"
     )
 
 
@@ -85,10 +95,22 @@ def _prefill(sc: Scenario, prefill: Phase | None) -> str:
             f"prefill, first token and whole requests are withheld, for {sc.accelerator.id} has no published {forms} "
             f'peak (a [[fact]] with what = "peak", dtype = "{sc.unrated[0]}")'
         )
+    where = f" on {prompts_on(sc).devices}" if sc.deployment.prefill_on is not None else ""
     return (
-        f"prefill of {_prompts(sc.workload)} is {bound_word(prefill)}, "
-        f"{at_best(sc.accelerator)} {scaled(prefill.time_s.ceiling, 's')}{_launches(prefill)}{_expected(prefill)}"
+        f"prefill of {_prompts(sc.workload)}{where} is {bound_word(prefill)}, "
+        f"{at_best(sc.accelerator)} {scaled(prefill.time_s.ceiling, 's')}{_texts(sc, prefill)}{_launches(prefill)}"
+        f"{_expected(prefill)}"
     )
+
+
+def _texts(sc: Scenario, prefill: Phase) -> str:
+    """Of an encoder's batch, what it comes to: texts and tokens a second."""
+    if not is_encoder(sc.model):
+        return ""
+    texts = sc.workload.prefill_batch / prefill.time_s.ceiling
+    what = "scores" if sc.model.head is not None else "embeddings"
+    tokens = round_significant(prefill.tokens_per_s.ceiling)
+    return f" ({round_significant(texts)} {what}/s, {tokens} tok/s)"
 
 
 def _share(sc: Scenario, held: MemoryBlock) -> str:
@@ -125,8 +147,15 @@ def _decode(sc: Scenario, decode: Phase) -> str:
     return (
         f"decode{drafts} at {context_tokens(load):,} tokens of context is {bound_word(decode)}, "
         f"{at_best(sc.accelerator)} {scaled(user, 's')} a token ({round_significant(1 / user)} tok/s){crowd}"
+        f"{_fastest_host(sc)}"
         f"{_launches(decode)}{_expected(decode)}"
     )
+
+
+def _fastest_host(sc: Scenario) -> str:
+    """What a ceiling is beside, where nobody says which host computes: not the one that expected times assume."""
+    assumed = any(note.key == "host_rate" for note in sc.assumptions)
+    return " beside the fastest host there is" if assumed else ""
 
 
 def bound_word(phase: Phase) -> str:
@@ -142,7 +171,8 @@ def _too_many(sc: Scenario, held: MemoryBlock) -> str:
 
 def _expected(phase: Phase) -> str:
     """Where the expected time is mostly something else than what binds the ceiling."""
-    if phase.expected_bound == phase.bound:
+    there = phase.expected_bound == "host_memory" and phase.bound == "host_link"
+    if there or phase.expected_bound == phase.bound:
         return ""
     taken = _TAKEN[phase.expected_bound]
     if phase.expected_bound == "link" and phase.link_level == "network":
@@ -189,12 +219,18 @@ RUNS = {
 }  # fmt: skip
 
 
-def _others(sc: Scenario, phases: Mapping[str, Phase]) -> str:
+def _others(sc: Scenario, phases: Mapping[str, Phase], found: Analysis) -> str:
     """Verify and mixed steps, where they were asked for."""
     load, said = sc.workload, ""
     if "verify" in phases:
         best = f"{scaled(phases['verify'].time_s.ceiling, 's')} {at_best(sc.accelerator)}"
         said += f"; verifying {load.draft_tokens} drafted tokens a sequence takes {best}"
+        cycle = None if found.speculation is None else found.speculation.cycle_s
+        if found.speculation is not None and cycle is not None:
+            said += (
+                f", with {found.speculation.draft}'s steps before it {scaled(cycle.ceiling, 's')} for "
+                f"{found.speculation.tokens_per_cycle:.2f} tokens"
+            )
     if "mixed" in phases:
         best = f"{scaled(phases['mixed'].time_s.ceiling, 's')} {at_best(sc.accelerator)}"
         said += f"; a decode step with {load.chunk_tokens:,} prompt tokens beside it takes {best}"
@@ -212,16 +248,24 @@ def _launches(phase: Phase) -> str:
 def _prompts(load: Workload) -> str:
     new = load.isl - load.cached_prefix
     words = f"{new:,} tokens" if new == load.isl else f"{new:,} new of {load.isl:,} tokens"
+    if load.media_tokens:
+        kinds = (name for name, given in (("images", load.images), ("sound", load.audio_seconds)) if given)
+        words += f" ({load.media_tokens:,} of {' and '.join(kinds)})"
     return words if load.prefill_batch == 1 else f"{load.prefill_batch:,} x {words}"
 
 
 def does_not_fit(sc: Scenario, held: MemoryBlock) -> str:
     """Why it does not fit, and what would: more devices, or a narrower format."""
-    return f"{too_big(sc, held)}. {_remedies(sc)}"
+    return f"{too_big(sc, held)}. {_remedies(sc, held)}"
 
 
 def too_big(sc: Scenario, held: MemoryBlock) -> str:
     """Why it does not fit: what is needed, what there is, and which part is too much."""
+    if not prefill_holds(sc):
+        worker = prompts_on(sc)
+        return f"a prefill worker on {worker.devices} does not hold {sc.model.id} and a prompt of that length"
+    if _host_is_full(held):
+        return _host_too_small(sc, held)
     allowed = (held.usable_bytes or 0.0) - held.withheld_bytes
     needed = held.weights_bytes + held.kv_bytes + held.activation_bytes + held.engine_bytes
     may = "an engine may use"
@@ -243,17 +287,72 @@ def too_big(sc: Scenario, held: MemoryBlock) -> str:
     )
 
 
-def _remedies(sc: Scenario) -> str:
-    """What would hold the scenario: another layout of these devices, more of them, a narrower format."""
+def _host_is_full(held: MemoryBlock) -> bool:
+    return held.host is not None and held.host.fits is False
+
+
+def _host_too_small(sc: Scenario, held: MemoryBlock) -> str:
+    """Why the host's memory does not hold what would lie there."""
+    host, load = held.host, sc.workload
+    if host is None or host.usable_bytes is None:
+        return ""
+    parts = [("weights", host.weights_bytes)] * bool(host.weights_bytes)
+    parts += [(f"KV cache of {load.batch:,} sequence{'s' * (load.batch != 1)}", host.kv_bytes)] * bool(host.kv_bytes)
+    told = ", ".join(f"{name} {scaled(size, 'B')}" for name, size in parts)
+    most = f"; of {load.batch:,} sequences at most {held.most:,} fit" if held.most >= 1 else ""
+    return (
+        f"{sc.model.id} does not fit beside {sc.devices}: of the host's memory it needs "
+        f"{scaled(host.weights_bytes + host.kv_bytes, 'B')} ({told}), and there are {scaled(host.usable_bytes, 'B')}"
+        f"{most}"
+    )
+
+
+def _remedies(sc: Scenario, held: MemoryBlock) -> str:
+    """What would hold the scenario: another layout of these devices, more of them, a narrower format, the host."""
+    if _host_is_full(held) and host_holds(sc):
+        return "A host with more memory would hold it, or more of it on the devices, or shorter or fewer sequences."
     found = remedy(sc)
-    if found.unjoined:
+    if not prefill_holds(sc):
+        return "More devices a prefill worker, another card or narrower weights would hold it."
+    if not host_holds(sc):
+        said = [] if found.host_bytes is None else [f"A host with {scaled(found.host_bytes, 'B')} would hold it"]
+        if found.layout is not None:
+            said.append(f"{_spelled(sc, found.layout)}, nothing of it on the host")
+        if not said and not found.weights and not found.offloads:
+            said = ["More memory on the host, or more or larger devices, would hold it"]
+    elif found.unjoined:
         said = [f"How many {sc.accelerator.id} would hold it cannot be told: nothing is known of a link between them"]
+    elif sc.accelerator.joined:
+        said = ["Cards with more memory between them would hold it"]
     elif found.layout is None:
         said = [f"No layout of up to 1,024 {sc.accelerator.id} holds it"]
     else:
         said = [_spelled(sc, found.layout)]
     said += [f"--weights {found.weights} would fit on {sc.devices}"] if found.weights else []
+    said += [_offloaded(sc, found.offloads)] if found.offloads else []
     return "; ".join(said) + "."
+
+
+def _offloaded(sc: Scenario, ways: tuple[Offload, ...]) -> str:
+    """The options that leave a part to the host, each with a token at best, and what the host's rate is taken for."""
+    parts = {
+        "n_gpu_layers": "{0.kept:,} of {0.layers:,} layers there, ",
+        "n_cpu_moe": "the experts of {0.kept:,} of {0.layers:,} layers there, ",
+        "cpu_offload_gb": "",
+        "": "experts of all layers on the host, ",
+    }
+    options = (
+        f"--{one.field.replace('_', '-')} {one.value} ({parts[_part(one)].format(one)}{at_best(sc.accelerator)} "
+        f"{scaled(one.token_s, 's')} a token)"
+        for one in ways
+    )
+    beside, rate = ways[0], scaled(ways[0].rate, "B/s")
+    by = f"over a link of {rate}" if beside.field == "cpu_offload_gb" else f"with a host of {rate}"
+    return f"{' or '.join(options)} would fit on {sc.devices} {by}{' (assumed)' if beside.assumed else ''}"
+
+
+def _part(one: Offload) -> str:
+    return one.field if one.kept or one.field != "n_cpu_moe" else ""
 
 
 def _spelled(sc: Scenario, layout: Layout) -> str:

@@ -14,6 +14,7 @@ from rooflight.values.comparison import OBJECTIVES, Compared, Comparison
 from rooflight.values.mix import Mix
 from rooflight.words.analysis import does_not_fit, too_big
 from rooflight.words.notes import worded
+from rooflight.words.quantities import bound_by
 from rooflight.words.seen import FASTEST, measured_among
 
 _BEST = {
@@ -197,7 +198,7 @@ def _dominant(one: Compared) -> str:
         return f"{numbered(one.run.waiting)} of {one.batch:,} requests wait for room in its memory"
     if part is None or part.share is None:
         return ""
-    return f"{name} is {percent(part.share.expected)} of its machine time and is {part.bound}-bound"
+    return f"{name} is {percent(part.share.expected)} of its machine time and is {bound_by(part.bound)}"
 
 
 def _why(winner: Compared, other: Compared, objective: str) -> str:
@@ -220,9 +221,9 @@ def _why(winner: Compared, other: Compared, objective: str) -> str:
         return f"{_dominant(winner)}{_told(numbers)}"
     told = _told([*_rates(winner, other, ours.bound), *numbers])
     share = percent(theirs.share.expected)
-    bound = f"{ours.bound}-bound"
+    bound = bound_by(ours.bound)
     if theirs.bound != ours.bound:
-        bound = f"{theirs.bound}-bound there and {bound} on {winner.label}"
+        bound = f"{bound_by(theirs.bound)} there and {bound} on {winner.label}"
     return f"{name}, {share} of the machine time on {other.label}, is {bound}{told}"
 
 

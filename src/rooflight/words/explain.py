@@ -10,6 +10,7 @@ from rooflight.answers.explain.solve import Clash, Step
 from rooflight.errors import printable
 from rooflight.scenario.definite import context_tokens
 from rooflight.units import round_significant
+from rooflight.values.accelerator import devices_named
 from rooflight.values.explain import Derived, Explained, Given, Term
 from rooflight.words.notes import worded
 from rooflight.words.quantities import called, shown, unit
@@ -99,7 +100,7 @@ def _numbers(formula: str, values: Mapping[str, float]) -> str:
 def _devices(found: Findings) -> str:
     if found.card is None:
         return ""
-    return found.card.id if found.devices == 1 else f"{found.devices:g} x {found.card.id}"
+    return devices_named(found.card.id, found.devices)
 
 
 def _sentences(found: Findings) -> Iterator[str]:
@@ -141,12 +142,15 @@ def _step(found: Findings) -> Iterator[str]:
     if sc is None or not found.stepped:
         return
     batch, context = sc.workload.batch, context_tokens(sc.workload)
-    what = "verify" if sc.workload.draft_tokens else "decode"
+    what = "verify step" if sc.workload.draft_tokens else "decode step"
+    if sc.draft is not None:
+        what += f" and {printable(sc.draft.own.model.id)}'s draft steps before it"
     many = "1 sequence" if batch == 1 else f"{batch:,} sequences"
     weights, cache, flop = _got(found, "weight_bytes", "kv_bytes", "flop")
     yield (
-        f"{printable(sc.model.id)} ({sc.weights} weights) on {sc.devices}: a {what} step of {many} at {context:,g} "
+        f"{printable(sc.model.id)} ({sc.weights} weights) on {sc.devices}: a {what} of {many} at {context:,g} "
         f"tokens of context streams {weights} of weights and {cache} of KV cache and computes {flop}"
+        + ("" if sc.rates.beside is None else " on the devices, beside what lies on the host")
         + (f"{_speed(found)}." if "step_s" in values else f"; {_least(found)} {_got(found, 'ceiling_s')[0]}.")
     )
     if found.crowd:
@@ -244,6 +248,7 @@ def _kernel(found: Findings) -> Iterator[str]:
         yield f"{flop} in {time} are {rate}{of}."
     if "attainable_flop_per_s" in values:
         yield _roof(found, on)
+        yield from _levels(found)
     if "measured_attainable_flop_per_s" in values:
         yield _measured_roof(found, on)
     elif not found.given and found.scenario is None:
@@ -302,6 +307,22 @@ def _roof(found: Findings, on: str) -> str:
         f"At {intensity} {on} attains at most {most} in {found.form} ({share} of the peak): that is {side} the ridge "
         f"point of {ridge}, so {binds}{of}."
     )
+
+
+def _levels(found: Findings) -> Iterator[str]:
+    """What a stated intensity attains out of other levels of memory than the device's own."""
+    values = found.values
+    if found.card is None or "intensity_flop_per_byte" not in found.given:
+        return
+    most = {
+        level.name: min(
+            values["peak_flop_per_s"], values["intensity_flop_per_byte"] * level.bytes_per_s * found.devices
+        )
+        for level in found.card.levels
+    }
+    if most:
+        rates = ", ".join(f"{name} {shown('attainable_flop_per_s', rate)}" for name, rate in most.items())
+        yield f"Out of other levels of memory it attains at most: {rates}."
 
 
 def _rates(found: Findings) -> Iterator[str]:

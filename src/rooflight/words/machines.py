@@ -121,7 +121,8 @@ _RATES = 3
 _FIELDS = {
     "link": "its link", "unrated_link": "its link's name", "pcie_bytes_per_s": "PCIe",
     "cpu_link_bytes_per_s": "the link to its CPU", "network": "its network", "tdp_w": "its power limit",
-    "last_level_cache_bytes": "its last-level cache", "compute_units": "its compute units",
+    "host_memory_bytes_per_s": "its host's memory", "last_level_cache_bytes": "its last-level cache",
+    "compute_units": "its compute units",
     "memory_bytes": "its memory", "memory_bytes_per_s": "its memory bandwidth",
 }  # fmt: skip
 
@@ -174,3 +175,77 @@ def network(note: Note) -> str:
         f"network not stated: {scaled(rate, 'B/s')} a device, one way, {whose}; the ceiling takes "
         f"{scaled(fastest, 'B/s')}, the fastest known"
     )
+
+
+def variant(note: Note) -> str:
+    """One of the memory sizes that a card comes in."""
+    entry, size, known, refitted = note.value
+    others = ", ".join(str(other) for other in known if other != size)
+    how = "a size that others than the vendor fit; " if refitted else ""
+    return f"{note.why} read as {entry} with {size} GB: {how}known with {others} GB too"
+
+
+def default_size(note: Note) -> str:
+    """The memory size that a plain name takes."""
+    size, others = note.value
+    named = ", ".join(f"{note.why}-{other}gb" for other in others)
+    return f"{note.why} taken with {size} GB; sold in other sizes: {named}"
+
+
+def offloaded(note: Note) -> str:
+    """What of a measured run lay on the host, as far as its row says."""
+    asked = note.value
+    if asked is None:
+        return "a part of it ran on the host: the ceiling is that of everything on the accelerator, nothing is expected"
+    if not asked.kv_offload:
+        part = "the KV cache"
+    elif asked.n_cpu_moe:
+        part = f"the experts of {asked.n_cpu_moe:,} layers"
+    elif asked.n_gpu_layers is not None:
+        part = f"all but {asked.n_gpu_layers:,} layers" if asked.n_gpu_layers else "all layers"
+    else:
+        part = "nothing"
+    if note.why == "stated":
+        return f"{part} lay on the host"
+    return (
+        f"a part of it ran on the host, the row does not say which: {part}, as much as has to, is expected there; the "
+        "interval goes up to all of it and over usual hosts, the ceiling is that of the fastest of these splits"
+    )
+
+
+def layer_split(note: Note) -> str:
+    """Which of several kinds of devices holds how many layers."""
+    total = sum(layers for _, _, layers in note.value)
+    held = ", ".join(
+        f"{card if devices == 1 else f'{devices} x {card}'} {layers:,}" for card, devices, layers in note.value
+    )
+    return f"layers are split by memory and passed in turn: of {total:,}, {held}"
+
+
+def slowest_card(note: Note) -> str:
+    """Tensors cut in equal parts over unlike devices."""
+    return f"every tensor is cut in equal parts over {' and '.join(note.value)}: the slowest and smallest sets the pace"
+
+
+def unfitted_cards(note: Note) -> str:
+    """No engine was fitted on unlike cards."""
+    return f"no engine was measured on unlike cards: intervals are {note.value:g} times as wide (ours, 2026-11-29)"
+
+
+def prefill_on(note: Note) -> str:
+    """The card of the prefill workers."""
+    card, devices, tp = note.value
+    cut = f", tp {tp}" if devices > 1 else ""
+    return f"a prefill worker has {devices} x {card}{cut}: a first token is timed there, on that card's own fits"
+
+
+def spread(_: Note) -> str:
+    """How unlike cards share a step, where nobody says it."""
+    return "how much of a step each of the unlike cards had is not stated: the ceiling is of any spread over them"
+
+
+# Keys of deployments that have several kinds of cards.
+SEVERAL_KINDS = {
+    "layer_split": layer_split, "slowest_card": slowest_card, "unfitted_cards": unfitted_cards,
+    "prefill_on": prefill_on, "spread": spread,
+}  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from rooflight.serve.offload import Placing
 from rooflight.units import scaled
 from rooflight.values.note import Note
 from rooflight.work.layout import Layout
@@ -21,8 +22,31 @@ class Said(msgspec.Struct, frozen=True):
 
 
 def said(move: Note) -> Said:
-    """A move in words."""
-    return WORDS[move.key](*move.value)
+    """A move in words; behind its numbers may stand what lies on the host after it."""
+    *numbers, last = move.value or (None,)
+    if not isinstance(last, Placing):
+        return WORDS[move.key](*move.value)
+    words = WORDS[move.key](*numbers)
+    return msgspec.structs.replace(words, title=f"{words.title}, {_placed(last)}")
+
+
+def _placed(now: Placing) -> str:
+    """What lies where: on the devices, or on the host."""
+    layers, split, parts = now.layers, now.split, []
+    if split.layers:
+        parts.append(f"{layers - split.layers:,} of {layers:,} layers on the devices")
+    if split.experts > split.layers:
+        parts.append(_experts(split.experts, layers))
+    if now.streamed_bytes:
+        parts.append(f"{scaled(now.streamed_bytes, 'B')} of weights a device in the host's memory")
+    if not parts:
+        what = "all experts" if now.was.experts else "all layers" if now.was.layers else "all weights"
+        return f"{what} on the devices"
+    return ", ".join(parts)
+
+
+def _experts(there: int, layers: int) -> str:
+    return f"experts of {'all' if there >= layers else f'{there:,} of {layers:,}'} layers on the host"
 
 
 def from_to(was_s: float, now_s: float) -> str:
@@ -36,8 +60,9 @@ def _batch(was: int, now: int, held: bool, cache_bytes: float) -> Said:
         return Said(title, "leaves the others waiting for their turn", "fewer sequences at once")
     return Said(
         title,
-        "spreads the weights of a step over more sequences, each with its own KV cache",
-        f"every sequence waits for a longer step; {scaled(cache_bytes, 'B')} more KV cache",
+        "spreads the weights of a step over more sequences" + (", each with its own KV cache" if cache_bytes else ""),
+        "every sequence waits for a longer step"
+        + (f"; {scaled(cache_bytes, 'B')} more KV cache" if cache_bytes else ""),
     )
 
 
@@ -74,15 +99,19 @@ def _layout(now: Layout, cut: Layout, batch: int) -> Said:
     )
 
 
-def _speculative(drafted: int, tokens: float, last: int | None, acceptance: float, share: float) -> Said:
+def _speculative(
+    drafted: int, tokens: float, last: int | None, acceptance: float, share: float | None, name: str | None = None
+) -> Said:
     pays = "" if last is None else f"; pays up to about batch {last:,}" if last else "; does not pay even at batch 1"
     return Said(
-        f"speculative decoding, {drafted} tokens drafted",
+        f"speculative decoding, {drafted} tokens drafted" + ("" if name is None else f" by {name}"),
         f"yields {tokens:.2f} tokens a step, which verifies {drafted + 1} positions a sequence{pays}",
         "memory: the draft model and its cache; needs a draft that agrees with the target",
         (
             f"{acceptance:.0%} of drafted tokens accepted (--acceptance)",
-            f"drafting a token takes {share:.0%} of a decode step (--draft-share)",
+            "the draft's steps are timed by their own kernels; no measurement has seen them"
+            if share is None
+            else f"drafting a token takes {share:.0%} of a decode step (--draft-share)",
         ),
     )
 
@@ -102,6 +131,23 @@ def _card(devices: str, card: str, bandwidth: float | None, form: str, peak: flo
     ratios = ((bandwidth, "the bandwidth"), (peak, f"the {form} rate"), (held, "the memory"))
     has = ", ".join(f"{times:.2f}x {what}" for times, what in ratios if times is not None)
     return Said(f"{devices} to {card}", f"has {has}", "other accelerators")
+
+
+def _offload(field: str, value: int, kept: int, layers: int, rate: float, assumed: str) -> Said:
+    if not field:
+        return Said("everything on the devices", "leaves nothing to the host", "the devices' memory")
+    there = f"{layers - kept:,} layer{'s' * (layers - kept != 1)}"
+    told = f"--{field.replace('_', '-')} {value}"
+    cost = "the host's memory; a token waits for it"
+    taken = (f"a host of {scaled(rate, 'B/s')}: {assumed}; --host-memory-bandwidth says otherwise",) if assumed else ()
+    if field == "cpu_offload_gb":
+        acts = f"reads {value} GiB of weights a device over the link of {scaled(rate, 'B/s')} every step"
+        return Said(f"{value} GiB of weights in the host's memory ({told})", acts, cost, taken)
+    if field == "n_cpu_moe":
+        acts = f"leaves the experts of {there} to the host, which reads them at {scaled(rate, 'B/s')}"
+        return Said(f"{_experts(layers - kept, layers)} ({told})", acts, cost, taken)
+    acts = f"leaves {there} to the host, which reads them at {scaled(rate, 'B/s')}, in turn"
+    return Said(f"{kept:,} of {layers:,} layers on the devices ({told})", acts, cost, taken)
 
 
 _NO_CARD = "no such card: it shows what binds"
@@ -168,6 +214,7 @@ WORDS: dict[str, Callable[..., Said]] = {
         "replicates attention and spreads the experts: each accelerator reads fewer of them for more tokens",
         f"{now - was} more accelerators; tokens travel to their experts",
     ),
+    "offload": _offload,
     "card": _card,
     "card-bandwidth": lambda: Said("twice the memory bandwidth, all else equal", "doubles the memory roof", _NO_CARD),
     "card-compute": lambda: Said("twice the FLOP/s, all else equal", "doubles the compute roofs", _NO_CARD),

@@ -14,6 +14,7 @@ from rooflight.values.note import Note
 from rooflight.words.analysis import does_not_fit
 from rooflight.words.moves import from_to, said
 from rooflight.words.notes import worded
+from rooflight.words.quantities import bound_by, resource
 from rooflight.words.seen import measured_among
 from rooflight.words.stories import told
 
@@ -110,22 +111,23 @@ def _move(one: Tried) -> Move:
 
 def _left(one: Left, dot: Dot) -> Left:
     """With the seconds of the ceiling, and of the resource next to it."""
-    further = None if one.next is None else f"{one.next}, {scaled(dot.terms_s[one.next], 's')}"
-    return msgspec.structs.replace(one, ceiling=f"{one.ceiling}, {scaled(dot.time_s.ceiling, 's')}", next=further)
+    further = None if one.next is None else f"{resource(one.next)}, {scaled(dot.terms_s[one.next], 's')}"
+    nearest = f"{resource(one.ceiling)}, {scaled(dot.time_s.ceiling, 's')}"
+    return msgspec.structs.replace(one, ceiling=nearest, next=further)
 
 
 def _moves_it(acts: str, phase: str, bound: str, was_s: float, now_s: float, then: str) -> str:
-    turned = f"; then it is {then}-bound" if then != bound else ""
-    return f"it {acts}: {bound}, which binds {phase}, {from_to(was_s, now_s)}{turned}"
+    turned = "" if then == bound else f"; then it is {bound_by(then)}"
+    return f"it {acts}: {resource(bound)}, which binds {phase}, {from_to(was_s, now_s)}{turned}"
 
 
 def _stays(
     acts: str, phase: str, bound: str, seconds: float, weights: float, cache: float,
     moved: tuple[tuple[str, float, float], ...],
 ) -> str:  # fmt: skip
-    changes = "".join(f"; {name} {from_to(was_s, now_s)}" for name, was_s, now_s in moved)
+    changes = "".join(f"; {resource(name)} {from_to(was_s, now_s)}" for name, was_s, now_s in moved)
     share = f", {weights:.0%} of it weights, {cache:.0%} KV cache" if bound == "memory" else ""
-    return f"it {acts}{changes}; {phase} waits for {bound} ({scaled(seconds, 's')}{share}), which stays"
+    return f"it {acts}{changes}; {phase} waits for {resource(bound)} ({scaled(seconds, 's')}{share}), which stays"
 
 
 # What each reason says: of what the move does, and its values in their order.
@@ -138,7 +140,9 @@ _WHY: dict[str, Callable[..., str]] = {
     ),
     "unpriced": lambda _, own, card: f"no price was given for both cards: --price {own}=USD --price {card}=USD",
     "binding-moves": _moves_it,
-    "binding-turns": lambda acts, phase, then, seconds: f"it {acts}: {then} binds {phase} then, {scaled(seconds, 's')}",
+    "binding-turns": lambda acts, phase, then, seconds: (
+        f"it {acts}: {resource(then)} binds {phase} then, {scaled(seconds, 's')}"
+    ),
     "expected-moves": lambda acts, phase, was_s, now_s: f"it {acts}: {phase} {from_to(was_s, now_s)} as expected",
     "binding-stays": _stays,
     "both-views": lambda _, user, user_now, all_, all_now, batch: (

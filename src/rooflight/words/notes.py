@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from rooflight.units import scaled
+from rooflight.units import percent, scaled
 from rooflight.values.note import Note
 from rooflight.words import machines
+from rooflight.words.drafts import DRAFTS
+from rooflight.words.row_notes import ROW_WORDS
 
 # Cards named of those that an engine was fitted on.
 _CARDS = 3
@@ -27,7 +29,7 @@ def worded(notes: Iterable[Note]) -> tuple[str, ...]:
 
 def sentence(note: Note) -> str:
     """A note in words."""
-    return _WORDS[note.key](note)
+    return (_WORDS | ROW_WORDS)[note.key](note)
 
 
 def _default(note: Note) -> str:
@@ -88,43 +90,16 @@ def _beyond_the_model(note: Note) -> str:
     return f"{tokens:,} tokens exceed the {most:,} that {note.why} was made for; computed anyway"
 
 
-def _devices_and_gpus(note: Note) -> str:
-    named, gpus = note.value
-    return f"the accelerator says {named} devices, gpus {gpus}: {gpus} count"
-
-
-def _checkpoint_cache(note: Note) -> str:
-    cache, weights = note.value
-    return f"kv_cache not stated: {cache}, as {note.why}'s {weights} checkpoints carry"
-
-
-def _not_the_devices(note: Note) -> str:
-    tp, pp, dp, gpus = note.value
-    return f"tp {tp} x pp {pp} x dp {dp} is not {gpus} devices: the fastest legal layout of {gpus} counts"
-
-
-def _heads(note: Note) -> str:
-    stated, taken = note.value
-    return f"tp {stated} does not divide the heads of {note.why}: the ceiling is that of tp {taken}"
-
-
-def _layout(note: Note) -> str:
-    degrees = (f"{name} {value}" for name, value in zip(("tp", "pp", "dp", "ep"), note.value, strict=True) if value > 1)
-    return f"layout not stated: the fastest legal one, {' x '.join(degrees) or 'one device'}"
-
-
-def _implied_batch(note: Note) -> str:
-    batch, rate, token, first, request = note.value
-    if request is not None:
-        how = f"requests of {request:g} ms"
-    elif first is not None:
-        how = f"{first:g} ms to the first token and {token:g} ms a token"
-    else:
-        how = f"{token:g} ms a token"
-    return f"batch not stated: {batch:,}, as {rate:g} tok/s and {how} make it"
+def _adapters(note: Note) -> str:
+    count, rank, modules = note.value
+    on = ", ".join(modules) if modules else "every matrix of attention and of dense and shared feed-forwards"
+    resident = "one LoRA adapter" if count == 1 else f"{count:,} LoRA adapters, which sequences use alike,"
+    least = "" if count == 1 else "; the ceiling reckons with all sequences on one"
+    return f"{resident} of rank {rank} on {on}, in 16 bits, {'is' if count == 1 else 'are'} resident{least}"
 
 
 _WORDS: dict[str, Callable[[Note], str]] = {
+    **DRAFTS,
     # value: what a reader found in a model's files, in its words
     "file": lambda note: str(note.value),
     # value: (id, name, ids it may also mean); why: as it was named
@@ -167,20 +142,41 @@ _WORDS: dict[str, Callable[[Note], str]] = {
         f"{note.why} has no vocabulary head and puts out no tokens: decode steps are counted as asked for; osl 0 is "
         "what it does"
     ),
+    # value: by how much intervals are wider; why: the kind of model
+    "unfitted_kind": lambda note: (
+        f"engines' fits are of decoders, none is of an {note.why}: expected intervals are {note.value:g} times wider "
+        "at both ends"
+    ),
+    "longest_prompt": lambda note: f"isl {note.value:,}: as many as {note.why} was made for",
     "no_tokens": lambda note: f"{note.why} puts out no tokens: osl 0, and the times are the prefill's",
     "context": lambda note: f"decode context isl + osl / 2 - 1 tokens, {note.why}",
-    # value: (chance, share of a decode step)
-    "acceptance": lambda note: (
-        f"each drafted token is accepted with a chance of {note.value[0]:g}; drafting it takes {note.value[1]:g} of a "
-        "decode step"
-    ),
-    # value: tokens
-    "verify": lambda _: (
-        "verify: tok/s as if every drafted token were accepted; the draft model's own time is counted in runs alone"
-    ),
     "mixed": lambda _: "mixed: one prompt's chunk beside each decode step, half of that prompt cached before it",
+    # value: (images, seconds of sound, tokens)
+    "media": lambda note: (
+        " and ".join(
+            said
+            for given, said in (
+                (note.value[0], f"images {note.value[0]}"),
+                (note.value[1], f"{note.value[1] or 0:g} s of sound"),
+            )
+            if given
+        )
+        + f" are {note.value[2]:,} tokens of every prompt, by the rule of the model's processor as published; they "
+        "stand behind any cached prefix"
+    ),
+    # value: a factor
+    "encoder": lambda note: (
+        "no measurement has seen an image or audio encoder: its kernels are taken to be as good as the language "
+        f"model's, and intervals of prompts are {note.value:g} times as wide each way; its work is shared evenly by "
+        "the tensor ranks"
+    ),
     # value: a format; why: "config", or the format it stands in for
-    "weights": lambda note: f"weights as the config says: {note.value}",
+    # ... or "size"
+    "weights": lambda note: (
+        f"weights {note.value}: a size says nothing of their format"
+        if note.why == "size"
+        else f"weights as the config says: {note.value}"
+    ),
     "requantised": lambda note: f"{note.value} weights in place of the config's own {note.why}",
     # value: (bytes, bytes by the formats); why: the format they are counted in
     "weight_bytes": lambda note: (
@@ -230,6 +226,14 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "clock": machines.clock,
     # value: bytes; why: the family
     "last_level_cache": lambda note: f"last-level cache {scaled(note.value, 'B')}, assumed for {note.why}",
+    # value: (entry, GB, all sizes it is known in, whether this one was refitted by others); why: the name asked for
+    "variant": machines.variant,
+    # value: (GB, other sizes sold); why: the accelerator's id
+    "default_size": machines.default_size,
+    "sockets": lambda _: (
+        "sockets of one machine: their bandwidths add where each one's threads read memory of their own (NUMA); what "
+        "joins them has no published rate here, and PCIe stands in"
+    ),
     "link": lambda _: "devices joined by PCIe: no other link is known",
     # value: a link; why: the accelerator's id
     "unrated_link": lambda note: f"{note.why} may have {note.value}, whose rate no source gives: PCIe is taken",
@@ -239,6 +243,20 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "no_domain": lambda note: f"no source says how many devices {note.why} joins: taken as all {note.value}",
     # value: bytes a second (of the reference node, of the fastest known), whether a source names it; why: the id
     "network": machines.network,
+    "host_rate": lambda note: (
+        f"the host's memory gives {scaled(note.value[0], 'B/s')}, in a ceiling {scaled(note.value[1], 'B/s')}: "
+        f"{note.why}; --host-cpu or --host-memory-bandwidth says otherwise"
+    ),
+    "host_compute": lambda note: (
+        f"the host multiplies at {scaled(note.value, 'FLOP/s')}, in a ceiling for nothing: no CPU is named (--host-cpu)"
+    ),
+    "host_size": lambda _: "the host's memory is large enough: nobody says its size",
+    "host_reached": lambda note: (
+        f"an engine gets {percent(note.value[0])} of the host's memory and link, at least {percent(note.value[1])}"
+        + (f", and goes there and back in {scaled(note.value[2], 's')} a step" if note.value[2] else "")
+        + ": ours, 2026-11-29, not fitted"
+    ),
+    **machines.SEVERAL_KINDS,
     # value: (engine, era, cards it was fitted on), None for the mean of all; why: the accelerator's id
     "engine": _engine,
     # value: (date, how far the tables are off); why: the accelerator's id
@@ -275,6 +293,12 @@ _WORDS: dict[str, Callable[[Note], str]] = {
         "for routing so alike that it is half as many; what is expected, for some experts being chosen far more often "
         "than others, as in benchmarks"
     ),
+    # value: adapters, rank, modules (none: all); why: the model
+    "adapters": _adapters,
+    "adapters_unfitted": lambda _: (
+        "expected times of adapters are those of plain matrix products of their sizes: no run with adapters was fitted"
+    ),
+    "adapters_experts": lambda _: "routed experts have no adapters",
     "state": lambda _: "recurrent state read and written once a step",
     "towers": lambda _: "text only: vision and audio towers are held in memory but not run",
     # value: (tokens, most); why: the model
@@ -305,44 +329,4 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "idle_axis": lambda note: f"{note.why} does not depend on {note.value.replace('_', '-')}: its rows repeat",
     # value: (devices, those one link joins, degrees across, what is left there, its bytes a second); why: the link
     "beyond_the_link": machines.beyond_the_link,
-    # What a row of measurements leaves open. value: the model whose config stands in
-    "config_like": lambda note: f"counted with the config of {note.value}",
-    "uncalibrated_engine": lambda note: (
-        f"no engine {note.value!r} is calibrated: the mean of the serving engines is expected"
-    ),
-    # value: devices by the accelerator's name, and by gpus
-    "gpus_counted": _devices_and_gpus,
-    "gpus": lambda note: f"gpus not stated: taken as {note.value}",
-    # value: tp, pp, dp, ep
-    "layout": _layout,
-    # value: stages; why: the engine
-    "layers_split": lambda note: f"layout not stated: {note.why} splits layers, so pp {note.value}",
-    # value: tp, pp, dp and the devices they should be
-    "not_the_devices": _not_the_devices,
-    "ep_left_out": lambda note: f"ep {note.value} left out: the model has no routed experts",
-    # value: tp as stated and as taken; why: the model
-    "heads": _heads,
-    # value: a format; why: the one it is the lightest reading of
-    "lightest": lambda note: f"{note.why} read as {note.value}, the lightest it can be",
-    # value: formats of (cache, weights); why: the engine
-    "checkpoint_cache": _checkpoint_cache,
-    # value: devices; why: the accelerator
-    "weights_beyond": lambda note: f"the weights alone are more than {note.value} x {note.why} hold",
-    # value: sequences
-    "filled_batch": lambda note: f"batch not stated: as many sequences as memory holds at most, {note.value:,}",
-    # value: the batch, and what memory holds of it
-    "beyond_memory": lambda note: f"of {note.value[0]:,} sequences {note.value[1]:,} at most run at once",
-    "alone": lambda _: "batch not stated: one sequence, the fastest",
-    "empty_cache": lambda _: "input_len not stated: an empty cache at the start",
-    "decode_alone": lambda _: "input_len and output_len are not both stated: decoding alone, from an empty cache",
-    "one_prompt": lambda _: "a time to first token is one prompt's own: the ceiling is that of one prompt",
-    # value: (batch, output tok/s, ms a token, to the first token, of a request; None: not given)
-    "implied_batch": _implied_batch,
-    "run_batch": lambda note: f"batch not stated: {note.value:,}, as another row of the run says",
-    # value: prompts, and the batch as stated
-    "fewer_prompts": lambda note: (
-        f"only {note.value[0]:,} prompts in all: no more than those are in flight, not {note.value[1]:,}"
-    ),
-    # value: devices of all workers, and gpus
-    "not_the_workers": lambda note: f"the workers have {note.value[0]} devices, not {note.value[1]}: their own count",
 }

@@ -4,6 +4,20 @@ from __future__ import annotations
 
 from rooflight.units import percent, round_significant, scaled
 
+# What binds, where it is not named by itself.
+_RESOURCES = {"host_memory": "the host's memory", "host_link": "the link to the host"}
+
+
+def resource(name: str) -> str:
+    """What binds, or a term, as a sentence names it."""
+    return _RESOURCES.get(name, name)
+
+
+def bound_by(name: str) -> str:
+    """memory-bound; bound by the host's memory."""
+    return f"bound by {_RESOURCES[name]}" if name in _RESOURCES else f"{name}-bound"
+
+
 # name: (unit, words). Units are base units; "share" is of 0 to 1, "" a plain number.
 QUANTITIES: dict[str, tuple[str, str]] = {
     "isl": ("tokens", "input tokens a request"),

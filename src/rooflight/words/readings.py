@@ -102,6 +102,7 @@ _CAUSES: dict[str, Callable[[Any], str]] = {
     # value: a hardware format
     "arithmetic": lambda form: f"arithmetic below the {form} peak, or in a wider format",
     "memory": lambda _: "memory bandwidth not reached: small or unfused kernels",
+    "host-memory": lambda _: "the host's memory not reached: threads, channels, or another socket's memory",
     # value: (times a prefill, seconds of one, sequences at once, requests a second), None where it is short
     "queue": _queued,
     "newcomers": lambda _: "prefill of newcomers between decode steps",
@@ -135,6 +136,7 @@ def _doubted_int8(sc: Scenario, _: None) -> str:
 _DRAFTED = {
     "yes": "speculative decoding was used", "unknown": "whether speculative decoding was used is not known",
     "name": "the model's name speaks of speculative decoding",
+    "engine": "the engine drafts by itself where such a file carries a draft",
 }  # fmt: skip
 
 
@@ -173,9 +175,10 @@ def _doubted_devices(sc: Scenario, devices: int) -> str:
 
 def _too_big(sc: Scenario, _: None) -> str:
     """Under the ceiling, but not on that hardware in that format."""
+    devices = sc.devices if sc.accelerator.joined else f"{sc.layout.devices} x {sc.accelerator.id}"
     return (
-        f"possible, but not as stated: the weights of {sc.model.id} alone are more than {sc.layout.devices} x "
-        f"{sc.accelerator.id} hold, so it ran on more devices, in a narrower format, or partly from host memory"
+        f"possible, but not as stated: the weights of {sc.model.id} alone are more than {devices} hold, so it ran on "
+        "more devices, in a narrower format, or partly from host memory"
     )
 
 
@@ -195,6 +198,9 @@ _DOUBTS: dict[str, Callable[[Scenario, Any], str]] = {
     # value: bytes a second that the ceiling takes
     "network": _doubted_network,
     "too big": _too_big,
+    "offloaded": lambda sc, _: (
+        f"{_above(sc)} of all of it on {sc.accelerator.id}; a part ran on the host, whose memory is read beside"
+    ),
     # value: formats
     "no peak": lambda sc, forms: (
         f"slower than memory alone explains, but {sc.accelerator.id} has no published {' or '.join(forms)} peak: the "

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from rooflight.units import round_significant, scaled
 from rooflight.values.moves import Story
 from rooflight.values.note import Note
+from rooflight.words.quantities import bound_by
 
 
 def told(note: Note) -> Story:
@@ -56,8 +57,8 @@ def _small_model(memory_s: float, expected_s: float, launch_s: float, host_s: fl
 
 def _one_profile(prefill: str, share: float, decode: str) -> str:
     return (
-        f"prefill is {prefill}-bound and {share:.0%} of the machine's time; the rest is decode, which is "
-        f"{decode}-bound: what helps the one does little for the other"
+        f"prefill is {bound_by(prefill)} and {share:.0%} of the machine's time; the rest is decode, which is "
+        f"{bound_by(decode)}: what helps the one does little for the other"
     )
 
 

@@ -7,6 +7,7 @@ import msgspec
 from rooflight.serve.landmarks import LARGEST_BATCH
 from rooflight.serve.sweep import SweepPoints
 from rooflight.units import round_significant, scaled
+from rooflight.values.accelerator import devices_named
 from rooflight.values.sweep import Goal
 from rooflight.words.notes import worded
 
@@ -66,7 +67,7 @@ def goal_answer(model: str, goals: tuple[Goal, ...]) -> str:
     """The first deployment that keeps its goal, or that none does."""
     best = next((one for one in goals if one.expected.batch is not None), None)
     one = best or goals[0]
-    where = one.accelerator if one.devices == 1 else f"{one.devices} x {one.accelerator}"
+    where = devices_named(one.accelerator, one.devices)
     slo = " and ".join(
         f"{name} within {scaled(most, 's')}"
         for name, most in (("TTFT", one.ttft_slo_s), ("TPOT", one.tpot_slo_s))

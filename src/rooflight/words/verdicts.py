@@ -341,7 +341,10 @@ def _named(row: Measurement) -> str:
 
 
 def _devices(sc: Scenario) -> str:
-    return f"{sc.layout.devices} x {sc.accelerator.id}"
+    return sc.devices if sc.accelerator.joined else f"{sc.layout.devices} x {sc.accelerator.id}"
+
+
+_BESIDE = {"host_memory": "from a host's memory", "host_link": "over a link to the host"}
 
 
 def _because(limit: Limit, bound: str, sc: Scenario) -> str:
@@ -357,5 +360,7 @@ def _because(limit: Limit, bound: str, sc: Scenario) -> str:
             f"in {limit.form} ({sc.devices})"
         )
     over = {"network": "over the network between machines", "PCIe": "over PCIe"}.get(limit.level or "", "over a link")
+    if bound in _BESIDE:
+        return f"{what} reads {scaled(limit.amount, 'B')}{each} {_BESIDE[bound]} of {scaled(limit.rate, 'B/s')}"
     does, through = ("moves", "through memory") if bound == "memory" else ("sends", over)
     return f"{what} {does} {scaled(limit.amount, 'B')}{each} {through} of {scaled(limit.rate, 'B/s')} ({sc.devices})"

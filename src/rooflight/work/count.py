@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from rooflight.numeric import Number
 from rooflight.values.format import Format
 from rooflight.values.formats import format_named
 from rooflight.values.model import Attention, LatentAttention, Layer, Linear, Mixer, Model, Recurrent
@@ -14,6 +15,22 @@ from rooflight.work.storage import element_bytes, linear_bytes
 def puts_out_tokens(model: Model) -> bool:
     """Whether the model ends in a vocabulary head: not in hidden states (embeddings), nor in a few scores."""
     return model.head is not None and model.head.name != "score"
+
+
+def is_encoder(model: Model) -> bool:
+    """Whether every token sees those behind it too: nothing is cached, and no token follows another."""
+    mixers = [layer.mixer for layer in model.layers if layer.mixer is not None]
+    return bool(mixers) and all(isinstance(mixer, Attention) and mixer.reach.both for mixer in mixers)
+
+
+def has_source(model: Model) -> bool:
+    """Whether it is an encoder-decoder: prompts pass the encoder, and what is put out the decoder."""
+    return any(layer.passes == "source" for layer in model.layers)
+
+
+def source_tokens(model: Model, isl: Number) -> Number:
+    """Of the tokens that a sequence holds, those of the encoder: the prompt's, or none where there is no encoder."""
+    return isl if has_source(model) else 0
 
 
 def linear_parameters(linear: Linear) -> int:
@@ -165,11 +182,24 @@ def vector_bytes(model: Model, part: Layer | Model) -> float:
 
 
 def streamed_weight_bytes(model: Model) -> float:
-    """What a step reads at most: every stored weight but the input tables; a tied head is read as the head."""
+    """What a step reads at most: every stored weight but the input tables; a tied head is read as the head.
+
+    Of an encoder-decoder a decode step: what its encoder's tokens pass is left out.
+    """
     head = 0.0
     if model.head is not None and model.tied:
         head = linear_bytes(model.head, stored_format(model.head))
-    return weight_bytes(model) - table_bytes(model) + head
+    return weight_bytes(model) - table_bytes(model) + head - source_bytes(model)
+
+
+def source_bytes(model: Model) -> float:
+    """Stored bytes of what only an encoder's tokens pass: its layers, and what makes keys and values of its output."""
+    return sum(
+        layer.count
+        * (sum(n * linear_bytes(m, stored_format(m)) for m, n in layer_matrices(layer)) + vector_bytes(model, layer))
+        for layer in model.layers
+        if layer.passes == "source"
+    )
 
 
 def table_bytes(model: Model) -> float:
@@ -198,7 +228,7 @@ def cache_elements(mixer: Mixer | None) -> int:
     """Elements one layer caches per cached position, indexer keys included; 0 where nothing is kept a token."""
     if isinstance(mixer, LatentAttention):
         return mixer.latent_dim + mixer.rope_dim + (mixer.indexer.key_dim if mixer.indexer else 0)
-    if isinstance(mixer, Attention) and mixer.stores and mixer.fixed_context is None:
+    if isinstance(mixer, Attention) and mixer.stores and mixer.fixed_context is None and not mixer.crosses:
         return mixer.cache_elements + (mixer.indexer.key_dim if mixer.indexer else 0)
     return 0
 

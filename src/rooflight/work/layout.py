@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from rooflight.errors import BadInput, Named
@@ -190,7 +192,9 @@ def _does_not_divide(name: str, degree: int, heads: int, what: str) -> BadInput:
 
 
 def _nearest(degree: int, heads: int) -> int:
-    return max(d for d in _divisors(heads) if d <= degree)
+    """The degree to try: the widest that also divides the devices asked for, where any does; else the next below."""
+    shared = math.gcd(degree, heads)
+    return shared if shared > 1 else max(d for d in _divisors(heads) if d <= degree)
 
 
 def _divisors(number: int) -> list[int]:

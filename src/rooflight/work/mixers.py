@@ -24,6 +24,8 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
     head_positions  rows of each that pass the lm_head
     absorbed        latent attention runs in its absorbed form (decode, verify)
     steps           the mean over so many steps, whose contexts grow by one and are `context` in the mean
+    source          tokens of an encoder that are among the cached ones
+    media           of each sequence, the share of its prompt's images and sounds that is encoded beside
     """
 
     sequences: Number
@@ -32,16 +34,20 @@ class Slice(msgspec.Struct, frozen=True, kw_only=True):
     head_positions: Number = 1
     absorbed: bool = False
     steps: Number = 1
+    source: Number = 0
+    media: Number = 0
 
 
 def mixer_operators(
     mixer: Mixer | None, slices: tuple[Slice, ...], layout: Layout, numbers: Numbers
 ) -> Iterator[Operator]:
     """Operators of one layer's mixer on one device: one attention or scan a slice, else the slices of a step summed."""
-    if isinstance(mixer, Attention | LatentAttention):
-        yield _op(
-            "rope_cache", "elementwise", _sum(_appended(mixer, part, layout, numbers) for part in slices), numbers
-        )
+    if isinstance(mixer, Attention) and mixer.crosses:
+        yield from _crossing(mixer, slices, layout, numbers)
+    elif isinstance(mixer, Attention | LatentAttention):
+        if not isinstance(mixer, Attention) or mixer.stores or mixer.rotary:
+            works = (_appended(mixer, part, layout, numbers) for part in slices)
+            yield _op("rope_cache", "elementwise", _sum(works), numbers)
         if mixer.indexer is not None:
             works = (_index(mixer.indexer, mixer.reach, part, numbers) for part in slices)
             yield _op("indexer", "attention", _sum(works), numbers)
@@ -54,6 +60,33 @@ def mixer_operators(
             yield _op("conv", "recurrent", _sum(_conv(mixer, part, layout, numbers) for part in slices), numbers)
         if mixer.heads:
             yield _op("scan", "recurrent", _sum(_scan(mixer, part, layout, numbers) for part in slices), numbers)
+
+
+def _crossing(mixer: Attention, slices: tuple[Slice, ...], layout: Layout, numbers: Numbers) -> Iterator[Operator]:
+    """Attention to the encoder's output: its keys and values are cached once a prompt, and read by every step."""
+    share = kv_share(mixer.kv_heads, layout.tp)
+    kept = mixer.cache_elements * share * numbers.kv_bytes
+    written = [part.sequences * part.source * kept for part in slices if not part.absorbed]
+    if written:
+        yield _op("cross_cache", "elementwise", Work(kv_write_bytes=sum(written), launches=1), numbers)
+    for number, part in enumerate(slices):
+        heads = mixer.heads / layout.tp
+        work = formulas.softmax_attention(
+            sequences=part.sequences, pairs=part.new * part.source, new=part.new, cached=part.source, heads=heads,
+            kv_heads=0, head_dim=mixer.head_dim, value_dim=mixer.value_dim, cache_elements=mixer.cache_elements * share,
+            kv_bytes=numbers.kv_bytes, act_bytes=numbers.act_bytes,
+        )  # fmt: skip
+        if not numbers.flash:
+            work = work + formulas.naive_scores(
+                sequences=part.sequences, new=part.new, context=part.source - part.new, heads=heads,
+                act_bytes=numbers.act_bytes,
+            )  # fmt: skip
+        shape = Scores(
+            decoding=part.absorbed, sequences=part.sequences, new=part.new, keys=part.source, heads=heads,
+            kv_heads=mixer.kv_heads * share, head_dim=mixer.head_dim,
+        )  # fmt: skip
+        name = "cross_attention" if number == 0 else "chunk_cross_attention"
+        yield _op(name, "attention", work, numbers, shape)
 
 
 def _appended(mixer: Attention | LatentAttention, part: Slice, layout: Layout, numbers: Numbers) -> Work:
@@ -135,6 +168,10 @@ def _append(mixer: Attention, part: Slice, layout: Layout, numbers: Numbers) -> 
     share = kv_share(mixer.kv_heads, layout.tp)
     rotated = mixer.heads * mixer.head_dim / layout.tp
     fresh = mixer.kv_heads * (mixer.head_dim + mixer.value_dim) * share if mixer.stores else 0
+    if mixer.reach.both:  # keys are rotated in place too, and stay what they are: activations
+        fresh = mixer.kv_heads * mixer.head_dim * share
+        rotated += fresh
+        fresh = 0
     work = formulas.elementwise(
         tokens=part.sequences * part.new,
         read_elements=rotated + fresh,

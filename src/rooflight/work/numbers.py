@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from rooflight.values.format import Format
-from rooflight.values.formats import arithmetic
+from rooflight.values.formats import arithmetic, format_named
 
 # 16-bit types, of which activations may name another than the weights'.
 _HALVES = ("bf16", "fp16")
@@ -41,3 +41,11 @@ def product_format(form: Format, numbers: Numbers) -> str:
         return numbers.activations if numbers.activations in _HALVES else form.compute or "bf16"
     narrow = numbers.activations or form.activations
     return "bf16" if narrow is None else arithmetic(narrow, "activations") or "bf16"
+
+
+def input_bytes(form: Format, numbers: Numbers) -> float:
+    """Bytes of one input element: narrow where the product takes narrow activations."""
+    narrow = numbers.activations or form.activations
+    if narrow is None or format_named(narrow, "activations").bits >= 16:
+        return numbers.act_bytes
+    return format_named(narrow, "activations").bits / 8

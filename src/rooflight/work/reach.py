@@ -42,6 +42,18 @@ def seen_up_to(reach: Reach, tokens: Number) -> Number:
     return triangle(tokens) if cap is None else capped_sum(tokens, cap)
 
 
+def both_ways(tokens: Number, window: Number | None) -> Number:
+    """Query-key pairs of `tokens` positions that see each other: all, or those less than `window` away on each side.
+
+    Each sees 2 window - 1, less what is beyond the ends: tokens x (2 m + 1) - m (m + 1), m = min(window, tokens) - 1.
+    Check: tokens 4, window 2 -> 10. Check: tokens 4, window None -> 16.
+    """
+    if window is None:
+        return tokens * tokens
+    far = minimum(window, tokens) - 1
+    return tokens * (2 * far + 1) - far * (far + 1)
+
+
 def pairs(reach: Reach, *, new: Number, context: Number, steps: Number = 1) -> Number:
     """Query-key pairs of `new` tokens after `context` others: what causal attention multiplies.
 
@@ -52,6 +64,9 @@ def pairs(reach: Reach, *, new: Number, context: Number, steps: Number = 1) -> N
     """  # noqa: E501 - a Check line runs as it stands
     if reach == Reach():
         return new * context + triangle(new)
+    if reach.both:  # a part of a text, in the mean over its parts with as much before it as behind
+        whole = new + 2 * context
+        return new / whole * both_ways(whole, reach.window)
     if _one(steps):
         return seen_up_to(reach, context + new) - seen_up_to(reach, context)
     first = context - (steps - 1) / 2 + (new - 1) / 2
@@ -79,6 +94,8 @@ def cached_positions(reach: Reach, *, new: Number, context: Number, steps: Numbe
     top_k at most; several may pick different ones, up to new x top_k or all.
     Check: cached_positions(Reach(window=4), new=2, context=9) == 3.
     """
+    if reach.both:  # nothing is cached: keys and values are the step's own
+        return 0
     if not _one(steps):
         return _mean_cached(reach, new=new, context=context, steps=steps)
     if reach.stride > 1:

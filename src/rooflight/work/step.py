@@ -9,14 +9,17 @@ import msgspec
 from rooflight.affine import elements, like
 from rooflight.numeric import Number, is_plain, minimum, where
 from rooflight.values.format import Format
-from rooflight.values.formats import format_named
 from rooflight.values.model import Attention, Experts, Layer, Linear, Model
-from rooflight.values.work import Exchange, Gemm, Operator, Rows, Work
+from rooflight.values.work import Gemm, Operator, Row, Rows, Work
 from rooflight.work import formulas
+from rooflight.work.adapters import adapter_rows
+from rooflight.work.collectives import all_reduce_rows, all_to_all_rows, expert_width, hop_rows
 from rooflight.work.count import stored_format, table_row_bytes, vector_bytes
-from rooflight.work.layout import Group, Layout, expert_group, hops, kv_share, local_sizes, packed_domains, tensor_group
+from rooflight.work.encoders import encoder_rows
+from rooflight.work.layout import Layout, kv_share, local_sizes
 from rooflight.work.mixers import Slice, mixer_operators
-from rooflight.work.numbers import Numbers, product_format
+from rooflight.work.numbers import Numbers, input_bytes, product_format
+from rooflight.work.rows import met, rows_of
 from rooflight.work.storage import linear_bytes
 
 
@@ -39,28 +42,36 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
         """Rows that pass the lm_head."""
         return sum(part.sequences * part.head_positions for part in self.slices)
 
+    @property
+    def prompts(self) -> Number:
+        """Prompts whose images and sounds are encoded."""
+        return sum(part.sequences * part.media for part in self.slices if not is_plain(part.media) or part.media)
+
 
 def prompt_ends(model: Model, osl: Number) -> Number:
     """Positions of a prompt that pass the head: the last one where a token follows or a score is made, else none."""
     scores = model.head is not None and model.head.name == "score"
+    scores |= any(layer.passes == "ends" for layer in model.layers)
     return 1 if scores else minimum(osl, 1)
 
 
 def prefill(*, sequences: Number, isl: Number, cached_prefix: Number = 0, ends: Number = 1) -> Step:
     """Prompts of isl tokens, the first cached_prefix of them cached; `ends` of their positions pass the head."""
-    part = Slice(sequences=sequences, new=isl - cached_prefix, context=cached_prefix, head_positions=ends)
+    part = Slice(sequences=sequences, new=isl - cached_prefix, context=cached_prefix, head_positions=ends, media=1)
     return Step(slices=(part,))
 
 
-def decode(*, sequences: Number, context: Number, steps: Number = 1) -> Step:
-    """One new token a sequence after `context` cached ones; it attends context + 1. steps: as in Slice."""
-    return Step(slices=(Slice(sequences=sequences, new=1, context=context, absorbed=True, steps=steps),))
+def decode(*, sequences: Number, context: Number, steps: Number = 1, source: Number = 0) -> Step:
+    """One new token a sequence after `context` cached ones; it attends context + 1. steps, source: as in Slice."""
+    return Step(slices=(Slice(sequences=sequences, new=1, context=context, absorbed=True, steps=steps, source=source),))
 
 
-def verify(*, sequences: Number, context: Number, draft_tokens: Number, steps: Number = 1) -> Step:
+def verify(*, sequences: Number, context: Number, draft_tokens: Number, steps: Number = 1, source: Number = 0) -> Step:
     """Speculative decoding: draft_tokens guesses and one sure token a sequence, the head on every one."""
     new = draft_tokens + 1
-    part = Slice(sequences=sequences, new=new, context=context, head_positions=new, absorbed=True, steps=steps)
+    part = Slice(
+        sequences=sequences, new=new, context=context, head_positions=new, absorbed=True, steps=steps, source=source
+    )
     return Step(slices=(part,))
 
 
@@ -72,7 +83,8 @@ def chunked(*, tokens: Number, prompt: Number, cached: Number, ends: Number = 1)
     """
     chunk = minimum(tokens, prompt)
     context = cached + (prompt - chunk) / 2
-    part = Slice(sequences=tokens / chunk, new=chunk, context=context, head_positions=ends * chunk / prompt)
+    done = chunk / prompt
+    part = Slice(sequences=tokens / chunk, new=chunk, context=context, head_positions=ends * done, media=done)
     return Step(slices=(part,))
 
 
@@ -81,10 +93,16 @@ def together(*steps: Step) -> Step:
     return Step(slices=tuple(part for step in steps for part in step.slices))
 
 
-def mixed(*, sequences: Number, context: Number, chunk_tokens: Number, chunk_context: Number) -> Step:
-    """Chunked prefill: a decode step with chunk_tokens of a prompt beside it, chunk_context of them cached."""
-    chunk = Slice(sequences=1, new=chunk_tokens, context=chunk_context, head_positions=0)
-    return Step(slices=(*decode(sequences=sequences, context=context).slices, chunk))
+def mixed(
+    *, sequences: Number, context: Number, chunk_tokens: Number, chunk_context: Number, source: Number = 0,
+    media: Number = 0,
+) -> Step:  # fmt: skip
+    """Chunked prefill: a decode step with chunk_tokens of a prompt beside it, chunk_context of them cached.
+
+    media   the share of the prompt's images and sounds that the chunk encodes
+    """
+    chunk = Slice(sequences=1, new=chunk_tokens, context=chunk_context, head_positions=0, media=media)
+    return Step(slices=(*decode(sequences=sequences, context=context, source=source).slices, chunk))
 
 
 def operators(model: Model, step: Step, layout: Layout, numbers: Numbers) -> tuple[Operator, ...]:
@@ -102,18 +120,21 @@ def operators(model: Model, step: Step, layout: Layout, numbers: Numbers) -> tup
     )
 
 
-Row = tuple[object, str, Operator]
-
-
 def _all(model: Model, step: Step, layout: Layout, numbers: Numbers) -> Iterator[Row]:
+    if model.encodes:
+        yield from encoder_rows(model.encodes, step.prompts, layout, numbers)
     yield from _embedding(model, step, numbers)
     for linear in model.outside:
         yield _linear_row(linear, step.tokens, "outside", 1, layout.tp, numbers)
     for layer in model.layers:
-        if not (isinstance(layer.mixer, Attention) and layer.mixer.fixed_context is not None):
+        if isinstance(layer.mixer, Attention) and layer.mixer.fixed_context is not None:
+            continue
+        if layer.passes == "all":
             yield from _layer(model, layer, step, layout, numbers)
+        else:
+            yield from _some(model, layer, step, layout, numbers)
     if layout.pp > 1:
-        yield from _hops(model, step, layout, numbers)
+        yield from hop_rows(model, step.tokens, layout, numbers)
     if model.head is not None:
         yield from _head(model.head, step.head_rows, layout.tp, numbers)
 
@@ -129,22 +150,6 @@ def _head(head: Linear, rows: Number, cut: int, numbers: Numbers) -> Iterator[Ro
     yield key, kind, op if runs.all() else msgspec.structs.replace(op, count=where(runs, 1, 0))
 
 
-def _hops(model: Model, step: Step, layout: Layout, numbers: Numbers) -> Iterator[Row]:
-    """Activations handed from one pipeline stage to the next, each tensor rank its part, within a domain or across."""
-    sent = step.tokens * model.hidden * numbers.act_bytes / layout.tp
-    near, across = hops(layout)
-    for name, count, far in (("pipeline hop", near, False), ("pipeline hop across", across, True)):
-        if count:
-            together = far and layout.tp * layout.pp <= layout.domain  # all stages might be in one domain
-            shape = Exchange(
-                what="send", payload_bytes=sent, devices=2, local=1 if far else 2, domains=2 if far else 1,
-                least_across_bytes=0 if together else None,
-            )  # fmt: skip
-            work = Work(link_bytes=sent, network_bytes=sent if far else 0, launches=1)
-            op = Operator(name=name, kind="collective", count=count, compute="bf16", work=work, shape=shape)
-            yield name, "", op
-
-
 def _embedding(model: Model, step: Step, numbers: Numbers) -> Iterator[Row]:
     rows = step.tokens * (table_row_bytes(model) + model.hidden * numbers.act_bytes)
     work = Work(activation_bytes=rows, launches=1)
@@ -153,30 +158,50 @@ def _embedding(model: Model, step: Step, numbers: Numbers) -> Iterator[Row]:
     yield "final_norm", kind, msgspec.structs.replace(norm, name="final_norm")
 
 
+def _some(model: Model, layer: Layer, step: Step, layout: Layout, numbers: Numbers) -> Iterator[Row]:
+    """A layer that some rows of a step pass; where none does, it neither runs nor is read."""
+    slices, runs = met(rows_of(layer, step.slices, model.start_tokens))
+    if not slices:
+        return
+    for key, kind, op in _layer(model, layer, msgspec.structs.replace(step, slices=slices), layout, numbers):
+        yield (layer.passes, key), kind, msgspec.structs.replace(op, count=op.count * runs)
+
+
 def _layer(model: Model, layer: Layer, step: Step, layout: Layout, numbers: Numbers) -> Iterator[Row]:
-    tokens, kind, count = step.tokens, layer.kind, layer.count
-    yield _norm_row(model, layer, tokens, count, layer.norms, numbers)
+    tokens, kind, count = step.tokens * layer.rows, layer.kind, layer.count
+    if layer.norms or layer.vector_parameters:
+        yield _norm_row(model, layer, tokens, count, layer.norms, numbers)
     expansion = sum(part.sequences * part.context for part in step.slices if not part.absorbed)
     outputs = [linear for linear in layer.projections if linear.split == "row"]
     for linear in layer.projections:
         if linear not in outputs:
             rows = tokens + expansion if linear.name == "kv_b" else tokens
             yield _linear_row(linear, rows, kind, count, layout.tp, numbers)
+            yield from _adapters(model, layer, linear, step, layout.tp, numbers)
     if layer.inner_norms:
         yield _inner_norm_row(layer, tokens, layout.tp, numbers)
     for op in mixer_operators(layer.mixer, step.slices, layout, numbers):
         yield (op.name, layer.mixer), kind, msgspec.structs.replace(op, count=count)
     for linear in outputs:
         yield _linear_row(linear, tokens, kind, count, layout.tp, numbers)
+        yield from _adapters(model, layer, linear, step, layout.tp, numbers)
     if outputs:
-        yield from _all_reduce(model, tokens, count, layout, numbers)
+        yield from all_reduce_rows(model, tokens, count, layout, numbers)
     yield from _mlp(layer.mlp, tokens, kind, count, layout.tp, numbers)
+    for linear in layer.mlp if model.adapters is not None else ():
+        yield from _adapters(model, layer, linear, step, layout.tp, numbers)
     if layer.experts is not None:
         yield from _experts(layer.experts, step, kind, count, layout, numbers)
     tensor_cut = any(linear.split == "row" for linear in layer.mlp)
     tensor_cut |= layer.experts is not None and layout.pooled == 1
     if tensor_cut:
-        yield from _all_reduce(model, tokens, count, layout, numbers)
+        yield from all_reduce_rows(model, tokens, count, layout, numbers)
+
+
+def _adapters(model: Model, layer: Layer, linear: Linear, step: Step, cut: int, numbers: Numbers) -> Iterator[Row]:
+    """What LoRA adapters run beside a matrix."""
+    sequences = sum(part.sequences for part in step.slices)
+    yield from adapter_rows(model, layer, linear, step.tokens, sequences, cut, numbers)
 
 
 def _norm_row(model: Model, part: Layer | Model, tokens: Number, count: int, norms: int, numbers: Numbers) -> Row:
@@ -253,14 +278,6 @@ def quantised_bytes(elements: Number, form: Format, numbers: Numbers) -> Number:
     return elements * (numbers.act_bytes + narrow) if narrow < numbers.act_bytes else 0
 
 
-def input_bytes(form: Format, numbers: Numbers) -> float:
-    """Bytes of one input element: narrow where the product takes narrow activations."""
-    narrow = numbers.activations or form.activations
-    if narrow is None or format_named(narrow, "activations").bits >= 16:
-        return numbers.act_bytes
-    return format_named(narrow, "activations").bits / 8
-
-
 def _mlp(mlp: tuple[Linear, ...], tokens: Number, kind: str, count: int, cut: int, numbers: Numbers) -> Iterator[Row]:
     for position, linear in enumerate(mlp):
         if linear.name.endswith("down") and position:
@@ -287,7 +304,7 @@ def _experts(experts: Experts, step: Step, kind: str, count: int, layout: Layout
     wide = stored_format(experts.router).bits > 16 and beside != "fp32"
     yield _linear_row(experts.router, tokens, kind, count, 1, numbers, compute="bf16" if wide else None)
     if layout.pooled > 1:
-        yield from _all_to_all(experts, tokens, count, layout, numbers)
+        yield from all_to_all_rows(experts, tokens, count, layout, numbers)
     pool_tokens = tokens * (step.busy * layout.pooled if layout.pooled > 1 else 1)
     routing = {"experts": experts.count, "chosen": experts.chosen, "tokens": pool_tokens}
     touched = like(tokens, formulas.touched_experts(**routing) / layout.ep)
@@ -313,62 +330,6 @@ def _experts(experts: Experts, step: Step, kind: str, count: int, layout: Layout
     ) + Work(activation_bytes=tokens * width * numbers.act_bytes, launches=1)
     op = Operator(name="expert_sort_combine", kind="elementwise", count=count, compute="bf16", work=combine)
     yield ("combine", experts), kind, op
-
-
-def expert_width(experts: Experts) -> int:
-    """Elements of a token that reach an expert and leave it: the hidden size, or the latent it works in."""
-    return experts.linears[0].inputs
-
-
-def _all_reduce(model: Model, tokens: Number, count: int, layout: Layout, numbers: Numbers) -> Iterator[Row]:
-    if layout.tp == 1:
-        return
-    payload, group = tokens * model.hidden * numbers.act_bytes, tensor_group(layout)
-    within = formulas.all_reduce_bytes(payload_bytes=payload, devices=group.local, in_switch=layout.in_switch)
-    across = formulas.across_bytes(payload_bytes=payload, local=group.local, domains=group.domains)
-    op = Operator(
-        name="all_reduce",
-        kind="collective",
-        count=count,
-        compute="bf16",
-        work=Work(link_bytes=within + across, network_bytes=across, launches=1),
-        shape=_exchange("all_reduce", payload, group),
-    )
-    yield ("all_reduce", model.hidden), "", op
-
-
-def _exchange(what: str, payload: Number, group: Group, once: Number = 0) -> Exchange:
-    return Exchange(
-        what=what, payload_bytes=payload, devices=group.devices, local=group.local, domains=group.domains,
-        once_bytes=once,
-    )  # fmt: skip
-
-
-def _all_to_all(experts: Experts, tokens: Number, count: int, layout: Layout, numbers: Numbers) -> Iterator[Row]:
-    """Dispatch in the experts' activation format, combine in the wide one; each tensor rank moves its part.
-
-    Within a domain a copy goes to each device that needs it, across to each domain that does.
-    """
-    width, form, group = expert_width(experts), stored_format(experts.linears[0]), expert_group(layout)
-    routing = {"chosen": experts.chosen, "groups": experts.groups, "chosen_groups": experts.chosen_groups}
-    neighbours = (group.local - 1) / (layout.ep - 1)
-    for name, element in (("dispatch", input_bytes(form, numbers)), ("combine", numbers.act_bytes)):
-        rows = {"tokens": tokens / layout.tp, "row_bytes": width * element, **routing}
-        within = formulas.all_to_all_bytes(**rows, devices=layout.ep) * neighbours
-        across = formulas.all_to_all_bytes(**rows, devices=group.domains)
-        packed = packed_domains(layout)
-        least = None if packed == group.domains else formulas.all_to_all_bytes(**rows, devices=packed)
-        # what a rank sends out if each token went to every expert it chose
-        payload = tokens / layout.tp * experts.chosen * width * element
-        op = Operator(
-            name=f"all_to_all {name}",
-            kind="collective",
-            count=count,
-            compute="bf16",
-            work=Work(link_bytes=within + across, network_bytes=across, launches=1),
-            shape=msgspec.structs.replace(_exchange("all_to_all", payload, group, across), least_across_bytes=least),
-        )
-        yield ("all_to_all", name, experts), "", op
 
 
 def total(ops: tuple[Operator, ...]) -> Work:

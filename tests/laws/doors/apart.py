@@ -19,15 +19,15 @@ class Apart(NamedTuple):
 
 LINES: tuple[Apart, ...] = (
     Apart(
-        r"decode\.(ceilings_s\.(compute|memory)|intensity_flop_per_byte|time_s\.\w+)",
+        r"decode\.(bound|ceilings_s\.(compute|memory)|intensity_flop_per_byte|time_s\.\w+)",
         MOVES, ("sweep columns",),
         "where memory holds fewer sequences than are in flight, moves shows the step of those that it holds; the "
         "columns say what a step of all would take",
     ),
     Apart(
         r"decode\.intensity_flop_per_byte",
-        MOVES, ("sweep",),
-        "as above: a row of sweep has the intensity of a step of all, but no time",
+        MOVES, ("sweep", "studio curve"),
+        "as above: a row of sweep and a point of a curve have the intensity of a step of all, but no time",
     ),
 )  # fmt: skip
 

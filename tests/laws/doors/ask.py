@@ -6,6 +6,7 @@ import asyncio
 import functools
 import importlib.util
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -90,6 +91,11 @@ def _sweep_json(one: Question, phase: str) -> Document:
     return cli_json("sweep", one.model, *words(one), "--phase", phase)
 
 
+def _or_none(value: object) -> object:
+    """A column of numbers has NaN where a document has null."""
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
 def sweep_columns(one: Question) -> Document:
     """The only point of `rooflight.sweep(...).columns()`, of both phases."""
     found = {}
@@ -97,7 +103,7 @@ def sweep_columns(one: Question) -> Document:
         fields = asked(one)
         axes = {"batch": [fields.pop("batch")]}
         columns = rooflight.sweep(one.model, fields.pop("on"), axes, phase=phase, **fields).columns()
-        found[phase] = {name: values[0].item() for name, values in columns.items()}
+        found[phase] = {name: _or_none(values[0].item()) for name, values in columns.items()}
     return found
 
 

@@ -22,7 +22,7 @@ class Milliseconds(float):
     """A time as a metric in ms has it; seconds are compared with it as `check` converts them, divided by 0.001."""
 
 
-_BOUNDS = r"(compute|memory|link|launch)"
+_BOUNDS = r"(compute|memory|link|launch|host_memory|host_link)"
 _SPAN = r"(ceiling|roofline|expected|low|high)"
 _PHASE = r"(prefill|decode)"
 _LAYOUT = r"(devices|tp|pp|ep|dp|weights|kv_cache)"
@@ -50,6 +50,7 @@ _ANALYSIS: Lines = (
     (r"memory\..+", None),
     (r"model\.(.+)", r"model.\1"),
     (r"accelerator\.((?:program_)?memory_bytes\w*|(peak|ridge)_flop_per_\w+\.\w+)", r"accelerator.\1"),
+    (r"accelerator\.(levels\..+)", r"accelerator.\1"),
     (r"accelerator\.count", None),
     (rf"deployment\.{_LAYOUT}", r"deployment.\1"),
     (r"deployment\.\w+", None),
@@ -66,6 +67,7 @@ _LANDMARKS: Lines = (
 _MODEL: Lines = ((r"(parts)\..*|max_context", None), (r"(.+)", r"model.\1"))
 _CARD: Lines = (
     (r"((?:program_)?memory_bytes\w*|(peak|ridge)_flop_per_\w+\.\w+)", r"accelerator.\1"),
+    (r"(levels\..+)", r"accelerator.\1"),
     (
         r"(link\..*|pcie_bytes_per_s|last_level_cache_bytes|label_memory_bytes|tdp_w|release_year|uncertain|ceiling_\w+)",
         None,

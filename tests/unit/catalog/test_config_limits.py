@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from rooflight.catalog import model_names
 from rooflight.catalog.config import model_from_dict
 from rooflight.catalog.config.fields import MOST_ENTRIES, Config
 from rooflight.catalog.config.json_file import parse_object
@@ -93,6 +95,21 @@ def test_what_is_nested_deeper_than_any_config_is_refused(levels):
 def test_a_size_beyond_all_models_is_refused(model_type, changes, said):
     with pytest.raises(BadConfig, match=said):
         read(**{"model_type": model_type, **changes})
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("facebook/bart-base", "encoder_layers"), ("facebook/bart-base", "decoder_layers"),
+        ("openai/whisper-tiny", "encoder_layers"), ("google-t5/t5-small", "num_decoder_layers"),
+    ],
+)  # fmt: skip
+def test_an_encoder_decoder_of_endless_layers_is_refused_before_they_are_made(name, key):
+    (stem,) = model_names.matching(name)
+    document = tomllib.loads((model_names.FOLDER / f"{stem}.toml").read_text(encoding="utf-8"))
+
+    with pytest.raises(BadConfig, match=f"{key} is not"):
+        model_from_dict({**document["config"], key: 1 << 31}, id="x", origin="x")
 
 
 def test_repeats_of_layer_kinds_stop_at_the_layers():

@@ -192,9 +192,9 @@ def test_models_without_a_vocabulary_head(architecture, more, outputs):
 
 
 @pytest.mark.parametrize(
-    "model_type", ["bert", "roberta", "t5", "bart", "whisper", "rwkv5", "clip_vision_model", "modernbert"]
+    "model_type", ["albert", "deberta-v2", "blenderbot", "t5gemma", "rwkv5", "clip_vision_model", "moonshine"]
 )
-def test_what_has_no_decode_is_refused_by_name(model_type):
+def test_what_nobody_reads_is_refused_by_name(model_type):
     assert model_type in refusal(model_type=model_type).what
 
 

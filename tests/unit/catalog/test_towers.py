@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from rooflight.catalog.config import model_from_dict
+from rooflight.catalog.models import load
 from rooflight.errors import BadConfig
 from rooflight.values.model import Model
+from rooflight.work.count import parameters
 
 WITNESS = json.loads((Path(__file__).parent / "unusual.json").read_text())["models"]
 LLAMA = {
@@ -84,3 +86,51 @@ def test_nonsense_in_a_tower_names_the_key():
 
     with pytest.raises(BadConfig, match="depth"):
         read({**config, "vision_config": {**config["vision_config"], "depth": "many"}})
+
+
+@pytest.mark.parametrize(
+    ("name", "published"), [("google/gemma-3-4b-it", 4_300_079_472), ("google/gemma-3-12b-it", 12_187_325_040)]
+)
+def test_gemma_3_with_its_tower_comes_to_the_published_safetensors_total(name, published):
+    model = load(name)
+
+    assert parameters(model) + sum(tower.parameters or 0 for tower in model.towers) == published
+
+
+def test_voxtral_hears_with_the_encoder_of_whisper_large_and_two_matrices():
+    """Convolutions 128 x 3 -> 1280 -> 1280, 1,500 positions, 32 layers without biases of keys, a last norm."""
+    layer = 4 * 1280**2 + 3 * 1280 + 2 * 1280 * 5120 + 5120 + 1280 + 2 * 2 * 1280
+    whisper = 3 * 128 * 1280 + 1280 + 3 * 1280**2 + 1280 + 1500 * 1280 + 32 * layer + 2 * 1280
+    (tower,) = load("mistralai/Voxtral-Mini-3B-2507").towers
+
+    assert whisper == 636_968_960
+    assert tower.parameters == whisper + 4 * 1280 * 3072 + 3072**2
+
+
+def test_the_encoder_of_whisper_under_a_language_model_is_the_one_of_whisper():
+    whisper = load("openai/whisper-large-v3")
+    decoder = 51866 * 1280 + 448 * 1280 + 2 * 1280  # table, positions, last norm
+    decoder += 32 * (2 * (4 * 1280**2 + 3 * 1280) + 2 * 1280 * 5120 + 5120 + 1280 + 3 * 2 * 1280)
+
+    assert parameters(whisper) - decoder == 636_968_960
+
+
+def test_qwen2_audio_has_one_matrix_behind_its_encoder():
+    text = {"model_type": "qwen2", "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
+            "num_attention_heads": 32, "vocab_size": 156032}  # fmt: skip
+    config = {"model_type": "qwen2_audio", "audio_config": {"model_type": "qwen2_audio_encoder"}, "text_config": text}
+    (tower,) = model_from_dict(config, id="x", origin="x").towers
+
+    assert tower.parameters == 636_968_960 + 1280 * 4096 + 4096
+
+
+@pytest.mark.parametrize("image", [1, 7, 13])
+def test_a_tower_whose_crops_hold_no_token_has_no_rule(image):
+    """A patch is 14 pixels a side: an image of 7 has none, and nothing is divided by their number."""
+    config = {
+        "model_type": "gemma3", "text_config": {**LLAMA, "model_type": "gemma3_text", "head_dim": 16},
+        "vision_config": {"model_type": "siglip_vision_model", "image_size": image, "patch_size": 14},
+    }  # fmt: skip
+    (tower,) = model_from_dict(config, id="x", origin="x").towers
+
+    assert tower.processor is None

@@ -34,8 +34,8 @@ def test_what_does_not_fit_asks_for_what_would(ask):
 
 
 def test_nothing_that_fits_is_exit_1(ask):
-    """671 G parameters: no layout, format or card that is tried holds them."""
-    result = ask("moves", "deepseek-v3", "--on", "l4")
+    """671 G parameters: no layout, format or card that is tried holds them, nor one layer of them."""
+    result = ask("moves", "deepseek-v3", "--on", "gtx-1650-super")
     assert result.exit_code == 1
     assert "No move tried makes it fit" in " ".join(result.stdout.split())
 

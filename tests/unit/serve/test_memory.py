@@ -12,8 +12,8 @@ from rooflight.serve.held import device_sequence_bytes, device_weight_bytes
 from rooflight.serve.memory import max_batch, memory
 from rooflight.serve.room import room
 from rooflight.values.accelerator import Link
-from rooflight.values.analysis import BOUNDLESS
 from rooflight.values.deployment import Deployment
+from rooflight.values.held import BOUNDLESS
 from rooflight.values.model import Reach, Tower
 from rooflight.values.workload import Workload
 from rooflight.work.count import weight_bytes

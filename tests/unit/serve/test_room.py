@@ -37,6 +37,22 @@ def test_more_than_the_label_holds_does_not_fit():
     assert "there are at most 85.9 GB" in answer.answer
 
 
+def test_nothing_is_left_for_a_cache_where_the_weights_alone_are_too_large():
+    """141 GB of weights are 55 GB more than 85.9 GB: a doubt of 1 GB leaves nothing at its far end either."""
+    pool = rooflight.analyze("llama-3-70b", "h100-sxm").memory.kv_pool
+
+    for of in (pool.bytes, pool.tokens, pool.sequences):
+        assert (of.low, of.expected, of.high) == (0, 0, 0)
+
+
+def test_a_host_that_is_too_small_leaves_nothing_for_a_cache():
+    """Half of 8B's 16 GB in 4 GB: nothing starts, however much the device has left."""
+    held = block("llama-3-8b", "h100-sxm", cpu_offload_gb="8GB", host_memory="4GB", engine="vllm")
+
+    assert held.max_batch == 0
+    assert held.kv_pool.bytes.high == 0
+
+
 @pytest.mark.parametrize(("isl", "fits"), [(30_000, True), (80_000, False)])
 def test_the_label_decides_over_one_sequence_of_any_length(isl, fits):
     """70B in FP8 beside a sequence: 72.66 GB + isl x 327,680 B against 85.9 GB, so 40,500 tokens and no more."""

@@ -71,12 +71,15 @@ def test_records_of_rows_have_the_rows_own_columns():
 
 
 def test_columns_of_steps_are_those_of_the_records():
-    """Those of a decode step that hold one number; the array's `context` and rates of a user are there too."""
+    """Those of a decode step that hold one number; the array's `context` and rates of a user are there too.
+
+    What there is none of, as the host's terms where nothing lies there, is no number in arrays and None in records.
+    """
     swept = rooflight.sweep(SMALL, "h100-sxm", {"batch": [1, 2], "context": [0, 64]})
     columns, records = swept.columns(), swept.records()
 
     assert list(columns) == list(records[0])
-    assert {name: values.tolist() for name, values in columns.items()} == {
+    assert {name: [None if one != one else one for one in values.tolist()] for name, values in columns.items()} == {
         name: [row[name] for row in records] for name in columns
     }
 

@@ -100,3 +100,10 @@ def test_rows_are_flat_and_without_empty_blocks():
     assert "prefill" not in table.header
     assert "prefill.time_s.expected" in table.header
     assert len(list(table.rows)) == 2
+
+
+def test_what_puts_out_nothing_yields_requests():
+    table = next(one for one in tables(blocks("l4", "2xa10", model="bge-m3", isl=512)) if "yields" in one.title)
+    assert table.heads == ("on", "requests\na second", "each\ndevice", "no engine\nabove")
+    together, each = (float(cell) for cell in table.rows[1][1:3])
+    assert each == pytest.approx(together / 2, rel=0.01)

@@ -73,3 +73,14 @@ def test_layers_in_a_line():
     model = rooflight.model("deepseek-ai/DeepSeek-V3")
     assert show.layers_summary(model).startswith("3 x ")
     assert "58 x " in show.layers_summary(model)
+
+
+def test_layers_for_multi_token_prediction_stand_apart():
+    """MiMo-7B: a layer of q, k and v with biases, o, the feed-forward, 2 x 4096 x 4096 in front, and five norms."""
+    found = show.document(rooflight.model("mimo-7b-base"))
+    attention = 4096 * (4096 + 2 * 1024) + 4096 + 2 * 1024 + 4096 * 4096
+    by_hand = attention + 3 * 4096 * 11008 + 2 * 4096 * 4096 + 5 * 4096
+
+    assert found["draft_layers"] == {"count": 1, "parameters": by_hand, "weight_bytes": 2 * by_hand}
+    assert f"1 layer for multi-token prediction, {by_hand:,} parameters" in words("mimo-7b-base")
+    assert "draft_layers" not in show.document(rooflight.model("llama-3.1-8b"))

@@ -19,6 +19,9 @@ REST = {
     "pp": 2, "ep": 2, "dp": 2, "activations": "fp8", "compute": "bf16", "gpu_memory_utilization": 0.85, "graphs": False,
     "engine": "vllm", "prefill_batch": 2, "cached_prefix": 100, "draft_tokens": 3, "chunk_tokens": 64,
 }  # fmt: skip
+# A part in the host's memory.
+LAYERS = {"weights": "q4_0", "engine": "llama.cpp", "n_gpu_layers": 40, "host_memory_bandwidth": "60GB/s"}
+EXPERTS = {"weights": "q4_0", "engine": "llama.cpp", "cpu_moe": True, "host_memory_bandwidth": "40GB/s"}
 QUESTIONS = [
     ({}, LLAMA, "h100-sxm", {}),
     ({"batch": 64, "weights": "fp8", "kv_cache": "fp8", "isl": 4000, "osl": 100}, LLAMA, "h100-sxm",
@@ -29,6 +32,8 @@ QUESTIONS = [
     ({"model": "llama-3.1-70b", "ignore_capacity": True, "attention": "naive"}, "llama-3.1-70b", "h100-sxm",
      {"ignore_capacity": True, "attention": "naive"}),
     ({"model": "mixtral-8x7b", "cards": ["h200-sxm"], "tp": 2, **REST}, "mixtral-8x7b", "8xh200-sxm", REST),
+    ({"model": "llama-3.1-70b", "cards": ["rtx-3090"], **LAYERS}, "llama-3.1-70b", "rtx-3090", LAYERS),
+    ({"model": "qwen3-30b-a3b", "cards": ["rtx-3090"], **EXPERTS}, "qwen3-30b-a3b", "rtx-3090", EXPERTS),
 ]  # fmt: skip
 
 # Prompts alone, of which there is no decode step to draw over the batch.
@@ -147,6 +152,17 @@ def test_landmarks_and_explanations_are_the_library(studio):
     assert marks == plain({name: getattr(landmarks(sc), name) for name in marks})
     assert why["lines"][0]["value"] == explain(sc, "prefill", "qkv").lines[0].value
     assert studio.post("/api/picture", body).json()["landmarks"] == marks
+
+
+def test_an_operator_of_the_host_is_explained_by_the_host_s_rate(studio):
+    """60 GB/s are what its bytes wait for, and no rate of the card."""
+    body = {"model": "llama-3.1-70b", "cards": ["rtx-3090"], **LAYERS}
+    why = studio.post("/api/explain?phase=decode&operator=down (host)", body).json()
+    (line,) = (line for line in why["lines"] if line["what"] == "the host's memory")
+
+    assert why["bound"] == "host_memory"
+    assert line["terms"][1]["value"] == 60e9
+    assert "host's memory" in why["why"]
 
 
 def test_a_pasted_config_is_read_in_memory(studio):

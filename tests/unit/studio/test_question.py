@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+import rooflight
 from rooflight.studio.app import make_app
 from rooflight.studio.question import MOST, Change, Question, bounds
 from rooflight.values.question import FIELDS
 
 
 def test_every_field_may_be_asked_and_may_have_been_different():
-    assert len(FIELDS) == 42
+    assert len(FIELDS) == 66
     assert set(Question.model_fields) == {
         *FIELDS, "model", "config", "machine", "samples", "cards", "focus", "bandwidth_times", "peak_times", "before",
     }  # fmt: skip
@@ -63,3 +66,21 @@ def test_a_refusal_belongs_to_its_field(studio, body, field):
 
     assert problem["field"] == field
     assert "--" not in f"{problem['where']} {problem['try']}"
+
+
+def test_a_draft_of_the_catalog_is_that_of_the_library(studio):
+    body = {"draft_model": "llama-3.2-1b", "draft_tokens": 4}
+    found = studio.post("/api/analyze", body).json()
+
+    assert found == json.loads(json.dumps(rooflight.analyze(Question().model, "h100-sxm", **body).to_dict()))
+
+
+@pytest.mark.parametrize("name", ["./config.json", "/etc/passwd", "no-such-model", "org/not-there"])
+def test_a_draft_is_no_path_and_nothing_is_fetched(studio, name):
+    problem = studio.post("/api/analyze", {"draft_model": name, "draft_tokens": 4}).json()["problems"][0]
+
+    assert problem["field"] == "draft_model"
+
+
+def test_a_draft_without_tokens_is_refused(studio):
+    assert studio.post("/api/analyze", {"draft_model": "llama-3.2-1b"}).json()["problems"][0]["field"] == "draft_model"

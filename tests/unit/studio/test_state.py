@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -161,6 +163,30 @@ def test_the_command_line_asks_the_same(question):
     for name in FIELDS:
         default = Question.model_fields[name].default
         assert fields.get(name, default) == getattr(question, name)
+
+
+@pytest.mark.parametrize(
+    ("draft", "said"),
+    [("llama-3.2-1b", '{"model": "meta-llama/Llama-3.2-1B", "num_speculative_tokens": 4}'),
+     ("mtp", '{"method": "mtp", "num_speculative_tokens": 4}')],
+)  # fmt: skip
+def test_what_drafts_is_a_flag_of_vllm(draft, said):
+    words = shlex.split(commands.vllm(Question(draft_model=draft, draft_tokens=4), "org/m"))
+
+    assert words[words.index("--speculative-config") + 1] == said
+
+
+def test_adapters_and_offload_are_flags_of_vllm():
+    """13 GB are 12.11 GiB, which vLLM counts in."""
+    words = commands.vllm(Question(lora_rank=16, max_loras=4, cpu_offload_gb="13GB"), "org/m")
+
+    assert words.endswith("--enable-lora --max-lora-rank 16 --max-loras 4 --cpu-offload-gb 12.11")
+    assert "lora" not in commands.vllm(Question(), "org/m")
+
+
+def test_a_size_is_no_checkpoint_that_vllm_could_load():
+    assert commands.vllm(Question(model="70b"), "70b").startswith("vllm serve /path/to/model ")
+    assert commands.vllm(Question(model="70b", parameters="65b"), "65b").startswith("vllm serve /path/to/model ")
 
 
 def test_flags_for_vllm():

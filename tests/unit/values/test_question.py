@@ -16,13 +16,17 @@ from rooflight.errors import BadInput, UnknownName
 from rooflight.values.field import Field
 from rooflight.values.question import FIELDS, Fields, SeveralFields, asked, split, swept
 
+# Filled in by a scenario, asked by nobody.
+FILLED = "media_tokens"
+ASKED = [name for name in Workload.__struct_fields__ if name != FILLED]
 HINTS = {**get_type_hints(Workload), **get_type_hints(Deployment)}
+del HINTS[FILLED]
 
 
 def test_every_field_of_the_two_values_is_in_the_table():
-    assert list(FIELDS) == [*Workload.__struct_fields__, *Deployment.__struct_fields__]
-    assert len(FIELDS) == 42
-    assert all(getattr(Workload(), name, None) == FIELDS[name].default for name in Workload.__struct_fields__)
+    assert list(FIELDS) == [*ASKED, *Deployment.__struct_fields__]
+    assert len(FIELDS) == 66
+    assert all(getattr(Workload(), name, None) == FIELDS[name].default for name in ASKED)
     assert all(getattr(Deployment(), name, None) == FIELDS[name].default for name in Deployment.__struct_fields__)
 
 
@@ -31,7 +35,7 @@ def test_a_row_is_whole(field):
     assert field.words.endswith((".", "..."))
     assert field.checked(field.default) == field.default
     assert bool(field.choices) == (field.kind == "choice")
-    assert bool(field.unit) == (field.kind in ("count", "degree", "rate"))
+    assert bool(field.unit) == (field.kind in ("count", "degree", "rate", "amount") or field.name == "cpu_offload_gb")
     assert field.option.startswith("--")
     assert "_" not in field.option
 
@@ -98,6 +102,8 @@ def test_an_unknown_field_is_told_its_near_names():
         ("batch", 0), ("batch", np.array([1, 0])), ("batch", "8"), ("context", -1), ("chunk_tokens", 2**41), ("tp", 0),
         ("dp", 2**21), ("dp", 4.0), ("gpu_memory_utilization", 0), ("gpu_memory_utilization", "0.9"), ("weights", 8),
         ("engine", b"vllm"), ("attention", "fast"), ("attention", None), ("graphs", 1), ("pp", None), ("isl", None),
+        ("n_gpu_layers", "20"), ("n_gpu_layers", float("nan")), ("n_gpu_layers", 1.5), ("n_cpu_moe", True),
+        ("n_cpu_moe", -1), ("cpu_offload_gb", True), ("cpu_offload_gb", -1), ("cpu_offload_gb", float("nan")),
     ],
 )  # fmt: skip
 def test_a_value_out_of_bounds_is_refused_with_the_fields_name(name, value):

@@ -14,9 +14,9 @@ from rooflight.roofline import formulas as roofline_formulas
 from rooflight.serve import formulas as serve_formulas
 from rooflight.values.formats import FORMATS, format_named
 from rooflight.values.model import Linear, Reach
-from rooflight.work import formulas, reach, storage
+from rooflight.work import formulas, media, reach, storage
 
-MODULES = (formulas, storage, reach, roofline_formulas, serve_formulas)
+MODULES = (formulas, media, storage, reach, roofline_formulas, serve_formulas)
 # "Check: name value, name value -> field value, field value (a remark)." or "Check: expression == expression."
 CHECK = re.compile(r"Check: (.+?)\.(?= |$)")
 WORDS = {"True": True, "False": False, "None": None}

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rooflight
 from rooflight.errors import BadInput
 from rooflight.values.model import Layer, Linear
 from rooflight.work.layout import Layout, check_layout, kv_share, local_sizes, share_out
@@ -154,4 +155,14 @@ def test_the_nearest_degree_that_works_is_offered():
     with pytest.raises(BadInput) as caught:
         check_layout(llama_3_8b(), Layout(tp=6))
 
-    assert "tp=4" in caught.value.try_this
+    assert "tp=2" in caught.value.try_this  # three replicas; 4 divides the heads too, but 2 of 6 devices would idle
+
+
+@pytest.mark.parametrize(("name", "tried"), [("openai/whisper-large-v3", 4), ("google-bert/bert-base-uncased", 4)])
+def test_the_degree_to_try_leaves_devices_for_whole_replicas(name, tried):
+    """8 devices: 20 heads divide by 5 and 12 by 6, but of eight devices neither makes whole replicas."""
+    with pytest.raises(BadInput) as caught:
+        rooflight.analyze(name, on="8xh100-sxm")
+
+    assert caught.value.try_this.startswith(f"tp={tried}, ")
+    assert rooflight.analyze(name, on="8xh100-sxm", tp=tried, dp=8 // tried).fits

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 from rooflight.answers.check.names import Names
+from rooflight.answers.check.offloaded import others, splits
+from rooflight.catalog import models
 from rooflight.catalog.calibration import calibrated
+from rooflight.catalog.unlike import groups
 from rooflight.errors import BadInput, RooflightError
 from rooflight.ingest.rows import BadRow
+from rooflight.scenario.alike import sparse
+from rooflight.scenario.change import spread
 from rooflight.scenario.definite import Scenario
+from rooflight.serve.room import holds_weights
 from rooflight.values.accelerator import Accelerator
-from rooflight.values.deployment import Deployment
+from rooflight.values.deployment import OWN_LAYERS, SHAPE, Deployment
 from rooflight.values.measurement import Measurement
 from rooflight.values.model import LatentAttention, Model
 from rooflight.values.note import Note
@@ -21,22 +28,30 @@ from rooflight.work.layout import Layout
 # Engines that put whole layers on each card instead of cutting matrices.
 _LAYER_SPLIT = ("llama.cpp", "llamacpp", "exllama", "ollama")
 _MOST_DEVICES = 4096
+_NARROW = "nvfp4"
 _LONGEST_VERSION = 60
 # What a scenario assumed of formats that a verdict should say too.
-_TOLD = ("checkpoint_cache", "lightest", "engine_file")
+_TOLD = ("checkpoint_cache", "lightest", "engine_file", "weight_bytes", "host_rate", "variant")
 
 
 class Candidates(msgspec.Struct, frozen=True, kw_only=True):
     """Scenarios the row may have run as (workload left open), and what was taken for what it does not say.
 
+    beside          the same beside other hosts than the one assumed: what is expected goes up to theirs
+    least           of a model by its size, the same with the fewest bytes that any model of it may stream: its ceiling
     layout_open     the row states no layout, so the fastest counts
     gpus_open       not even the number of devices
+    hosted          a part of it lies on a host; split_open: the row does not say which
     """
 
     scenarios: tuple[Scenario, ...]
     notes: tuple[Note, ...] = ()
+    beside: tuple[Scenario, ...] = ()
+    least: tuple[Scenario, ...] = ()
     layout_open: bool = False
     gpus_open: bool = False
+    hosted: bool = False
+    split_open: bool = False
 
 
 def candidates(row: Measurement, model: Model, card: Accelerator, count: int, names: Names) -> Candidates:
@@ -47,27 +62,72 @@ def candidates(row: Measurement, model: Model, card: Accelerator, count: int, na
     if count > 1 and gpus != count:
         notes.append(Note(key="gpus_counted", value=(count, gpus)))
     options, layout_open = _apart(row, routed, notes) if row.apart else _layouts(row, gpus, routed, notes)
+    unlike = len(card.joined) if len(groups(card)) > 1 else 0
+    if unlike and row.tp in (None, 1) and row.pp in (None, 1, unlike) and row.dp in (None, 1) and gpus == unlike:
+        options, layout_open = [Layout(pp=unlike)], False
     whose = routed and (row.dp or 1) > 1 and (row.ep or 1) == 1  # experts of replicas: each has all, or they share them
     if (None in (row.tp, row.dp) or whose) and any(isinstance(layer.mixer, LatentAttention) for layer in model.layers):
         options += [other for one in options if (other := _attention_replicated(one)) not in options]
     bare = _unlaid(row, card, routed, notes)
+    if model.sized is not None and bare.weights is None and model.sized.weights is not None:
+        bare = msgspec.structs.replace(bare, weights=model.sized.weights)
+        notes.append(Note(key="named_weights", value=model.sized.weights))
     found: list[Scenario] = []
     problem: RooflightError | None = None
-    for layout in options:
-        try:
-            found.append(names.scenario(model, card, _laid(bare, layout)))
-        except RooflightError as error:
-            problem = problem or error
+    ways = 1
+    for one in (_sized(bare, row.weight_bytes), bare) if row.weight_bytes is not None else (bare,):
+        for layout in options:
+            laid = _laid(one, layout)
+            try:
+                placed = splits(row, model, card, laid, names)
+            except RooflightError as error:
+                raise BadRow(error.what) from None
+            ways = max(ways, len(placed))
+            for deployment in placed or (laid,):
+                try:
+                    found.append(names.scenario(model, card, deployment))
+                except RooflightError as error:
+                    problem = problem or error
+    larger = names.larger(card)
+    if larger is not None and not (row.offloaded or row.split) and not any(map(holds_weights, found)):
+        return candidates(row, model, larger, count, names)
+    if any(sc.rates.beside is not None for sc in found):
+        notes.append(Note(key="offloaded", value=found[0].deployment, why="open" if ways > 1 else "stated"))
+    elif row.offloaded:
+        notes.append(Note(key="offloaded"))
+    if unlike and found:
+        found += spread(found[0])
+        notes.append(Note(key="spread"))
     if not found and isinstance(problem, BadInput) and problem.where == "tp":
         found = list(_wider(options[0], bare, model, card, names, notes))
     if not found:
         raise BadRow(problem.what if problem else "no layout is legal")
     return Candidates(
         scenarios=tuple(found),
+        beside=tuple(other for sc in found if sc.rates.beside is not None for other in others(sc, names)),
+        least=tuple(least(found, names)),
         notes=(*notes, *(note for note in found[0].assumptions if note.key in _TOLD)),
         layout_open=layout_open,
         gpus_open=gpus is None and row.tp is None,
+        hosted=any(sc.rates.beside is not None for sc in found),
+        split_open=ways > 1,
     )
+
+
+def least(found: Sequence[Scenario], names: Names) -> Iterator[Scenario]:
+    """The scenarios of a model by its size that no model of that size beats; none where its shape is known.
+
+    One whose weights' format nobody states might have been in four bits.
+    """
+    for sc in found:
+        if sc.checkpoint.sized is None:
+            return
+        weights = sc.deployment.weights or _NARROW
+        bare = msgspec.structs.replace(sc.deployment, weights=weights, weight_bytes=None, **dict.fromkeys(SHAPE))
+        try:
+            yield names.scenario(sparse(sc.checkpoint), sc.accelerator, bare)
+        except RooflightError:
+            continue
 
 
 def _unlaid(row: Measurement, card: Accelerator, routed: bool, notes: list[Note]) -> Deployment:
@@ -76,15 +136,36 @@ def _unlaid(row: Measurement, card: Accelerator, routed: bool, notes: list[Note]
     if row.engine and not known:
         notes.append(Note(key="uncalibrated_engine", value=row.engine[:40]))
     names = ("prefill_workers", "decode_workers", "prefill_tp", "prefill_ep", "prefill_dp") if row.apart else ()
-    workers = {name: getattr(row, name) for name in names}
+    workers: dict[str, Any] = {name: getattr(row, name) for name in names}
     if not routed and workers.get("prefill_ep"):
         workers["prefill_ep"] = 1
     return Deployment(
         weights=row.weights, kv_cache=row.kv_cache, compute=row.compute, engine=row.engine if known else None,
         engine_version=_version(row) if known else None,
         max_num_batched_tokens=row.max_num_batched_tokens, max_num_seqs=row.max_num_seqs,
-        network=row.network, ignore_capacity=card.memory_bytes is None, **workers,
+        network=row.network, ignore_capacity=card.memory_bytes is None, draft_model=_draft(row), **workers,
     )  # fmt: skip
+
+
+def _draft(row: Measurement) -> str | None:
+    """What drafts, where the row says how many tokens. Raises BadRow for a model that is not in the catalog."""
+    name = row.draft_model
+    if name is None or not row.draft_tokens:
+        return None
+    if name.lower() != OWN_LAYERS:
+        try:
+            models.catalogued(name, near=False)
+        except BadInput:
+            raise BadRow(f"there is no draft model {name[:60]!r} in the catalog") from None
+    return name
+
+
+def _sized(bare: Deployment, size_bytes: float) -> Deployment:
+    """With the file's size: what is expected is of that, while the ceiling is of the fewer bytes a step.
+
+    A size does not say how a file's bytes lie: a table or layers that no step reads may take more of it than the mix's.
+    """
+    return msgspec.structs.replace(bare, weight_bytes=size_bytes)
 
 
 def _version(row: Measurement) -> str | None:

@@ -17,7 +17,7 @@ from rooflight.serve.metrics import run_of
 from rooflight.serve.replica import room
 from rooflight.units import to_base
 from rooflight.values.measurement import Measurement
-from rooflight.values.steptime import BOUNDS, StepTime
+from rooflight.values.steptime import BINDING, BOUNDS, StepTime
 
 # Kernels launched one by one explain no more than that.
 _MOST_BY_LAUNCHES = 0.65
@@ -41,7 +41,7 @@ def causes(sc: Scenario, row: Measurement, factor: float) -> tuple[Finding, ...]
     time, step = phase.time, phase.expected
     shares = dict.fromkeys(BOUNDS, 0.0)
     for op in time.operators:
-        shares[BOUNDS[op.bound]] += op.share
+        shares[BINDING[op.bound]] = shares.get(BINDING[op.bound], 0.0) + op.share
     eager = eager_s(sc)
     if eager == 0 or eager > factor * step.seconds:
         found = [Finding("host", share=step.host / step.seconds if step.host_measured else 0.0)]
@@ -50,6 +50,7 @@ def causes(sc: Scenario, row: Measurement, factor: float) -> tuple[Finding, ...]
     found += [
         Finding("collectives", share=_exchanges(step.link_s, time) / step.seconds),
         Finding("memory", share=shares["memory"] * 0.5),
+        Finding("host-memory", share=shares.get("host_memory", 0.0) * 0.5),
         Finding("arithmetic", phases.main_format(sc, time), shares["compute"] * 0.5),
     ]
     if row.measures.time and row.timed.prompt:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from rooflight.answers.check.mixups import TooFast, devices, narrower, speculative
 from rooflight.answers.check.outcome import Finding
+from rooflight.answers.check.wording import format_open, may_draft
 from rooflight.roofline.links import PCIE
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
@@ -26,11 +27,15 @@ _ANY_LINK_BYTES_PER_S = to_base(1000, "PB/s")
 
 
 def doubts(one: TooFast, *, gpus_open: bool) -> Iterator[Finding]:
-    """Each that would do; gpus_open: the row does not say on how many devices it ran."""
+    """Each that would do.
+
+    gpus_open   the row does not say on how many devices it ran
+    """
     sc, row = one.scenario, one.row
     load = sc.workload
-    drafts = row.speculative or ("name" if _DRAFTS.search(row.model) else None)
-    if drafts in ("yes", "unknown", "name") and not load.draft_tokens:
+    named = "name" if _DRAFTS.search(row.model) else None
+    drafts = row.speculative or named or ("engine" if may_draft(row) else None)
+    if drafts in ("yes", "unknown", "name", "engine") and not load.draft_tokens:
         found = next(speculative(one), None)
         if found is not None:
             yield Finding("speculation", (drafts, found.value))
@@ -38,7 +43,7 @@ def doubts(one: TooFast, *, gpus_open: bool) -> Iterator[Finding]:
         accepted = replace(sc, workload=replace(load, acceptance=1.0))
         if one.possible(accepted):
             yield Finding("acceptance", (load.draft_tokens, load.acceptance))
-    if row.weights is None:
+    if format_open(row):
         fit = next(narrower(one, sc.deployment.kv_cache), None)
         if fit is not None:
             yield Finding("weights", fit)
@@ -56,6 +61,8 @@ def doubts(one: TooFast, *, gpus_open: bool) -> Iterator[Finding]:
         joined = replace(sc.accelerator, link=Link(name=name, bytes_per_s=_ANY_LINK_BYTES_PER_S), unrated_link="")
         if one.possible(changed(sc, accelerator=joined)):
             yield Finding("unrated link", name)
+    if row.offloaded and sc.rates.beside is None:
+        yield Finding("offloaded")
     more = next(devices(one), None) if gpus_open else None
     if more is not None and more.kind == "more devices":
         yield Finding("devices", more.value)

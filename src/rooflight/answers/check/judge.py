@@ -26,7 +26,7 @@ from rooflight.serve.metrics import bound_of, lone_step, measured_s, saturating_
 from rooflight.serve.replica import replica
 from rooflight.serve.room import holds_weights
 from rooflight.span import Span
-from rooflight.values.analysis import MemoryBlock
+from rooflight.values.held import MemoryBlock
 from rooflight.values.measurement import Measurement
 from rooflight.values.note import Note
 from rooflight.values.steptime import StepTime
@@ -72,7 +72,7 @@ class Judge:
             return self._above(known, question, held)
         if held is not None:
             return NoCeiling(asked=asked, scenario=sc, held=held)
-        if not question.claimed and not holds_weights(sc):
+        if not question.claimed and not question.row.offloaded and not holds_weights(sc):
             return replace(known, verdict="cannot-judge", span=_bare(span), found=(Finding("too big"),), filled=None)
         under = self._open(known, question) if known.filled is not None else self._under(known, known.span)
         return replace(under, bound=under.bound or bound_of(sc, known.row)) if question.claimed else under
@@ -88,7 +88,7 @@ class Judge:
         doubt = next(doubts(one, gpus_open=question.options.gpus_open), None)
         if doubt is not None and held is None:
             return replace(known, verdict="cannot-judge", found=(doubt,), others=self._mix_ups(one), filled=None)
-        fits = holds_weights(sc)
+        fits = holds_weights(sc) or row.offloaded
         if known.on_measured and held is not None:
             return replace(known, verdict="impossible", held=held, bound="capacity", filled=None)
         if known.on_measured and not fits:
@@ -161,7 +161,9 @@ def _too_little(sc: Scenario | None, question: Question) -> MemoryBlock | None:
     if sc is None or not question.claimed or sc.deployment.ignore_capacity:
         return None
     try:
-        return None if holds_weights(sc) and saturating_batch(sc) >= 1 else memory(sc)
+        # the cache of a shape that was assumed makes nothing impossible
+        some = sc.checkpoint.sized is not None or saturating_batch(sc) >= 1
+        return None if holds_weights(sc) and some else memory(sc)
     except RooflightError:
         return None
 
@@ -184,13 +186,15 @@ def limit(sc: Scenario, row: Measurement, bound: str) -> Limit:
         one = replica(sc)
         both = prompt_sums(one) + decode_sums(one)
         if both.request_s > both.lone_s:
-            by_bound = {"memory": rates.fast_memory_bytes_per_s, "link": _sent(sc, time)[1]}
+            by_bound = {"memory": rates.fast_memory_bytes_per_s, "link": _sent(sc, time)[1], **_beside(sc)}
             of = by_bound.get(bound) or rates.fastest(form)
             seconds: float = getattr(both, f"{bound}_s")
             return Limit(
                 amount=seconds * of, rate=of, prompt=False, form=form if bound == "compute" else None, whole=True,
                 level=phases.link_level(sc, time) if bound == "link" else None,
             )  # fmt: skip
+    if bound in time.terms and (there := _beside(sc).get(bound)):
+        return Limit(amount=float(time.terms[bound]) * there, rate=there, prompt=prompt, level=bound)
     if bound == "memory":
         rate = rates.fast_memory_bytes_per_s
         return Limit(amount=float(time.memory_s) * rate, rate=rate, prompt=prompt)
@@ -199,6 +203,14 @@ def limit(sc: Scenario, row: Measurement, bound: str) -> Limit:
         return Limit(amount=amount, rate=rate, prompt=prompt, level=phases.link_level(sc, time))
     rate = rates.fastest(form)
     return Limit(amount=float(time.compute_s) * rate, rate=rate, prompt=prompt, form=form)
+
+
+def _beside(sc: Scenario) -> dict[str, float]:
+    """Rates of the host's memory and of the link to it in a ceiling, where something lies there."""
+    beside = sc.rates.beside
+    if beside is None:
+        return {}
+    return {"host_memory": beside.rates.fast_memory_bytes_per_s, "host_link": beside.link_bytes_per_s or 0.0}
 
 
 def _sent(sc: Scenario, time: StepTime) -> tuple[float, float]:

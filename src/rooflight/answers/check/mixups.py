@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from rooflight.answers.check.outcome import Finding
+from rooflight.catalog.unlike import SPREAD
 from rooflight.errors import RooflightError
 from rooflight.roofline.rates import hardware_format, unrated
 from rooflight.scenario.change import changed
@@ -225,6 +226,9 @@ def _cards(one: TooFast) -> Iterator[Finding]:
     from rooflight.catalog.accelerators import all_accelerators
 
     sc, time = one.scenario, one.row.measures.time
+    several = sc.accelerator.joined or sc.accelerator.origin.endswith(SPREAD)
+    if several:  # no one card takes their place
+        return
     own = (sc.accelerator.family, sc.accelerator.vendor)
     fitting: list[tuple[float, str]] = []
     for card in all_accelerators():

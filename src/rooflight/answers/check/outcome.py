@@ -11,7 +11,7 @@ from rooflight.ingest.rows import GivenRow
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.efficiency import Efficiency
 from rooflight.span import Span
-from rooflight.values.analysis import MemoryBlock
+from rooflight.values.held import MemoryBlock
 from rooflight.values.measurement import Measurement
 from rooflight.values.note import Note
 
@@ -34,7 +34,8 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
     prompt      the step is the prefill, else a decode step
     form        the hardware format of the FLOP; None for bytes
     whole       no step: all requests of the run together
-    level       of links: "within" a domain, network, PCIe; None where no link binds
+    level       of links: "within" a domain, network, PCIe; host_memory, host_link of what lies in the host's memory;
+                None where none of them binds
     """
 
     amount: float

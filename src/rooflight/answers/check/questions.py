@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import msgspec
 
-from rooflight.answers.check.candidates import Candidates, candidates
+from rooflight.answers.check.candidates import Candidates, candidates, least
 from rooflight.answers.check.names import Names
+from rooflight.answers.check.wording import plain
 from rooflight.ingest.rows import BadRow
+from rooflight.scenario.change import spread
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.metrics import saturating_batch
 from rooflight.values.measurement import Measurement, Timed
+from rooflight.values.model import Model
 from rooflight.values.note import Note
 from rooflight.values.workload import Workload
+from rooflight.work.count import is_encoder
 
 ONE_TOKEN = "output_len is 1: no token comes after the first, so there is no time per output token"
 NO_TOKENS = "no token is put out (output_len 0, or no vocabulary head), so there is none to time or count"
@@ -36,7 +41,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     context     of a decode step where it is stated by itself
     cached      tokens of the prompt that are cached already
     prompts     prefilled together; None: as many as the batch
-    bare        lengths are missing, so that there is a ceiling but nothing can be expected
+    bare        lengths are missing, or nobody knows what lay on a host: there is a ceiling, but nothing is expected
     lengths     both are stated
     claimed     it is a claim, made by options, of which the devices are stated
     """
@@ -72,10 +77,11 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 def question(row: Measurement, names: Names, more: tuple[Note, ...] = ()) -> Question:
     """The row made definite. Raises BadRow where something that cannot be taken for granted is missing."""
+    row, read = plain(row)
     model, stand_in = names.model(row)
     card, count = names.accelerator(row)
     options = candidates(row, model, card, count, names)
-    notes = [Note(key="config_like", value=stand_in)] if stand_in else []
+    notes = [*([stand_in] if stand_in is not None else []), *read, *by_size(model)]
     notes += [note for note in card.assumptions if note.key == "read_as"]
     notes += [*options.notes, *more]
     if row.prompts is not None and row.batch is not None and row.prompts < row.batch:
@@ -84,17 +90,32 @@ def question(row: Measurement, names: Names, more: tuple[Note, ...] = ()) -> Que
     timed = row.timed
     make = _decode if timed is Timed.STEP else _prefill if timed.prompt else _request
     found = make(row, options, notes)
+    if is_encoder(model):
+        if found.counts_tokens:
+            raise BadRow(NO_TOKENS)
+        found = msgspec.structs.replace(found, osl=0)
     lengths = bool(row.input_len) and row.output_len is not None
-    return _possible(msgspec.structs.replace(found, drafts=_drafts(row), lengths=lengths))
+    # what a host adds of which nothing is known
+    bare = found.bare or (row.offloaded and not options.hosted)
+    return _possible(msgspec.structs.replace(found, drafts=_drafts(row), lengths=lengths, bare=bare))
+
+
+def by_size(model: Model) -> Iterator[Note]:
+    """Which shape was taken for a model of which only the size is known."""
+    if model.sized is not None:
+        open_ = model.sized.named and model.sized.active_parameters is None
+        yield Note(key="by_size", value=model.assumptions[-1], why="routed" if open_ else "")
 
 
 def claim(sc: Scenario, row: Measurement, more: tuple[Note, ...] = ()) -> Question:
     """A claim about a scenario: what is asked of the row is its metric, its value and its batch, None if not stated."""
-    load, notes = sc.workload, list(more)
+    load, notes, others = sc.workload, list(more), tuple(spread(sc))
+    notes += [Note(key="spread")] if others else []
     prompt = row.timed is Timed.PREFILL
     batch = load.batch if prompt else _batch(row, notes)
     return _possible(Question(
-        row=row, options=Candidates(scenarios=(sc,)), notes=tuple(notes), batch=batch,
+        row=row, options=Candidates(scenarios=(sc, *others), least=tuple(least((sc,), Names()))),
+        notes=(*notes, *by_size(sc.checkpoint)), batch=batch,
         alone=row.batch is None and not prompt and batch is not None,
         isl=load.isl, osl=load.osl, context=load.context if row.timed is Timed.STEP else None,
         cached=load.cached_prefix, prompts=load.prefill_batch,

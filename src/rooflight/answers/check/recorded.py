@@ -18,6 +18,7 @@ from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import DEPLOYMENT, Deployment
 from rooflight.values.measurement import Measurement
 from rooflight.values.model import Model
+from rooflight.values.note import Note
 from rooflight.values.recorded import Record, Recorded, Spread
 from rooflight.values.workload import Workload
 
@@ -30,7 +31,8 @@ _COLUMNS = {
         for name in (
             "draft_tokens", "acceptance", "draft_share", "tp", "pp", "ep", "dp", "weights", "kv_cache", "compute",
             "engine", "engine_version", "max_num_batched_tokens", "max_num_seqs", "network", "prefill_workers",
-            "decode_workers", "prefill_tp", "prefill_ep", "prefill_dp",
+            "decode_workers", "prefill_tp", "prefill_ep", "prefill_dp", "n_gpu_layers", "n_cpu_moe", "host_cpu",
+            "host_memory_bandwidth",
         )
     },
 }  # fmt: skip
@@ -64,7 +66,7 @@ class SaidNames(Names):
         super().__init__(configs)
         self._said = said
 
-    def model(self, row: Measurement) -> tuple[Model, str | None]:
+    def model(self, row: Measurement) -> tuple[Model, Note | None]:
         return (self._said.model, None) if self._said.model is not None else super().model(row)
 
     def accelerator(self, row: Measurement) -> tuple[Accelerator, int]:
@@ -211,7 +213,7 @@ def _run(record: Record, phase: str, run: str) -> Measurement:
         prefill_workers=stated.prefill_workers, decode_workers=stated.decode_workers, prefill_tp=stated.prefill_tp,
         prefill_ep=stated.prefill_ep, prefill_dp=stated.prefill_dp,
         prompts=prompts if served or (phase == "e2e_offline" and stated.batch is None) else None,
-        run=run,
+        n_gpu_layers=stated.n_gpu_layers, n_cpu_moe=stated.n_cpu_moe, run=run,
     )  # fmt: skip
 
 
@@ -252,7 +254,12 @@ def _chance(share: float | None, drafts: int | None) -> float | None:
 
 
 def _under(row: Measurement, said: Said) -> Measurement:
-    """The row with what is said beside it."""
+    """The row with what is said beside it. Raises BadInput for workers on two kinds of cards."""
+    if said.deployment.prefill_on is not None:
+        raise BadInput(
+            "rows of a file are of one kind of card", where=Named.of("prefill_on"), got=said.deployment.prefill_on,
+            want="a claim, without a file, or the file without it",
+        )  # fmt: skip
     asked = {**_given(said.workload, said), **_given(said.deployment, said)}
     if said.count is not None:
         asked["gpus"] = said.count

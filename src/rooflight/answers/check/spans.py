@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -25,10 +25,12 @@ from rooflight.serve.metrics import (
 )
 from rooflight.serve.room import holds_weights
 from rooflight.span import Span
-from rooflight.values.measurement import Measurement
+from rooflight.values.measurement import Measurement, Timed
 from rooflight.values.run import WholeRun
 
 Column = list[float | None]
+# Tokens of a prompt that llama.cpp passes at once, n_ubatch: what lies on the host is read for each so many.
+_UBATCH = 512
 # Fewer than this are cheaper one by one.
 _FEW = 6
 
@@ -52,21 +54,37 @@ def answered(questions: Sequence[Question]) -> list[Answered]:
     """The fastest candidate of each question; what is expected is of the layout that it states, where it states one."""
     best: dict[int, Answered] = {}
     stated: dict[int, Answered] = {}
+    lightest: dict[int, Answered] = {}
+    ways: dict[int, list[Span]] = {}
     groups: dict[tuple[Any, ...], list[int]] = {}
     scenarios: dict[int, Scenario] = {}
+    light = {id(sc) for one in questions for sc in one.options.least}
+    aside = {id(sc) for one in questions for sc in one.options.beside}
     for place, one in enumerate(questions):
-        for sc in one.options.scenarios:
+        for sc in (*one.options.scenarios, *one.options.beside, *one.options.least):
             scenarios[id(sc)] = sc
             groups.setdefault((id(sc), one.shape), []).append(place)
     for (scenario_id, _), places in groups.items():
         members = [questions[place] for place in places]
         for place, found in zip(places, _group(scenarios[scenario_id], members), strict=True):
+            if scenario_id in light:
+                if place not in lightest or _before(found, lightest[place], time=questions[place].row.measures.time):
+                    lightest[place] = found
+                continue
             if _states(questions[place], scenario_id):
                 stated[place] = found
+            if questions[place].options.hosted and found.span is not None:
+                ways.setdefault(place, []).append(found.span)
+            if scenario_id in aside:
+                continue
             if place not in best or _before(found, best[place], time=questions[place].row.measures.time):
                 best[place] = found
     for place, found in stated.items():
         best[place] = _expected_of(found, best[place], questions[place])
+    for place, spans in ways.items():
+        best[place] = _over_all(best[place], [*spans, *_in_chunks(questions[place])])
+    for place, found in lightest.items():
+        best[place] = _least_of(best[place], found, questions[place])
     open_ = [place for place in best if best[place].span is not None and _asks(questions[place], best[place])]
     needs = filled([(best[place].scenario, questions[place]) for place in open_])
     for place, need in zip(open_, needs, strict=True):
@@ -77,7 +95,31 @@ def answered(questions: Sequence[Question]) -> list[Answered]:
 def _states(one: Question, scenario_id: int) -> bool:
     """Whether the scenario is the layout that the question states, of which there are other readings."""
     options = one.options
-    return len(options.scenarios) > 1 and not options.layout_open and id(options.scenarios[0]) == scenario_id
+    left_open = options.layout_open and not options.split_open
+    return len(options.scenarios) > 1 and not left_open and id(options.scenarios[0]) == scenario_id
+
+
+def _in_chunks(one: Question) -> Iterator[Span]:
+    """The slow end for a long prompt of which a part lies on the host: where that is read for each of its chunks."""
+    tokens = one.isl - one.cached
+    if one.row.timed is not Timed.PREFILL or tokens <= _UBATCH:
+        return
+    chunk = msgspec.structs.replace(one, isl=one.cached + _UBATCH)
+    for sc in one.options.scenarios:
+        span = _group(sc, [chunk])[0].span
+        if span is not None and span.low is not None and span.high is not None:
+            slow = span.high * tokens / _UBATCH if one.row.measures.time else span.low
+            yield msgspec.structs.replace(span, low=slow, high=slow)
+
+
+def _over_all(found: Answered, spans: Sequence[Span]) -> Answered:
+    """With the interval of every host, and of every split between devices and host, that the row may have had."""
+    span = found.span
+    low = [one.low for one in spans if one.low is not None]
+    high = [one.high for one in spans if one.high is not None]
+    if span is None or span.low is None or not low or not high:
+        return found
+    return msgspec.structs.replace(found, span=msgspec.structs.replace(span, low=min(low), high=max(high)))
 
 
 def _expected_of(stated: Answered, best: Answered, one: Question) -> Answered:
@@ -87,6 +129,15 @@ def _expected_of(stated: Answered, best: Answered, one: Question) -> Answered:
     above = one.row.measures.speed_over(one.row.value, stated.span.ceiling) > 1
     span = msgspec.structs.replace(stated.span, ceiling=best.span.ceiling)
     return Answered(scenario=best.scenario if above else stated.scenario, span=span, demand=stated.demand)
+
+
+def _least_of(best: Answered, least: Answered, one: Question) -> Answered:
+    """Of a model by its size: the ceiling of the fewest bytes, with what is expected of the shape that was taken."""
+    if best.span is None or least.span is None or not _faster(least, best, time=one.row.measures.time):
+        return best
+    above = one.row.measures.speed_over(one.row.value, least.span.ceiling) > 1
+    span = msgspec.structs.replace(best.span, ceiling=least.span.ceiling)
+    return msgspec.structs.replace(best, span=span, scenario=least.scenario if above else best.scenario)
 
 
 def _asks(one: Question, found: Answered) -> bool:

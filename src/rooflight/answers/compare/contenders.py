@@ -18,9 +18,9 @@ from rooflight.serve.mix import mean_load
 from rooflight.serve.room import room
 from rooflight.serve.schedule import chosen
 from rooflight.serve.sweep import filled
-from rooflight.values.accelerator import Accelerator
-from rooflight.values.analysis import MemoryBlock
+from rooflight.values.accelerator import Accelerator, devices_named
 from rooflight.values.deployment import Deployment
+from rooflight.values.held import MemoryBlock
 from rooflight.values.mix import Mix
 from rooflight.values.model import Model
 from rooflight.values.note import Note
@@ -116,7 +116,7 @@ def contenders(
     notes: list[Note] = []
     for card, count in devices:
         for layout in layouts:
-            one = _contender(model, card, count, filled(layout, count, axes), load, mix, batch is None, prices)
+            one = _contender(model, card, count, filled(layout, card, count, axes), load, mix, batch is None, prices)
             if one.key() in found:
                 notes.append(Note(key="named_twice", value=_counted(one)))
             found.setdefault(one.key(), one)
@@ -141,7 +141,7 @@ def _contender(
     try:
         sc = scenario(model, card, count, load, deployment)
         if largest:
-            sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(load, batch=_largest(sc)))
+            sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, batch=_largest(sc)))
         timed, users, late = _loaded(msgspec.structs.replace(sc, workload=mean_load(sc.workload, mix)))
         sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, batch=timed.workload.batch))
         held = memory(sc)
@@ -189,7 +189,7 @@ def _price(prices: Mapping[str, float], card: Accelerator, count: int) -> float 
 
 
 def _counted(one: Contender) -> str:
-    return one.card.id if one.count == 1 else f"{one.count} x {one.card.id}"
+    return devices_named(one.card.id, one.count)
 
 
 def _labelled(rows: list[Contender], axes: Sequence[str]) -> list[Contender]:

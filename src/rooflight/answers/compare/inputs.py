@@ -50,6 +50,16 @@ def _one(name: str, value: Any) -> Any:
     return value
 
 
+def refuse_drafts(fields: Mapping[str, Any]) -> None:
+    """Refuse what drafts: a comparison runs plain decode steps. Raises BadInput."""
+    for name in ("draft_model", "draft_weights"):
+        if fields.get(name) is not None:
+            raise BadInput(
+                f"a comparison runs whole requests, prefill and plain decode steps: it has no {name}",
+                where=Named.of(name), got=str(fields[name])[:60], want="one deployment at a time in `analyze`",
+            )  # fmt: skip
+
+
 def check_mix(load: Workload, logged: bool) -> None:
     """Refuse what has no meaning in a comparison of whole requests, and lengths beside a log. Raises BadInput."""
     plain = Workload()

@@ -17,7 +17,7 @@ from rooflight.span import Span
 from rooflight.values.comparison import Compared, Equal, Fit, Hardware, PhasePart, Whole
 from rooflight.values.mix import Mix
 from rooflight.values.run import WholeRun
-from rooflight.values.steptime import BOUNDS
+from rooflight.values.steptime import BINDING
 
 
 class Timed(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,7 +166,7 @@ def _prefill(timed: Timed, baseline: Timed) -> PhasePart:
         time_s=timed.prefill_s,
         step_s=phase.span.plain(),
         tokens_per_s=phase.span.plain().rate(float(phase.tokens)),
-        bound=BOUNDS[int(phase.time.bound)],
+        bound=BINDING[int(phase.time.bound)],
         share=_prompts_share(timed),
         speed_up=_ratio(baseline.prefill_s, timed.prefill_s),
     )
@@ -180,7 +180,7 @@ def _decode(timed: Timed, baseline: Timed) -> PhasePart | None:
         time_s=timed.decode_s,
         step_s=phase.span.plain(),
         tokens_per_s=phase.span.plain().rate(float(phase.tokens)),
-        bound=BOUNDS[int(phase.time.bound)],
+        bound=BINDING[int(phase.time.bound)],
         share=_prompts_share(timed).each(lambda share: 1 - share if timed.steps else 0.0),
         speed_up=_ratio(baseline.decode_s, timed.decode_s),
     )
@@ -194,7 +194,7 @@ def _decode_alone(sc: Scenario, mix: Mix, baseline: Timed | None) -> PhasePart:
     time = step.each(lambda step_s: formulas.machine_s(step_s, steps, sequences))
     return PhasePart(
         time_s=time, step_s=step, tokens_per_s=step.rate(sequences),
-        bound=BOUNDS[int(phases.decode(sc, bounds_only=True).time.bound)], share=None,
+        bound=BINDING[int(phases.decode(sc, bounds_only=True).time.bound)], share=None,
         speed_up=None if baseline is None else _ratio(baseline.decode_s, time),
     )  # fmt: skip
 

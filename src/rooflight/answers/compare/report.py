@@ -13,8 +13,7 @@ from rooflight.answers.compare.outcome import Timed, compared_of, timed_of
 from rooflight.answers.compare.ranking import Ranked, ranking, too_close
 from rooflight.errors import BadInput, Named, UnknownName
 from rooflight.ingest.requests import Log
-from rooflight.scenario.assume import DEFAULTS
-from rooflight.scenario.definite import Scenario
+from rooflight.scenario.definite import Scenario, lengths
 from rooflight.serve import mix as mixes
 from rooflight.serve.memory import max_batch
 from rooflight.serve.room import room
@@ -24,7 +23,6 @@ from rooflight.values.mix import Mix, Requests
 from rooflight.values.model import Model
 from rooflight.values.note import Note
 from rooflight.values.workload import Workload
-from rooflight.work.count import puts_out_tokens
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,9 +65,8 @@ def compare(
     Raises BadInput for an objective that cannot be judged or a layout that cannot be, MissingFact where a fact is
     missing for every deployment.
     """
-    requests = _requests(workload) if log is None else log.requests
-    if log is None and workload.osl == DEFAULTS.osl and not puts_out_tokens(model):
-        requests = msgspec.structs.replace(requests, osl=requests.osl * 0)
+    _check_kind(deployment)
+    requests = _requests(lengths(model, workload)) if log is None else log.requests
     mix = mixes.summary(requests)
     if log is not None:
         mix = mixes.summary(requests, source=log.source, bad_rows=log.bad_rows, lost_lines=log.lost_lines)
@@ -115,6 +112,16 @@ def compare(
 def _requests(load: Workload) -> Requests:
     """The workload's lengths as the one kind of request there is."""
     return mixes.single(isl=load.isl, osl=load.osl, cached=load.cached_prefix)
+
+
+def _check_kind(deployment: Deployment) -> None:
+    """Refuse a prefill pool on another card. Raises BadInput."""
+    if deployment.prefill_on is not None:
+        raise BadInput(
+            "each accelerator is compared as a whole, so a prefill pool on another has no place",
+            where=Named.of("prefill_on"), got=deployment.prefill_on, want="a comparison without it",
+            try_this="analyze, or sweep with --schedule apart",
+        )  # fmt: skip
 
 
 def _check_objective(objective: str, prices: Mapping[str, float], rows: Sequence[Contender]) -> None:
@@ -185,5 +192,6 @@ def _warnings(
 
 def holds(sc: Scenario, tokens: int) -> bool:
     """Whether a single sequence of so many tokens fits."""
-    load = msgspec.structs.replace(sc.workload, batch=1, isl=max(tokens - 1, 1), osl=1, cached_prefix=0)
+    longest = max(tokens - 1, 1) + (sc.workload.media_tokens or 0)
+    load = msgspec.structs.replace(sc.workload, batch=1, isl=longest, osl=1, cached_prefix=0)
     return bool(max_batch(room(msgspec.structs.replace(sc, workload=load))) >= 1)

@@ -13,7 +13,7 @@ from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.held import device_sequence_bytes, kinds_of
 from rooflight.serve.memory import memory
-from rooflight.values.analysis import MemoryBlock, Range
+from rooflight.values.held import MemoryBlock, Range
 from rooflight.values.recorded import Measurements, Record, Stated
 
 # Which share of memory an engine's log states.

@@ -9,7 +9,7 @@ import msgspec
 
 from rooflight.catalog import spelled
 from rooflight.catalog.calibration import calibrated
-from rooflight.errors import RooflightError
+from rooflight.errors import BadInput, Named, RooflightError
 from rooflight.scenario.definite import Scenario, scenario
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.model import Model
@@ -23,7 +23,7 @@ Values = TypeVar("Values", Stated, Measurements)
 _FIELDS = {
     "weights": "weights", "kv_cache": "kv_cache", "tp": "tp", "pp": "pp", "ep": "ep", "dp": "dp",
     "max_num_seqs": "max_num_seqs", "max_num_batched_tokens": "max_num_batched_tokens",
-    "engine_version": "engine_version",
+    "engine_version": "engine_version", "n_gpu_layers": "n_gpu_layers", "n_cpu_moe": "n_cpu_moe",
 }  # fmt: skip
 # Fields that a file counts, so that another value that is stated is of another run.
 _CONTRADICTED = ("batch", "isl", "osl", "tp", "pp", "dp", "ep")
@@ -66,6 +66,13 @@ def setting(
     elif device is not None and (its := _card(device, [])) is not None and its[0].id != card[0].id:
         notes.append(Note(key="device_other", value=(card[0].id, device)))
     one, count = (None, None) if card is None else card
+    if one is not None:
+        check_kind(one)
+    if given.get("prefill_on") is not None:
+        raise BadInput(
+            "what is seen of two kinds of workers is of neither", where=Named.of("prefill_on"),
+            got=given["prefill_on"], want="the card that the file is of alone",
+        )  # fmt: skip
     if count is None and one is not None:
         count = said.gpus
     its_own = _told(said, {})
@@ -99,6 +106,15 @@ def common(some: Sequence[Values]) -> Values:
         if said and all(value == said[0] for value in said):
             found[name] = said[0]
     return kind(**found)
+
+
+def check_kind(card: Accelerator) -> None:
+    """Refuse several kinds of cards: what is seen of them is of none. Raises BadInput."""
+    if card.joined:
+        raise BadInput(
+            "what is seen of several kinds of cards is of none of them", where=Named.of("on"), got=card.id,
+            want="the card that the file is of",
+        )  # fmt: skip
 
 
 def records(files: Sequence[Recorded]) -> Iterator[tuple[Recorded, Record]]:
@@ -155,6 +171,9 @@ def _card(name: str | None, notes: list[Note]) -> tuple[Accelerator, int | None]
     try:
         found, count = spelled.accelerator(name)
     except RooflightError:
+        notes.append(Note(key="device_unknown", value=name))
+        return None
+    if found.joined:
         notes.append(Note(key="device_unknown", value=name))
         return None
     notes.append(Note(key="device_read", value=(found.id, name)))

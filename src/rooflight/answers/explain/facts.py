@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
+from rooflight.numeric import Number
 from rooflight.roofline.rates import hardware_format, unrated
+from rooflight.scenario.change import spread
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import phases
 from rooflight.serve.efficiency import demand, printed, streamed_bytes
@@ -53,15 +55,24 @@ def _add(values: dict[str, float], name: str, rate: float | None, devices: float
 
 
 def decode(sc: Scenario) -> Facts:
-    """A decode step of the scenario's batch; with drafts the verify step, which gives a sequence several tokens."""
+    """A decode step of the scenario's batch; with drafts the verify step, which gives a sequence several tokens.
+
+    The steps of a named draft before it count with it.
+    """
     load = sc.workload
     drafts = bool(load.draft_tokens)
-    phase = phases.verify(sc, bounds_only=True) if drafts else phases.decode(sc, bounds_only=True)
-    found, work = _step(sc, phase), phase.work
+    step = phases.verify if drafts else phases.decode
+    phase = step(sc, bounds_only=True)
+    before = phases.drafts(sc, bounds_only=True) if drafts else ()
+    cycle = [(phase, 1), *before]
+    works = [one.own_work * count for one, count in cycle]
+    found = _step(sc, *cycle)
     values = {
-        "weight_bytes": float(work.weight_bytes), "kv_bytes": float(work.kv_read_bytes + work.kv_write_bytes),
-        "flop": float(work.flop), "ceiling_s": float(phase.time.ceiling_s),
-    }  # fmt: skip
+        "weight_bytes": float(sum(work.weight_bytes for work in works)),
+        "kv_bytes": float(sum(work.kv_read_bytes + work.kv_write_bytes for work in works)),
+        "flop": float(sum(work.flop for work in works)),
+        "ceiling_s": _least_s(sc, phase, step) + float(sum(one.time.ceiling_s * count for one, count in before)),
+    }
     if drafts:
         made = tokens_per_verify(draft_tokens=load.draft_tokens, acceptance=load.acceptance)
         values["tokens_per_step"] = float(made)
@@ -74,12 +85,18 @@ def prefill(sc: Scenario) -> Facts:
     load = sc.workload
     values = {
         "prefill_tokens": float(load.prefill_batch * (load.isl - load.cached_prefix)),
-        "prefill_flop": float(phase.work.flop),
-        "prefill_bytes": float(streamed_bytes(phase.work)),
+        "prefill_flop": float(phase.own_work.flop),
+        "prefill_bytes": float(streamed_bytes(phase.own_work)),
     }
     if not sc.unrated:
-        values["prefill_ceiling_s"] = float(phase.time.ceiling_s)
-    return _joined(_step(sc, phase), values, "prefill_arithmetic_s")
+        values["prefill_ceiling_s"] = _least_s(sc, phase, phases.prefill)
+    return _joined(_step(sc, (phase, 1)), values, "prefill_arithmetic_s")
+
+
+def _least_s(sc: Scenario, phase: PhaseTime, step: Callable[..., PhaseTime]) -> float:
+    """The ceiling of a step; on unlike cards of any spread over them, for how they shared it is not stated."""
+    others = (step(other, bounds_only=True) for other in spread(sc))
+    return float(min(one.time.ceiling_s for one in (phase, *others)))
 
 
 class _Step(msgspec.Struct, frozen=True):
@@ -89,11 +106,18 @@ class _Step(msgspec.Struct, frozen=True):
     arithmetic_s: float | None
 
 
-def _step(sc: Scenario, phase: PhaseTime) -> _Step:
+def _step(sc: Scenario, *cycle: tuple[PhaseTime, Number]) -> _Step:
+    """Of a step, or of several with how many of each there are, the first being the one that is spoken of."""
+    phase, _ = cycle[0]
     form = phases.main_format(sc, phase.time)
-    formats = {hardware_format(sc.accelerator, op.compute) for op, _, _ in phase.time.timed if op.work.flop}
+    formats = {
+        hardware_format(sc.accelerator, op.compute) for one, _ in cycle for op, _, _ in one.time.timed if op.work.flop
+    }
     rates = roof(sc.accelerator, phase.layout.devices, form)
-    seconds = demand(sc, phase).arithmetic_s
+    asked = demand(sc, phase)
+    for one, count in cycle[1:]:
+        asked = asked.and_more(demand(sc, one), count)
+    seconds = asked.arithmetic_s
     found = Facts(values=rates.values, form=rates.form, several=len(formats) > 1)
     return _Step(found, None if seconds is None else float(seconds))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rooflight.answers.moves.judge import NOTHING, gains
-from rooflight.answers.moves.option import KINDS, Asked
+from rooflight.answers.moves.option import KINDS, Asked, noted
 from rooflight.answers.moves.outcome import outcome
 from rooflight.errors import RooflightError
 from rooflight.scenario.change import changed
@@ -68,8 +68,10 @@ def _settings(sc: Scenario, used: set[str], asked: Asked) -> Iterator[tuple[Scen
         for option in kind.options(sc, asked):
             try:
                 after = option.made()
+                if option.stays is not None and after.rates.beside is not None:  # a batch may use the room better
+                    after = option.stays()
                 found = option.outcome(after, asked)
             except RooflightError:
                 continue
             if found.max_batch != 0 or sc.deployment.ignore_capacity:
-                yield after, Note(key=kind.name, value=option.numbers), found
+                yield after, noted(kind, option, sc, after), found

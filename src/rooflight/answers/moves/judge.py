@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import math
 
-from rooflight.answers.moves import kernels, machines, models, serving, settings  # noqa: F401 - they register their moves
-from rooflight.answers.moves.option import KINDS, Asked, Kind, Option
+from rooflight.answers.moves import (  # noqa: F401 - they register their moves
+    kernels,
+    machines,
+    models,
+    offload,
+    serving,
+    settings,
+)
+from rooflight.answers.moves.option import KINDS, Asked, Kind, Option, noted
 from rooflight.errors import RooflightError
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.memory import memory
@@ -53,9 +60,11 @@ def judged(sc: Scenario, before: Outcome | None, objective: str, asked: Asked) -
 
 
 def _tried(kind: Kind, option: Option, before: Outcome | None, objective: str, asked: Asked, sc: Scenario) -> Tried:
+    changed: Scenario | None = None
+
     def verdict(name: str, *why: Note, after: Outcome | None = None, found: dict[str, Span] | None = None) -> Tried:
-        move = Note(key=kind.name, value=option.numbers)
-        named = kind.name in asked.named
+        move = noted(kind, option, sc, changed)
+        named = kind.name in asked.named or (kind.name == "offload" and sc.rates.beside is not None)
         return Tried(move=move, of=kind.of, verdict=name, why=why, gains=found, after=after, asked=named)
 
     if asked.decode_alone and kind.needs_peak:
@@ -96,7 +105,7 @@ def effect(before: Outcome, after: Outcome, objective: str) -> Note:
     phase = "prefill" if prompts and (objective == "ttft" or _prefill_rules(before, objective)) else "decode"
     one, other = (getattr(result, phase) for result in (before, after))
     moved = tuple(
-        (name, was, other.terms_s[name]) for name, was in one.terms_s.items() if _differ(was, other.terms_s[name])
+        (name, was, now) for name, was in one.terms_s.items() if _differ(was, now := other.terms_s.get(name, 0.0))
     )
     times = one.time_s.expected, other.time_s.expected
     here = next((term for term in moved if term[0] == one.bound), None)

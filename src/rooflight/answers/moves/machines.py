@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import msgspec
 
-from rooflight.answers.moves.option import Asked, Option, move, option
-from rooflight.catalog.accelerators import load
+from rooflight.answers.moves.option import Asked, Option, move, option, refitted
+from rooflight.catalog.accelerators import load, with_memory
+from rooflight.catalog.unlike import changed_each
 from rooflight.roofline.links import NETWORK
-from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.memory import memory
+from rooflight.serve.offload import brought_back
 from rooflight.values.accelerator import Accelerator
 from rooflight.work.layout import crossing
 
@@ -28,21 +29,21 @@ def tensor_parallel(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Each matrix cut over more accelerators."""
     for degree in (2, 4, 8):
         if degree > sc.layout.tp and sc.layout.dp == sc.layout.pp == 1:
-            yield option(sc, sc.layout.tp, degree, tp=degree)
+            yield refitted(sc, sc.layout.tp, degree, tp=degree)
 
 
 @move("replicas", "machine")
 def replicas(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """The same again beside it, each with its own sequences."""
     cut = sc.layout
-    yield option(sc, cut.dp, cut.dp * 2, cut.devices, dp=cut.dp * 2, batch=sc.workload.batch * 2)
+    yield refitted(sc, cut.dp, cut.dp * 2, cut.devices, dp=cut.dp * 2, batch=sc.workload.batch * 2)
 
 
 @move("stages", "machine")
 def stages(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Layers over more accelerators, one after the other."""
     cut = sc.layout
-    yield option(sc, cut.pp, cut.pp * 2, cut.devices, pp=cut.pp * 2)
+    yield refitted(sc, cut.pp, cut.pp * 2, cut.devices, pp=cut.pp * 2)
 
 
 @move("experts", "machine")
@@ -53,7 +54,7 @@ def expert_parallel(sc: Scenario, asked: Asked) -> Iterator[Option]:
     for devices in (8, 16, 32):
         if routed and devices > now:
             sequences = max(1, sc.workload.batch * devices // now)
-            yield option(sc, now, devices, tp=1, pp=1, dp=devices, ep=devices, batch=sequences)
+            yield refitted(sc, now, devices, tp=1, pp=1, dp=devices, ep=devices, batch=sequences)
 
 
 @move("card", "machine")
@@ -64,7 +65,7 @@ def cards(sc: Scenario, asked: Asked) -> Iterator[Option]:
     up = [card for card in up if (card.memory_bytes_per_s or 0.0) > own]
     tried = {card.id: card for card in (*asked.cards, *up[:_NEXT_CARDS]) if card.id != sc.accelerator.id}
     for card in tried.values():
-        yield option(sc, sc.devices, card.id, *_times(sc.accelerator, card), accelerator=card)
+        yield refitted(sc, sc.devices, card.id, *_times(sc.accelerator, card), accelerator=card)
 
 
 def _times(one: Accelerator, other: Accelerator) -> tuple[float | None, str, float | None, float | None]:
@@ -86,23 +87,28 @@ def _ratio(one: float | None, other: float | None) -> float | None:
 @move("card-bandwidth", "machine")
 def bandwidth(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """What memory bandwidth alone would do."""
-    rate, fast = 2 * (sc.accelerator.memory_bytes_per_s or 0.0), sc.accelerator.fast_memory_bytes_per_s
-    faster = msgspec.structs.replace(
-        sc.accelerator, memory_bytes_per_s=rate, fast_memory_bytes_per_s=None if fast is None else 2 * fast
-    )
-    yield option(sc, accelerator=faster)
+
+    def faster(card: Accelerator) -> Accelerator:
+        rate, fast = 2 * (card.memory_bytes_per_s or 0.0), card.fast_memory_bytes_per_s
+        return msgspec.structs.replace(
+            card, memory_bytes_per_s=rate, fast_memory_bytes_per_s=None if fast is None else 2 * fast
+        )
+
+    yield option(sc, accelerator=changed_each(sc.accelerator, faster))
 
 
 @move("card-compute", "machine", needs_peak=True)
 def compute(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """What arithmetic alone would do."""
-    card = sc.accelerator
-    faster = msgspec.structs.replace(
-        card,
-        peak_flop_per_s={name: 2 * rate for name, rate in card.peak_flop_per_s.items()},
-        fast_flop_per_s={name: 2 * rate for name, rate in card.fast_flop_per_s.items()},
-    )
-    yield option(sc, accelerator=faster)
+
+    def faster(card: Accelerator) -> Accelerator:
+        return msgspec.structs.replace(
+            card,
+            peak_flop_per_s={name: 2 * rate for name, rate in card.peak_flop_per_s.items()},
+            fast_flop_per_s={name: 2 * rate for name, rate in card.fast_flop_per_s.items()},
+        )
+
+    yield option(sc, accelerator=changed_each(sc.accelerator, faster))
 
 
 @move("card-capacity", "machine", needs_peak=True)
@@ -110,7 +116,11 @@ def capacity(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """What capacity alone would do: more sequences."""
     card = sc.accelerator
     if card.memory_bytes:
-        roomy = changed(sc, memory=2 * card.memory_bytes)
+        if card.joined:
+            larger = changed_each(card, lambda one: with_memory(one, 2 * (one.memory_bytes or 0.0)))
+            roomy = brought_back(sc, accelerator=larger)
+        else:
+            roomy = brought_back(sc, memory=2 * card.memory_bytes)
         yield option(roomy, batch=max(memory(roomy).most, sc.workload.batch))
 
 
@@ -123,4 +133,5 @@ def link(sc: Scenario, asked: Asked) -> Iterator[Option]:
         yield option(sc, "network", network=f"{2 * links.far_bytes_per_s:f}B/s{latency}")
     elif own is not None:
         faster = msgspec.structs.replace(own, bytes_per_s=2 * own.bytes_per_s)
-        yield option(sc, own.name, accelerator=msgspec.structs.replace(sc.accelerator, link=faster))
+        card = changed_each(sc.accelerator, lambda one: msgspec.structs.replace(one, link=faster))
+        yield option(sc, own.name, accelerator=card)

@@ -9,6 +9,7 @@ import msgspec
 from rooflight.answers.moves.option import Asked, Option, move, option
 from rooflight.scenario.definite import Scenario
 from rooflight.values.model import Attention, Layer, Model, Reach
+from rooflight.work.count import has_source, is_encoder
 
 # Llama 3's groups, DeepSeek's latent (512 + 64 rotary), Mistral's window.
 _KV_HEADS = 8
@@ -42,12 +43,15 @@ def context(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Shorter and longer requests."""
     load = sc.workload
     for times in (0.5, 2):
-        isl = max(1, int(load.isl * times))
+        isl = max(1, int(load.text_tokens * times))
         decoded = None if load.context is None else int(load.context * times)
         yield option(sc, times, isl, isl=isl, cached_prefix=int(load.cached_prefix * times), context=decoded)
 
 
 def _attention(model: Model) -> list[Attention]:
+    """Attention over a text's own cache; of encoders and what stands beside one, none that is tried."""
+    if is_encoder(model) or has_source(model):
+        return []
     return [layer.mixer for layer in model.layers if isinstance(layer.mixer, Attention)]
 
 

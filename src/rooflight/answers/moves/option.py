@@ -12,8 +12,10 @@ from rooflight.answers.moves.outcome import outcome
 from rooflight.errors import BadInput, Named
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
+from rooflight.serve.offload import brought_back, placing
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.moves import Outcome
+from rooflight.values.note import Note
 
 # How an error speaks of what was asked.
 _SPOKEN = {"speculative_tokens": "speculate", "hit_rate": "hit-rate"}
@@ -25,6 +27,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """What moves may take for granted.
 
     draft_tokens    speculative decoding: tokens drafted a step
+    draft           what drafts them, and the format of its weights; None: nothing that is named
     hit_rate        share of a prompt's tokens that prefix caching finds
     named           kinds of moves that the question itself names
     cards           accelerators to consider, beside the next ones up
@@ -33,6 +36,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     draft_tokens: int = 4
+    draft: tuple[str, str | None] | None = None
     hit_rate: float = 0.5
     named: tuple[str, ...] = ()
     cards: tuple[Accelerator, ...] = ()
@@ -65,11 +69,14 @@ class Option(msgspec.Struct, frozen=True):
     made        the scenario changed; raises where it cannot be (a layout the model cannot be cut by, a rate that
                 nobody published)
     judged      where a changed scenario is not the whole of it: its outcome from the scenario's
+    stays       where the move puts as much on the devices as they hold then: the same with what lies on the host left
+                there
     """
 
     numbers: tuple[Any, ...]
     made: Callable[[], Scenario]
     judged: Judge | None = None
+    stays: Callable[[], Scenario] | None = None
 
     def outcome(self, sc: Scenario, asked: Asked) -> Outcome:
         """What the changed scenario gets. Raises as the evaluation does."""
@@ -81,6 +88,11 @@ class Option(msgspec.Struct, frozen=True):
 def option(sc: Scenario, *numbers: Any, judged: Judge | None = None, **changes: Any) -> Option:
     """The option that changes a scenario so (see scenario.change)."""
     return Option(numbers, partial(changed, sc, **changes), judged)
+
+
+def refitted(sc: Scenario, *numbers: Any, **changes: Any) -> Option:
+    """As option(), with as much of the model on the devices as they hold then, where a part lies on the host."""
+    return Option(numbers, partial(brought_back, sc, **changes), stays=partial(changed, sc, **changes))
 
 
 Maker = Callable[[Scenario, Asked], Iterator[Option]]
@@ -101,6 +113,13 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 KINDS: list[Kind] = []
+
+
+def noted(kind: Kind, option: Option, sc: Scenario, after: Scenario | None = None) -> Note:
+    """A move as words.moves says it: the numbers of its option, behind them what lies on the host then, if that is not
+    what lay there (serve.offload.Placing)."""
+    moved = None if after is None or kind.name == "offload" else placing(sc, after)
+    return Note(key=kind.name, value=option.numbers if moved is None else (*option.numbers, moved))
 
 
 def move(name: str, of: str = "settings", *, alone: bool = False, needs_peak: bool = False) -> Callable[[Maker], Maker]:

@@ -12,9 +12,9 @@ from rooflight.serve.memory import memory
 from rooflight.serve.metrics import all_devices
 from rooflight.serve.phases import PhaseTime
 from rooflight.serve.schedule import scheduled, whole
-from rooflight.values.analysis import MemoryBlock
+from rooflight.values.held import MemoryBlock
 from rooflight.values.moves import Dot, Outcome
-from rooflight.values.steptime import BOUNDS
+from rooflight.values.steptime import BINDING
 
 _MILLION = 1_000_000
 
@@ -75,10 +75,10 @@ def together(sc: Scenario, most: int) -> int:
 def dot(sc: Scenario, phase: PhaseTime) -> Dot:
     """A step on the roofline."""
     time, work = phase.time, phase.work
-    terms = dict(zip(BOUNDS, map(float, (time.compute_s, time.memory_s, time.link_s, time.launch_s)), strict=True))
+    terms = {name: float(seconds) for name, seconds in time.terms.items()}
     return Dot(
         time_s=phase.span.plain(),
-        bound=BOUNDS[time.bound],
+        bound=BINDING[time.bound],
         terms_s={name: seconds for name, seconds in terms.items() if not (sc.unrated and name == "compute")},
         intensity_flop_per_byte=work.flop / work.moved_bytes,
         ridge_flop_per_byte=phases.ridge(sc, time),

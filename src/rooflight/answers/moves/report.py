@@ -30,6 +30,11 @@ def moves(sc: Scenario, objective: str = "throughput", asked: Asked | None = Non
             f"moves are not ranked for {objective!r}", where=Named.of("objective"), got=objective,
             want="one of " + ", ".join(OBJECTIVES),
         )  # fmt: skip
+    if sc.deployment.prefill_on is not None:
+        raise BadInput(
+            "moves are of one kind of card", where=Named.of("prefill_on"), got=sc.deployment.prefill_on,
+            want="a question without it", try_this="analyze for each of the deployments you think of",
+        )  # fmt: skip
     if sc.unrated and (objective == "ttft" or sc.workload.osl == 0):
         raise no_peak(sc.accelerator, sc.unrated, "what a prompt takes")
     asked = msgspec.structs.replace(asked or Asked(), decode_alone=bool(sc.unrated))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rooflight.answers.moves.option import Asked, Option, move, option
+from rooflight.answers.moves.option import Asked, Option, move, option, refitted
 from rooflight.roofline.rates import hardware_format, unrated
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.memory import memory
 from rooflight.values.formats import FORMATS
-from rooflight.work.count import layer_matrices, stored_format
+from rooflight.work.count import has_source, is_encoder, layer_matrices, stored_format
 from rooflight.work.layout import Layout
 from rooflight.work.storage import element_bytes
 
@@ -46,12 +46,14 @@ def weights(sc: Scenario, asked: Asked) -> Iterator[Option]:
         )
         form = FORMATS[_WEIGHT_ONLY[wanted] if slow else wanted]
         if form.bits < own:
-            yield option(sc, form.id, form.compute, wanted, weights=form.id, activations=None, compute=None)
+            yield refitted(sc, form.id, form.compute, wanted, weights=form.id, activations=None, compute=None)
 
 
 @move("kv-cache")
 def kv_cache(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """A narrower KV cache; in FP4 where the accelerator has it."""
+    if is_encoder(sc.model):
+        return
     for name in _CACHES:
         form = FORMATS[name].compute or name
         if element_bytes(name) < sc.numbers.kv_bytes and hardware_format(sc.accelerator, form) == form:
@@ -86,12 +88,14 @@ def layout(sc: Scenario, asked: Asked) -> Iterator[Option]:
             cut = Layout(tp=tp, pp=pp, dp=dp, ep=ep, in_switch=now.in_switch, domain=now.domain)
             if cut != now:  # a replica without a request would say nothing of replicas
                 batch = max(sc.workload.batch, dp)
-                yield option(sc, now, cut, batch, tp=tp, pp=pp, dp=dp, ep=ep, batch=batch)
+                yield refitted(sc, now, cut, batch, tp=tp, pp=pp, dp=dp, ep=ep, batch=batch)
 
 
 @move("prefix-caching", alone=True, needs_peak=True)
 def prefix_caching(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """Prompts that begin alike are prefilled once, but for their last token."""
+    if is_encoder(sc.model) or has_source(sc.model):  # each token sees those behind it
+        return
     isl, cached = sc.workload.isl, sc.workload.cached_prefix
     hit = max(min(int(isl * asked.hit_rate), isl - 1), cached)
     if hit > cached or "prefix-caching" in asked.named:

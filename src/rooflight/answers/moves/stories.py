@@ -8,7 +8,7 @@ from typing import Any
 
 from rooflight.answers.moves.option import Asked
 from rooflight.answers.moves.outcome import outcome
-from rooflight.answers.moves.serving import pays_up_to
+from rooflight.answers.moves.serving import draft_of, pays_up_to
 from rooflight.roofline.formulas import crossover_batch
 from rooflight.roofline.links import NETWORK
 from rooflight.roofline.rates import ridges
@@ -177,7 +177,7 @@ def speculation(sc: Scenario, before: Outcome, asked: Asked) -> tuple[Any, ...] 
     batch = sc.workload.batch
     if batch < 8 and not sc.workload.draft_tokens:
         return None
-    last = pays_up_to(sc, asked.draft_tokens)
+    last = pays_up_to(sc, asked.draft_tokens, draft_of(sc, asked))
     return None if last is None or batch * 4 < last else (asked.draft_tokens, sc.workload.acceptance, last, batch)
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from rooflight.catalog.config import towers
 from rooflight.catalog.config.decoder import ATTENTION_BIAS, LLAMA, MLP_BIAS, Decoder, Routed, described, read
 from rooflight.catalog.config.feeds import routed
 from rooflight.catalog.config.fields import Config
+from rooflight.catalog.config.hyper import mixed, mixing, streams_of
 from rooflight.catalog.config.latent import latents, sparse_latents
 from rooflight.catalog.config.registry import Text, counts_towers, reads
 from rooflight.catalog.config.vocabulary import Half, layer, text
@@ -148,7 +147,7 @@ def _mixer(cfg: Config, rate: int) -> Half:
 @reads("deepseek_v4")
 def deepseek_v4(cfg: Config) -> Text:
     """DeepSeek-V4: experts in every layer (the first ones chosen by token id), hyper-connections around both halves."""
-    width, streams = cfg.integer("moe_intermediate_size"), cfg.integer("hc_mult", default=4)
+    width, streams = cfg.integer("moe_intermediate_size"), streams_of(cfg)
     mlp = routed(
         cfg,
         count=cfg.integer("n_routed_experts"),
@@ -156,21 +155,13 @@ def deepseek_v4(cfg: Config) -> Text:
         width=width,
         shared=width * cfg.integer("n_shared_experts", default=1, at_least=0),
     )
-    mixes = (2 + streams) * streams  # what collapses, expands and mixes the streams
-
-    def mixing(name: str, outputs: int) -> Linear:
-        return Linear(name=name, inputs=streams * cfg.hidden, outputs=outputs, split="none", pinned=True)
-
-    def mixed(half: Half, name: str) -> Half:
-        linears = (mixing(name, mixes), *half.linears)
-        return msgspec.structs.replace(half, linears=linears, vectors=half.vectors + mixes + 3)
 
     def one(rate: int) -> Layer:
-        return layer(cfg, mixed(_mixer(cfg, rate), "hyper_attention"), mixed(mlp, "hyper_mlp"))
+        return layer(cfg, mixed(cfg, _mixer(cfg, rate), "hyper_attention"), mixed(cfg, mlp, "hyper_mlp"))
 
     rates = _rates(cfg, cfg.layers)
     layers = {rate: one(rate) for rate in dict.fromkeys(rates)}
-    head = mixing("hyper_head", streams)
+    head = mixing(cfg, "hyper_head", streams)
     return text(cfg, [layers[rate] for rate in rates], outside=(head,), vectors=streams + 1)
 
 

@@ -11,7 +11,10 @@ from rooflight.errors import BadConfig
 
 _MISSING = object()
 # Larger numbers are typing errors or hostile: no model has so many layers, heads or rows.
-_DEPTHS = ("num_hidden_layers", "num_layers", "n_layers", "n_layer")
+_DEPTHS = (
+    "num_hidden_layers", "num_layers", "n_layers", "n_layer", "encoder_layers", "decoder_layers", "num_encoder_layers",
+    "num_decoder_layers",
+)  # fmt: skip
 _MOST_LAYERS = 1 << 10
 _MOST = 1 << 40
 _LONGEST = 100  # characters of a number in a string

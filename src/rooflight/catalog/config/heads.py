@@ -47,6 +47,8 @@ def as_named(model: Model) -> Model:
 
 def headed(outer: Config, cfg: Config, text: Text) -> Text:
     """The text model with the head that its checkpoint holds: as the reader made it, one of scores, or none."""
+    if text.whole:
+        return text
     wrapper = first_architecture(outer)
     inner = first_architecture(cfg) if cfg.path else ""
     if wrapper.lower().endswith(_SCORES):

@@ -21,7 +21,7 @@ def latents(cfg: Config) -> list[Half]:
 
 def sparse_latents(cfg: Config) -> list[Half]:
     """Latent attention to the positions an indexer picks: its own, or that of an earlier layer."""
-    kinds = _indexers(cfg, cfg.layers)
+    kinds = indexers(cfg, cfg.layers)
     made = {kind: latent(cfg, kind) for kind in dict.fromkeys(kinds)}
     return [made[kind] for kind in kinds]
 
@@ -32,7 +32,7 @@ def latent(cfg: Config, indexer: str | None = None) -> Half:
     indexer   "full": has one, "shared": uses the picks of an earlier layer's, None: attends everything
     """
     hidden, heads = cfg.hidden, cfg.integer("num_attention_heads")
-    rank, rope = cfg.integer("kv_lora_rank"), cfg.integer("qk_rope_head_dim")
+    rank, rope = cfg.integer("kv_lora_rank"), cfg.integer("qk_rope_head_dim", at_least=0)
     nope, value = cfg.integer("qk_nope_head_dim"), _value_dim(cfg, hidden, heads)
     cfg.aside("head_dim", "num_key_value_heads", "qk_head_dim")  # of ordinary attention, or sums of these
     biased = cfg.flag("attention_bias")
@@ -52,7 +52,7 @@ def latent(cfg: Config, indexer: str | None = None) -> Half:
     if indexer == "full":
         scorer, matrices = _indexer(cfg, hidden, q_rank or hidden)
         parts.extend(matrices)
-        vectors += 2 * scorer.key_dim  # the LayerNorm of the indexer's keys
+        vectors += _index_vectors(cfg)
     return Half(
         kind="MLA" if indexer is None else "sparse MLA",
         mixer=LatentAttention(
@@ -84,19 +84,32 @@ def _value_dim(cfg: Config, hidden: int, heads: int) -> int:
     return value
 
 
+def _index_vectors(cfg: Config) -> int:
+    """The LayerNorm of the indexer's keys, and a bias by position in the pool where keys are pooled."""
+    size, pool = cfg.integer("index_head_dim", default=128), cfg.integer("index_kpool", default=1, said=False)
+    return int(2 * size + (pool * size if pool > 1 else 0))
+
+
 def _indexer(cfg: Config, hidden: int, rank: int) -> tuple[Indexer, tuple[Linear, ...]]:
-    """The scorer of sparse attention: queries from the query latent, one key a token, a weight a head."""
+    """The scorer of sparse attention: queries from the query latent, one key a token, a weight a head.
+
+    GLM-5.3 pools the keys of `index_kpool` tokens into one by a learned gate: a token has that part of a key.
+    """
     heads = cfg.integer("index_n_heads", default=64)
     size = cfg.integer("index_head_dim", default=128)
-    matrices = (
+    pool = cfg.integer("index_kpool", default=1, said=False)
+    key = -(-size // pool)
+    matrices: tuple[Linear, ...] = (
         Linear(name="index_q", inputs=rank, outputs=heads * size, split="none"),
         Linear(name="index_k", inputs=hidden, outputs=size, split="none"),
         Linear(name="index_weights", inputs=hidden, outputs=heads, split="none", pinned=True),
     )
-    return Indexer(heads=heads, head_dim=size, key_dim=size), matrices
+    if pool > 1:
+        matrices += (Linear(name="index_gate", inputs=hidden, outputs=size, split="none"),)
+    return Indexer(heads=heads, head_dim=key, key_dim=key), matrices
 
 
-def _indexers(cfg: Config, count: int) -> list[str | None]:
+def indexers(cfg: Config, count: int) -> list[str | None]:
     """Which layers run an indexer ("full") and which reuse the picks of the one before ("shared")."""
     kinds = cfg.items("indexer_types", of="name", length=count)
     if kinds is None:

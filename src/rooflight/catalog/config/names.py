@@ -45,14 +45,10 @@ _ARCHITECTURES = {
     "decilm": "nemotron-nas",
 }
 _ENCODERS = _words(
-    "bert roberta xlm-roberta distilbert albert electra deberta deberta-v2 modernbert nomic_bert mpnet camembert xlm"
-    " gte new ernie eurobert jina_bert clip clip_vision_model clip_text_model siglip siglip2 siglip_vision_model"
-    " siglip_text_model blip vit wav2vec2 hubert dinov2 dinov3_vit"
+    "albert deberta deberta-v2 xlm gte ernie jina_bert clip clip_vision_model clip_text_model siglip siglip2"
+    " siglip_vision_model siglip_text_model blip vit wav2vec2 hubert dinov2 dinov3_vit"
 )
-_ENCODER_DECODERS = _words(
-    "t5 mt5 umt5 bart mbart pegasus whisper m2m_100 marian blenderbot led encoder-decoder t5gemma t5gemma2"
-    " switch_transformers seamless_m4t moonshine"
-)
+_ENCODER_DECODERS = _words("blenderbot led encoder-decoder t5gemma t5gemma2 switch_transformers seamless_m4t moonshine")
 _OTHER_RECURRENT = _words("rwkv rwkv5 rwkv6 rwkv7 rwkv_v5 xlstm")
 
 
@@ -105,12 +101,12 @@ def _of_architecture(architecture: str) -> str | None:
 
 
 def refuse_other_shapes(outer: Config, architecture: str) -> None:
-    """Encoders, encoder-decoders and RWKV are not read in this version. Raises BadConfig."""
+    """Some encoders and encoder-decoders, and RWKV, are not read in this version. Raises BadConfig."""
     name = outer.text("model_type", default="").strip().lower()
     what = None
     if name in _ENCODERS:
-        what = "an encoder: it generates no tokens, so it has no decode phase"
-    elif name in _ENCODER_DECODERS or outer.flag("is_encoder_decoder"):
+        what = "an encoder that this version does not read"
+    elif name in _ENCODER_DECODERS or (outer.flag("is_encoder_decoder") and FAMILIES.get(name) != "seq2seq"):
         what = "an encoder-decoder, which this version does not read"
     elif name in _OTHER_RECURRENT:
         what = "an RNN-like architecture that this version does not read"
@@ -120,7 +116,7 @@ def refuse_other_shapes(outer: Config, architecture: str) -> None:
         f"{name or architecture} is {what}",
         where=outer.at("model_type"),
         got=f"model_type {name!r}, architecture {architecture or 'not named'}",
-        want="a decoder-only language model",
+        want="a decoder, or an encoder such as BERT, XLM-R or ModernBERT",
     )
 
 

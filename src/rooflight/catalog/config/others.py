@@ -86,6 +86,8 @@ described(
         "jais2": Decoder(bias=("attention_bias", True), mlp_bias=("mlp_bias", True), gated=False, norm_weights=2),
         "mellum": Decoder(bias=ATTENTION_BIAS, qk_norm="head", experts=Routed()),
         "nanochat": Decoder(bias=ATTENTION_BIAS, gated=False, norm_weights=0, qk_norm="bare"),
+        # modeling_openpangu_dense.py of the model repository: one flag for all four matrices of attention
+        "panguembedded": LLAMA.but(bias=("bias", True), mlp_bias=False),
         "persimmon": Decoder(
             bias=True,
             mlp_bias=True,
@@ -115,6 +117,8 @@ described(
         "solar_open": Decoder(
             bias=ATTENTION_BIAS, o_bias=False, experts=Routed(shared_number=("n_shared_experts",), shared_default=1)
         ),
+        # config.json of XHToken/Spark-X2.5-4B, whose gates are one a head (headwise_attn_output_gate)
+        "spark2_5": LLAMA.but(head_dim=256, windows=Windows("every", 4, 512)),
         "stablelm": Decoder(
             bias=("use_qkv_bias", False),
             o_bias=False,

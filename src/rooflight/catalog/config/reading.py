@@ -8,13 +8,14 @@ from typing import Any
 
 import msgspec
 
+from rooflight.catalog.config.draft_heads import as_head, draft_head
 from rooflight.catalog.config.expressions import Endless
 from rooflight.catalog.config.fields import Config, refuse_deep
 from rooflight.catalog.config.heads import headed
 from rooflight.catalog.config.names import canonical_type, first_architecture, refuse_other_shapes, unknown_type
 from rooflight.catalog.config.placement import Placed, apply
 from rooflight.catalog.config.plan import MLX_SECTION, SECTIONS, Plan
-from rooflight.catalog.config.registry import Text, default_sizes_of, reader_of, tower_counter_of
+from rooflight.catalog.config.registry import Text, default_sizes_of, reader_of, shapes_reader, tower_counter_of
 from rooflight.catalog.config.unread import unread
 from rooflight.catalog.config.vocabulary import merged, runs_of
 from rooflight.errors import BadConfig
@@ -81,25 +82,24 @@ def model_from_dict(
     weighed                 puts on the plan what the weight files hold of it
     """
     refuse_deep(data, origin)
+    called = first_architecture(Config(data, origin=origin))
+    drafts, data = draft_head(data, id)
     outer = Config(data, origin=origin)
-    for warning in warnings:
-        outer.warn(warning)
-    architecture = first_architecture(outer)
-    cfg, model_type, text = _read(outer, architecture)
-    dtype = _dtype(outer, cfg)
-    _note_drafts(cfg)
+    cfg, model_type, text = _read(outer, warnings)
+    text, head = (text, None) if drafts is None else as_head(cfg, text, drafts)
+    dtype, draft_layers = _dtype(outer, cfg), _draft_layers(cfg)
     plan = _plan(outer, cfg, sidecar)
     placed = _formatted(outer, text, plan, dtype, None if weighed else id)
     stored = Stored(text=placed.text) if weighed is None else _said(outer, weighed(placed.text))
     text, dtype = stored.text, stored.dtype or dtype
-    towers = stored.towers or _towers(outer, dtype)
-    max_context, rope_positions = cfg.optional(*_CONTEXTS), _rope_positions(cfg)
+    towers = _seen(outer, stored.towers or _towers(outer, dtype))
+    max_context, rope_positions = text.max_context or cfg.optional(*_CONTEXTS), _rope_positions(cfg)
     _say(outer, cfg, keys=weighed is None, sizes=not leaves_defaults_out)
     layers = merged(text.layers)
-    model = Model(
+    return Model(
         id=id,
         type=model_type,
-        architecture=architecture,
+        architecture=called,
         hidden=text.hidden,
         vocab=text.vocab,
         layers=layers,
@@ -116,17 +116,23 @@ def model_from_dict(
         runs=runs_of(text.layers, layers),
         kv_format=plan.kv_format if plan else None,
         max_context=max_context,
+        max_source=text.max_source,
+        start_tokens=text.start_tokens,
         rope_positions=rope_positions,
+        draft_layers=draft_layers,
+        draft_head=head,
         origin=origin,
         assumptions=tuple(outer.notes),
         warnings=tuple(outer.warnings),
+        **{name: getattr(stored, name) for name in _HELD},
     )
-    held = {name: getattr(stored, name) for name in _HELD}
-    return msgspec.structs.replace(model, **held)
 
 
-def _read(outer: Config, architecture: str) -> tuple[Config, str, Text]:
-    """The text config, its model type and its plan. Raises BadConfig, UnknownName."""
+def _read(outer: Config, warnings: tuple[str, ...]) -> tuple[Config, str, Text]:
+    """The text config, its model type and its plan; what is odd is warned of. Raises BadConfig, UnknownName."""
+    for warning in warnings:
+        outer.warn(warning)
+    architecture = first_architecture(outer)
     cfg = text_section(outer)
     refuse_other_shapes(outer, architecture)
     model_type = canonical_type(outer, cfg)
@@ -262,11 +268,14 @@ def _doubt_name(outer: Config, id: str, dtype: str) -> None:
             return
 
 
-def _note_drafts(cfg: Config) -> None:
+def _draft_layers(cfg: Config) -> int:
+    """Layers for multi-token prediction, said not to be counted."""
     drafts = cfg.raw(*DRAFT_KEYS)
-    if isinstance(drafts, int) and drafts > 0:
-        layers = "layer" if drafts == 1 else "layers"
-        cfg.assume(f"{drafts} multi-token-prediction {layers} not counted: only speculative decoding runs them")
+    if not isinstance(drafts, int) or isinstance(drafts, bool) or drafts <= 0:
+        return 0
+    layers = "layer" if drafts == 1 else "layers"
+    cfg.assume(f"{drafts} multi-token-prediction {layers} not counted: only speculative decoding runs them")
+    return min(drafts, _MOST_LAYERS)
 
 
 def _towers(outer: Config, dtype: str) -> tuple[Tower, ...]:
@@ -281,3 +290,11 @@ def _towers(outer: Config, dtype: str) -> tuple[Tower, ...]:
             outer.assume(f"the {name} tower ({key}) is not counted")
             towers.append(Tower(name=name, parameters=None, format=dtype))
     return tuple(towers)
+
+
+def _seen(outer: Config, towers: tuple[Tower, ...]) -> tuple[Tower, ...]:
+    """The towers with what they multiply; a model without one does not import what reads that."""
+    outer_type = outer.raw("model_type")
+    if not towers or not isinstance(outer_type, str):
+        return towers
+    return shapes_reader()(outer, outer_type.lower(), towers)

@@ -46,6 +46,11 @@ def config_of(header: Header) -> dict[str, Any]:
             f"{header.origin} holds {what}, no language model", where=header.origin, got=f"general.type {kind}",
             want="the GGUF file of the model itself",
         )  # fmt: skip
+    if keys.architecture in _BOTH_WAYS:
+        raise BadConfig(
+            f"{header.origin} holds an encoder, or what stands beside one, of which GGUF files are not read",
+            where=header.origin, got=keys.architecture, want="the config.json of the same model",
+        )  # fmt: skip
     reading = READINGS.get(keys.architecture)
     if reading is None:
         raise _unknown(keys)
@@ -265,9 +270,11 @@ def _dots(keys: Keys) -> dict[str, Any]:
     return {"n_routed_experts": keys.number("expert_count"), "sliding_window": None}
 
 
+# of which the config.json is read, and no GGUF file
+_BOTH_WAYS = ("bert", "modern-bert", "neo-bert", "nomic-bert", "nomic-bert-moe", "jina-bert-v2", "t5", "t5encoder")
 _PLAIN = (
     "qwen2 qwen3 gemma gemma2 deepseek glm4 granite nemotron internlm2 exaone4 ernie4_5 smollm3 arcee apertus mistral4"
-    " baichuan xverse orion olmo olmo2 gpt2 bloom phi3 cohere2 jais2 minicpm3 bert modern-bert nomic-bert t5 rwkv6"
+    " baichuan xverse orion olmo olmo2 gpt2 bloom phi3 cohere2 jais2 minicpm3 rwkv6"
     " rwkv7"
 )
 # llama.cpp's name of an architecture -> how it is read

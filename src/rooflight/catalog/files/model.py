@@ -160,6 +160,9 @@ def checkpoint(file: json_file.ConfigFile, tensors: tuple[Tensor, ...], *, origi
     )
 
     def weighed(text: Text) -> Stored:
+        if text.whole:
+            said = "the headers of its files are not read for this kind of model: parts are sized by the config"
+            return Stored(text=text, notes=(f"{origin}: {said}",))
         piles = Piles(tensors, module_spot)
         stored = place(piles, module_names, origin, text, keeps=True)
         more = max(piles.layers, default=-1) + 1 - sum(layer.count for layer in text.layers)

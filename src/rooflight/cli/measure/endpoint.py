@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rooflight.values.sample import Sample
 
 # Fields of single steps, and what the load itself says.
-_NOT_ASKED = ("prefill_batch", "context", "chunk_tokens", "schedule")
+_NOT_ASKED = ("prefill_batch", "context", "chunk_tokens", "schedule", "images", "audio_seconds")
 _FIELDS = tuple(field for name, field in FIELDS.items() if name not in _NOT_ASKED)
 
 

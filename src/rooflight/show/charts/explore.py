@@ -35,8 +35,11 @@ _NAMES = ("phase_names", "operator_names", "link_names", "roof_names", "ridge_na
 Point = tuple[int, int]
 
 
-def explore(sc: Scenario) -> str:
-    """The page: roofline, sweep over the batch, waterfall and memory, for a grid of batches and contexts."""
+def explore(sc: Scenario, *, levels: bool = False) -> str:
+    """The page: roofline, sweep over the batch, waterfall and memory, for a grid of batches and contexts.
+
+    levels  every level of memory as a roof, where its rate is known
+    """
     asked = (int(sc.workload.batch), int(context_tokens(sc.workload)))
     most = landmarks(sc).kv_limit or max(asked[0], 256)
     batches = sorted({*(size for size in _BATCHES if size <= max(4 * most, 8)), asked[0]})
@@ -44,14 +47,15 @@ def explore(sc: Scenario) -> str:
     answers = {(size, context): analyzed(_at(sc, size, context)) for size, context in product(batches, contexts)}
     fitting = [answer for answer in answers.values() if "decode" in answer.phases] or [answers[asked]]
     lines = {context: _line(sc, batches, context) for context in contexts}
-    planes = {look: roof_rows.plane_of(*fitting, look=look) for look in (_WIDE, _NARROW)}
+    planes = {look: roof_rows.plane_of(*fitting, look=look, levels=levels) for look in (_WIDE, _NARROW)}
     marks = {context: landmarks(_at(sc, asked[0], context)) for context in contexts}
     data = {
-        "charts": _charts(answers[asked], marks[asked[1]], fitting, lines[asked[1]]),
+        "charts": _charts(answers[asked], marks[asked[1]], fitting, lines[asked[1]], levels),
         "axes": {"batch": batches, "context": contexts},
         "start": {"batch": batches.index(asked[0]), "context": contexts.index(asked[1])},
         "points": {
-            f"{size}/{context}": _point(answer, marks[context], planes) for (size, context), answer in answers.items()
+            f"{size}/{context}": _point(answer, marks[context], planes, levels)
+            for (size, context), answer in answers.items()
         },
         "lines": {str(context): {"batch-chart": batch.rows(line)} for context, line in lines.items()},
     }
@@ -72,13 +76,15 @@ def _line(sc: Scenario, batches: list[int], context: int) -> SweepPoints:
     return SweepPoints((_at(sc, batches[0], context),), {"batch": np.asarray(batches)}, "decode", ("batch",))
 
 
-def _charts(start: Analysis, mark: Landmarks, fitting: list[Analysis], line: SweepPoints) -> dict[str, dict[str, Any]]:
+def _charts(
+    start: Analysis, mark: Landmarks, fitting: list[Analysis], line: SweepPoints, levels: bool
+) -> dict[str, dict[str, Any]]:
     """Each chart in both modes, by the element that holds it."""
     longest = max(fitting, key=lambda one: len(one.phases["decode"].waterfall) if "decode" in one.phases else 0)
 
     def drawn(look: Look) -> dict[str, Chart]:
         return {
-            "roofline-chart": roofline(start, landmarks=[mark], look=look),
+            "roofline-chart": roofline(start, landmarks=[mark], levels=levels, look=look),
             "batch-chart": batch.batch(line, look=look),
             "waterfall-chart": waterfall.waterfall(longest, look=look),
             "memory-chart": memory.memory(start, look=look),
@@ -88,10 +94,11 @@ def _charts(start: Analysis, mark: Landmarks, fitting: list[Analysis], line: Swe
     return {name: {"light": light[name].spec, "dark": dark[name].spec} for name in light}
 
 
-def _point(answer: Analysis, mark: Landmarks, planes: dict[Look, Plane]) -> dict[str, Any]:
+def _point(answer: Analysis, mark: Landmarks, planes: dict[Look, Plane], levels: bool) -> dict[str, Any]:
     """What the page shows at a point: the sentence, the operators, and the charts' rows."""
     wide, narrow = (
-        roof_rows.rows(answer, landmarks=[mark], plane=planes[look], look=look) for look in (_WIDE, _NARROW)
+        roof_rows.rows(answer, landmarks=[mark], levels=levels, plane=planes[look], look=look)
+        for look in (_WIDE, _NARROW)
     )
     both = {
         "roofline-chart": {"corners": wide["corners"], "zones": wide["zones"], "ridges": wide["ridges"],

@@ -24,7 +24,7 @@ _HEIGHT = 150
 
 def rows(analysis: Analysis, look: Look = STANDARD) -> Datasets:
     """Ridges above the line, phases and operators on it, with places for their names."""
-    phases = analysis.phases
+    phases = analysis.on_roof
     data = roof_rows.rows(analysis, look=look)
     forms = {form for phase in phases.values() for form in phase.flop_by_format} or set(
         analysis.accelerator.ridge_flop_per_byte

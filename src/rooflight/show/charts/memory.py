@@ -10,7 +10,8 @@ from rooflight.show.charts.place import Datasets, Rows
 from rooflight.show.charts.strips import axis_x, bar, behind, ends, names, strips
 from rooflight.show.charts.theme import STANDARD, Look
 from rooflight.show.charts.wording import deployed, source
-from rooflight.values.analysis import Analysis, MemoryBlock
+from rooflight.values.analysis import Analysis
+from rooflight.values.held import MemoryBlock
 
 PARTS = {
     "weights_bytes": ("weights", "1"),

@@ -20,10 +20,11 @@ _LEAST_SHARE = 0.01
 
 
 class Level(msgspec.Struct, frozen=True):
-    """A memory level with a rate of its own, all devices."""
+    """A memory level with a rate of its own, all devices; hue: memory, or link of what leads off the device."""
 
     name: str
     bytes_per_s: float
+    hue: str = "memory"
 
 
 class Roof(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,12 +64,36 @@ def roofs_of(analyses: Sequence[Analysis], measured: Accelerator | None) -> list
     return [*found.values(), *([beside] if beside is not None else [])]
 
 
-def levels_of(analyses: Sequence[Analysis]) -> tuple[Level, ...]:
-    """The caches of a single measured machine, all devices."""
+def levels_of(analyses: Sequence[Analysis], every: bool = False) -> tuple[Level, ...]:
+    """The caches of a single measured machine, all devices; every level of a single machine where that is asked for.
+
+    Where something lies in a host's memory, that and the link to it.
+    """
     card = analyses[0].accelerator
-    if card.measured is None or len({one.accelerator.id for one in analyses}) > 1:
+    if len({(one.accelerator.id, one.accelerator.count) for one in analyses}) > 1:
         return ()
-    return tuple(Level(one.name, one.bytes_per_s * card.count) for one in card.measured.levels)
+    beside = _host_levels(analyses[0])
+    if every:
+        levels = (one for one in card.levels if one.place == "cache" or not beside)
+        own = [
+            Level(one.name, one.bytes_per_s * card.count, "memory" if one.place == "cache" else "link")
+            for one in levels
+        ]
+        return (*own, *beside)
+    if card.measured is None:
+        return beside
+    return (*(Level(one.name, one.bytes_per_s * card.count) for one in card.measured.levels), *beside)
+
+
+def _host_levels(analysis: Analysis) -> tuple[Level, ...]:
+    """The host's memory and the link to it, all devices, where something lies there."""
+    held = analysis.memory.host
+    if held is None:
+        return ()
+    memory = Level("host memory", held.memory_bytes_per_s, "host_memory")
+    if held.link_bytes_per_s is None:
+        return (memory,)
+    return memory, Level("host link", held.link_bytes_per_s * analysis.accelerator.count, "host_link")
 
 
 def roofs_of_card(card: Accelerator, forms: Sequence[str], datasheet: Accelerator | None) -> list[Roof]:
@@ -110,7 +135,7 @@ def _peaks(known: dict[str, float], forms: Sequence[str], count: int) -> dict[st
 def formats(analysis: Analysis) -> list[str]:
     """The number formats that the phases' products run in, the one with most FLOP first."""
     sums: dict[str, float] = {}
-    for phase in analysis.phases.values():
+    for phase in analysis.on_roof.values():
         for form, flop in phase.flop_by_format.items():
             sums[form] = max(sums.get(form, 0.0), flop / phase.flop)
     used = sorted((form for form, share in sums.items() if share >= _LEAST_SHARE), key=lambda form: -sums[form])
@@ -141,10 +166,15 @@ def roof_lines(plane: Plane, roofs: Sequence[Roof], levels: Sequence[Level], loo
                 )
     for level in levels:
         highest = max(max(roof.peaks.values(), default=_open_end(plane, level.bytes_per_s)) for roof in roofs)
-        tag = {"kind": "level", "line": "dotted", "hue": "memory", "roof": level.name}
-        ends = [(plane.left, plane.left * level.bytes_per_s), (highest / level.bytes_per_s, highest)]
+        tag = {"kind": "level", "line": "dotted", "hue": level.hue, "roof": level.name}
+        # a link's slope comes into the picture from below, and leaves it below the roof
+        first = max(plane.left, plane.bottom / level.bytes_per_s)
+        last = min(highest / level.bytes_per_s, plane.right)
+        ends = [(x, x * level.bytes_per_s) for x in (first, last)]
         lines += [{**tag, "x": x, "y": y, "rate": level.bytes_per_s} for x, y in ends]
-        names.append(_slope_name(plane, level.bytes_per_s, highest, level.name, len(names), look))
+        place = len(names) if level.hue == "memory" else sum(name["hue"] == level.hue for name in names)
+        name = _slope_name(plane, level.bytes_per_s, last * level.bytes_per_s, level.name, place, look)
+        names.append({**name, "hue": level.hue})
     upper = [name for name in names if name.get("dy", 1) <= 0]
     heights = [plane.y(name["y"]) + name["dy"] for name in upper]
     for name, height in zip(upper, spread(heights, look.size + 4), strict=True):

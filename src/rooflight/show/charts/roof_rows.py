@@ -27,7 +27,7 @@ def rows(
     *analyses: Analysis,
     landmarks: Sequence[Landmarks] = (),
     measured: Accelerator | None = None,
-    levels: Sequence[Level] = (),
+    levels: Sequence[Level] | bool = False,
     after: Analysis | None = None,
     samples: Samples = (),
     plane: Plane | None = None,
@@ -35,12 +35,12 @@ def rows(
 ) -> Datasets:
     """Every dataset of the chart, by name. The figures are the analyses' own, summed over devices as theirs are.
 
-    levels      left out: the caches of a single measured machine
+    levels      left out: the caches of a single measured machine; True: every level of a single machine
     plane       corners to keep, for a page on which dots move while axes stay; see plane_of
     """
     shown = [*analyses, *([after] if after is not None else [])]
     several = len(shown) > 1
-    levels = levels or levels_of(shown)
+    levels = levels_of(shown, levels is True) if isinstance(levels, bool) else levels or levels_of(shown)
     roofs = roofs_of(shown, measured)
     dots = _phase_dots(shown)
     kernels = sample_rows(samples)
@@ -61,9 +61,9 @@ def rows(
     return data | roof_labels.labels(plane, data, look)
 
 
-def plane_of(*analyses: Analysis, look: Look = STANDARD) -> Plane:
+def plane_of(*analyses: Analysis, look: Look = STANDARD, levels: bool = False) -> Plane:
     """Corners that hold the phases of all these analyses."""
-    return plane_around(roofs_of(analyses, None), levels_of(analyses), _phase_dots(analyses), look)
+    return plane_around(roofs_of(analyses, None), levels_of(analyses, levels), _phase_dots(analyses), look)
 
 
 def gains(before: Analysis, after: Analysis) -> dict[str, float]:
@@ -82,13 +82,13 @@ def _phase_dots(analyses: Sequence[Analysis]) -> Rows:
             "name": name,
             "x": phase.intensity_flop_per_byte,
             "y": phase.flop / phase.time_s.roofline,
-            "bound": phase.bound,
+            "bound": numbers.resource(phase.bound),
             "hue": str(number + 1) if several else phase.bound,
             "time": numbers.seconds(phase.time_s.roofline),
             "time_s": phase.time_s.roofline,
         }
         for number, one in enumerate(analyses)
-        for name, phase in one.phases.items()
+        for name, phase in one.on_roof.items()
         if phase.flop
     ]
 
@@ -134,6 +134,7 @@ def plane_around(roofs: Sequence[Roof], levels: Sequence[Level], dots: Rows, loo
     left = min(places + [ridge / 100 for ridge in ridges]) / 3
     right = max([place * (4 if ridges else 100) for place in places] + [ridge * 12 for ridge in ridges])
     lowest = [dot["y"] / 4 for dot in dots] + [left * min(roof.bytes_per_s for roof in roofs)]
+    lowest += [right * level.bytes_per_s / 10 for level in levels]  # the last tenth of a link's slope is in sight
     # without a roof the slopes are in sight up to some way above the dots
     top = max(
         (peak for roof in roofs for peak in roof.peaks.values()),
@@ -228,7 +229,7 @@ def _operators(analysis: Analysis, look: Look) -> Rows:
     """The operators that take the time, numbered by phase; those without arithmetic have no place on the chart."""
     found: Rows = []
     most = _MOST_LISTED if look.outer >= 560 else 4
-    for name, phase in sorted(analysis.phases.items(), key=lambda item: (item[0] != "decode", item[0])):
+    for name, phase in sorted(analysis.on_roof.items(), key=lambda item: (item[0] != "decode", item[0])):
         main, _ = split_operators(phase.operators)
         for number, op in enumerate(main[:most], 1):
             found.append({"row": len(found), **_operator(op, name, number, look)})
@@ -246,7 +247,7 @@ def _operator(op: OperatorBlock, phase: str, number: int, look: Look) -> dict[st
         "name": name,
         "x": op.intensity_flop_per_byte if op.flop else None,
         "y": op.flop / op.time_s if op.flop else None,
-        "bound": op.bound,
+        "bound": numbers.resource(op.bound),
         "hue": op.bound,
         "share": op.share,
         "share_text": numbers.percent(op.share),

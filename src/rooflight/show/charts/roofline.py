@@ -11,6 +11,7 @@ from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.export import altair
 from rooflight.show.charts.kernel_dots import Samples, dots_read
 from rooflight.show.charts.layers import Column, finished, hue, log_x, log_y, sized, table, words
+from rooflight.show.charts.place import Datasets
 from rooflight.show.charts.roof_lines import Level
 from rooflight.show.charts.theme import STANDARD, Look
 from rooflight.show.charts.wording import deployed, setting, short, source, step_words, times, where
@@ -50,7 +51,7 @@ def roofline(
     *analyses: Analysis,
     landmarks: Sequence[Landmarks] = (),
     measured: Accelerator | None = None,
-    levels: Sequence[Level] = (),
+    levels: Sequence[Level] | bool = False,
     after: Analysis | None = None,
     samples: Samples = (),
     look: Look = STANDARD,
@@ -59,7 +60,7 @@ def roofline(
 
     landmarks   one an analysis, for the batch that reaches the ridge
     measured    the same device as measured: its roofs dashed beside the datasheet's
-    levels      further memory levels with a known rate, such as a last-level cache
+    levels      further memory levels with a known rate, such as a last-level cache; True: those of a single machine
     after       the deployment after a move: an arrow leads to each phase's new place
     samples     kernels that were timed, or several sets of them by name: squares under the roofs
 
@@ -84,10 +85,23 @@ def roofline(
         title=_title(analyses, after),
         subtitle=_subtitle(analyses, landmarks),
         notes=tuple(
-            note for note in (_READ_SEVERAL if several else READ, dots_read(samples), source(analyses)) if note
+            note
+            for note in (
+                _READ_SEVERAL if several else READ,
+                _levels_read(data),
+                dots_read(samples),
+                source(analyses),
+            )
+            if note
         ),
         beside=beside,
     )
+
+
+def _levels_read(data: Datasets) -> str:
+    """How to read the dotted lines, where there are any."""
+    drawn = any(row["kind"] == "level" for row in data["roofs"])
+    return "Thin dotted lines: what comes out of that level of memory alone is no faster." if drawn else ""
 
 
 def roof_layers(look: Look) -> list[Any]:
@@ -100,10 +114,12 @@ def roof_layers(look: Look) -> list[Any]:
         .encode(log_x("FLOP per byte of memory traffic"), log_y("FLOP per second, all devices"))
     )
     zones = alt.Chart(of("zones")).mark_rect(opacity=palette.wash).encode(x="x:Q", x2="x2:Q", color=hue(look))
-    lines = alt.Chart(of("roofs")).mark_line(strokeWidth=2, clip=True).encode(
+    lines = alt.Chart(of("roofs")).mark_line(clip=True).encode(
         x="x:Q", y="y:Q", detail="roof:N", color=hue(look),
         strokeDash=alt.StrokeDash("line:N", legend=None, scale=alt.Scale(
             domain=["solid", "dashed", "dotted"], range=[[1, 0], [6, 4], [2, 3]])),
+        strokeWidth=alt.StrokeWidth("line:O", legend=None, scale=alt.Scale(
+            domain=["solid", "dashed", "dotted"], range=[2, 2, 1.2])),
     )  # fmt: skip
     ridges = alt.Chart(of("ridges")).mark_rule(strokeDash=[2, 3]).encode(x="x:Q", y="y:Q", y2="y2:Q", color=hue(look))
     links = (

@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rooflight.serve.sweep import GRID_AXES, SweepPoints
+from rooflight.serve.axes import GRID_AXES
+from rooflight.serve.sweep import SweepPoints
 from rooflight.show.sweep import Row, rows
+from rooflight.values.accelerator import devices_named
 from rooflight.values.sweep import Landmarks
 
 MOST_LINES = 4
@@ -73,7 +75,7 @@ def _name(row: Row, others: Sequence[str]) -> str:
     for name in others:
         value = getattr(row, name)
         if name == "accelerator":
-            said.append(value if row.devices == 1 else f"{row.devices} x {value}")
+            said.append(devices_named(value, row.devices))
         elif isinstance(value, str):
             said.append(value if name == "weights" else f"{_WORDS.get(name, name)} {value}")
         else:

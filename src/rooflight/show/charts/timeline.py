@@ -26,7 +26,8 @@ LINES = (
     ("gpu_util", "GPU-Util", "ink"), ("kv_usage", "KV cache", "link"),
 )  # fmt: skip
 WORDS = {
-    "memory": "memory", "compute": "compute", "launch": "launch, host", "link": "link", "capacity": "KV capacity",
+    "memory": "memory", "compute": "compute", "launch": "launch, host", "link": "link", "host_memory": "host memory",
+    "capacity": "KV capacity",
     "starved": "too few requests", "queue": "queue", "throttled": "throttled", "idle": "idle", "": "cannot tell",
 }  # fmt: skip
 _READ = (

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rooflight.units import round_significant
+from rooflight.values.accelerator import devices_named
 from rooflight.values.analysis import Analysis, Phase
 
 # Letters of the phases, as in the terminal's drawing.
-MARKS = {"prefill": "P", "decode": "D", "verify": "V", "mixed": "M"}
+MARKS = {"prefill": "P", "decode": "D", "verify": "V", "draft": "F", "mixed": "M"}
 BOUND_WORDS = {
     "compute": "compute-bound",
     "memory": "memory-bound",
     "link": "link-bound",
     "launch": "launch-bound",
+    "host_memory": "bound by the host's memory",
+    "host_link": "bound by the link to the host",
     "capacity": "does not fit",
 }
 
@@ -25,7 +28,7 @@ def where(analysis: Analysis) -> str:
 
 def devices(card: str, count: int) -> str:
     """An accelerator and how many: 4 x h100-sxm."""
-    return card if count == 1 else f"{count} x {card}"
+    return devices_named(card, count)
 
 
 def short(model: str) -> str:

@@ -3,6 +3,7 @@
 import { byId, element, fill } from "./dom.js";
 import { count, significant } from "./format.js";
 import { showMachine } from "./machine.js";
+import { bindMore, culprit, showMore } from "./more.js";
 import { factors, logSlider, octaves } from "./sliders.js";
 
 const MOST_CARDS = 4;
@@ -29,7 +30,9 @@ export function makeControls(choices, change) {
   }
   formats(byId("weights"), "model’s own", COMMON_WEIGHTS, choices.weights.map((form) => form.id));
   formats(byId("kv_cache"), "bf16", COMMON_CACHES.slice(1), choices.kv_cache);
+  listNames("formats", choices.weights);
   bindSimple(change);
+  bindMore(change, fieldError);
   const cards = bindCards(change);
   return (question) => showQuestion(question, show, cards);
 }
@@ -115,6 +118,7 @@ function showQuestion(question, show, cards) {
   byId("reset-roof").hidden = question.bandwidth_times === 1 && question.peak_times === 1;
   byId("what-if-card").textContent = question.cards[question.focus] ?? "the card";
   cards(question);
+  showMore(question);
   showMachine(question);
 }
 
@@ -142,11 +146,13 @@ export function saidOf(problem) {
 export function showProblems(problems) {
   clearProblems();
   for (const problem of problems) {
-    const place = byId(`${problem.field}-error`) ?? byId("general-error");
+    const field = culprit(problem);
+    const place = byId(`${field}-error`) ?? byId("general-error");
     place.textContent = saidOf(problem);
-    const input = byId(problem.field === "cards" ? "add-card" : problem.field);
+    const input = byId(field === "cards" ? "add-card" : field);
     input?.setAttribute?.("aria-invalid", "true");
     const folded = place.closest("details");
     if (folded) folded.open = true;
+    if (folded?.classList.contains("more")) place.scrollIntoView({ block: "nearest" });
   }
 }

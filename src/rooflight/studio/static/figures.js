@@ -1,11 +1,11 @@
 // The table of figures: a line a card, and one for the state before.
 
 import { byId, element, fill } from "./dom.js";
-import { amount, count, plain, seconds } from "./format.js";
+import { amount, boundBy, count, plain, seconds } from "./format.js";
 
 const HEAD = ["card", "decode step", "tok/s, all", "tok/s, each", "decode is", "prefill", "prefill is", "at most fit"];
 
-const bound = (name) => element("span", { class: "bound", "data-bound": name }, name === "capacity" ? "does not fit" : `${name}-bound`);
+const bound = (name) => element("span", { class: "bound", "data-bound": name }, name === "capacity" ? "does not fit" : boundBy(name));
 
 function cell(label, main, small, kind = "") {
   return element("td", { "data-label": label, class: kind }, main ?? "", small ? element("small", {}, small) : null);

@@ -21,3 +21,8 @@ export const seconds = (value) => (value == null ? "" : scaled(value, "s", SMALL
 export const plain = (value) => (value == null ? "" : significant(value));
 export const count = (value) => (value == null ? "" : Math.round(value).toLocaleString("en-US"));
 export const percent = (share) => (share > 0 && share < 0.005 ? "<1 %" : `${Math.round(share * 100)} %`);
+
+// What binds, as a page names it: host_memory is the host memory.
+export const resource = (name) => name.replaceAll("_", " ");
+
+export const boundBy = (name) => (name.startsWith("host_") ? `bound by ${resource(name)}` : `${name}-bound`);

@@ -57,7 +57,7 @@ async function refresh() {
 
 async function once(asked) {
   try {
-    const found = await ask(`/api/picture?width=${widthOf("roofline")}&small=${widthOf("batch")}&dark=${isDark()}`, asked);
+    const found = await ask(`/api/picture?width=${widthOf("roofline")}&small=${widthOf("batch")}&dark=${isDark()}&levels=${byId("levels").checked}`, asked);
     picture = found;
     answered();
     await show(found, asked);
@@ -70,6 +70,8 @@ async function once(asked) {
     if (error instanceof Refused) {
       answered();
       showProblems(error.problems);
+      // an address that cannot be answered has no picture before it to keep
+      if (!picture) byId("answer").textContent = `No answer: ${error.problems[0].what}`;
     } else if (error instanceof Unreachable) {
       await unanswered();
     } else throw error;
@@ -98,6 +100,8 @@ async function unanswered() {
 async function show(found, asked) {
   const analysis = found.cards[found.shown].analysis;
   byId("answer").textContent = found.answer;
+  byId("told").hidden = !found.told.length;
+  fill(byId("told"), ...found.told.map((text) => element("li", {}, text)));
   showFigures(found, asked);
   operators.show(analysis, asked);
   const words = chartWords(found, analysis);
@@ -130,9 +134,11 @@ function later() {
 }
 
 async function writeAddress() {
+  if (!picture) return;
   const parts = [picture.query];
   if (operators.phase !== "decode") parts.push(`ph=${operators.phase}`);
   if (operators.open) parts.push(`op=${encodeURIComponent(operators.open)}`);
+  if (byId("levels").checked) parts.push("lv=1");
   if (preset !== null) parts.push(`q=${preset}`);
   history.replaceState(null, "", `?${parts.join("&")}${await hashOf(question.config)}`);
 }
@@ -142,6 +148,7 @@ async function readAddress(search, hash) {
   const view = new URLSearchParams(search);
   operators.phase = view.get("ph") === "prefill" ? "prefill" : "decode";
   operators.open = view.get("op");
+  byId("levels").checked = view.get("lv") === "1";
   question = { ...found, config: await configIn(hash), machine: question?.machine ?? null, samples: question?.samples ?? null };
   held.take(question);
   if (said.length) showProblems([{ field: null, what: said.join("; ") }]);
@@ -181,6 +188,7 @@ async function start() {
   diagnosis = new Diagnosis(() => question, (field, file) => (field === "config" ? takeConfig(file) : takeField(field, file)));
   const takeConfig = bindPaste(change, (file) => takeField("machine", file), (files) => diagnosis.take(files));
   bindSharing(() => question);
+  byId("levels").addEventListener("change", refresh);
   bindTips(byId("chart-roofline"));
   for (const link of document.querySelectorAll("[data-preset]")) {
     link.addEventListener("click", (event) => {

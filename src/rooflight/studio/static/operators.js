@@ -2,7 +2,7 @@
 
 import { ask, Refused } from "./api.js";
 import { byId, element, fill } from "./dom.js";
-import { amount, percent, plain, seconds } from "./format.js";
+import { amount, boundBy, percent, plain, resource, seconds } from "./format.js";
 
 const HEAD = ["operator", "runs", "FLOP", "bytes", "FLOP/byte", "bound by", "time", "share"];
 
@@ -55,7 +55,7 @@ export class Operators {
     return element("tr", { class: open ? "open" : "" },
       element("th", { scope: "row" }, element("button", { type: "button", "data-operator": one.key, "aria-expanded": String(open), onclick: press }, one.name)),
       ...[String(one.count), one.flop ? amount(one.flop, "FLOP") : "", one.bytes ? amount(one.bytes, "B") : "", plain(one.flop ? one.intensity_flop_per_byte : null)].map((text, place) => element("td", { "data-label": HEAD[place + 1] }, text)),
-      element("td", { "data-label": HEAD[5] }, element("span", { class: "bound", "data-bound": one.bound }, one.bound)),
+      element("td", { "data-label": HEAD[5] }, element("span", { class: "bound", "data-bound": one.bound }, resource(one.bound))),
       element("td", { "data-label": HEAD[6] }, seconds(one.time_s)),
       element("td", { "data-label": HEAD[7] }, share));
   }
@@ -81,7 +81,7 @@ export class Operators {
       cell.append(
         element("p", {}, element("strong", {}, one.name), ` is ${one.about}. One run on one device:`),
         element("dl", { class: "sums" }, ...one.lines.flatMap(sum)),
-        element("p", { class: "why" }, element("span", { class: "bound", "data-bound": one.bound }, `${one.bound}-bound`), ` ${one.why}`));
+        element("p", { class: "why" }, element("span", { class: "bound", "data-bound": one.bound }, boundBy(one.bound)), ` ${one.why}`));
     } else cell.append("Working it out …");
     return element("tr", { class: "explained" }, cell);
   }

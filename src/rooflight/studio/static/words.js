@@ -1,6 +1,6 @@
 // A sentence or two above each chart: what to see in it.
 
-import { amount, count, percent, plain, seconds } from "./format.js";
+import { amount, count, percent, plain, resource, seconds } from "./format.js";
 
 export function chartWords(picture, analysis) {
   const marks = picture.landmarks;
@@ -28,7 +28,7 @@ function rooflineWords(analysis, marks) {
   const split = Object.entries(decode.split).sort((a, b) => b[1] - a[1]).filter(([, share]) => share >= 0.005);
   const sheet = analysis.accelerator.measured?.datasheet;
   const printed = sheet?.ceilings_s.decode == null ? "" : ` By the datasheet of ${sheet.id}${sheet.whole ? "" : ", of which a part is here"}, a step would take ${seconds(sheet.ceilings_s.decode)} at best.`;
-  const spent = `${printed} Its time is bound by ${split.map(([name, share]) => `${name} ${percent(share)}`).join(", ")}.`;
+  const spent = `${printed} Its time is bound by ${split.map(([name, share]) => `${resource(name)} ${percent(share)}`).join(", ")}.`;
   if (!marks) return start + spent;
   if (marks.ridge_batch === null) return `${start} At ${count(marks.context)} tokens of context no batch reaches it, since every sequence brings its own cache.${spent}`;
   const beyond = marks.kv_limit !== null && marks.ridge_batch > marks.kv_limit ? `, though only ${count(marks.kv_limit)} fit` : "";
@@ -55,5 +55,6 @@ function memoryWords(analysis) {
   if (held.usable_bytes === null) return `It takes ${amount(used, "B")}; no source has the card's memory size.`;
   const left = held.kv_tokens ? ` The cache has room for ${count(held.kv_tokens)} tokens in all.` : "";
   const verdict = held.fits ? "It fits" : "It does not fit";
-  return `${verdict}: ${amount(used, "B")} of ${amount(held.usable_bytes, "B")}, a sequence keeps ${amount(held.kv_bytes_per_sequence, "B")} of cache.${left}`;
+  const there = held.host ? ` On the host lie ${amount(held.host.weights_bytes + held.host.kv_bytes, "B")}, read at ${amount(held.host.memory_bytes_per_s, "B/s")}.` : "";
+  return `${verdict}: ${amount(used, "B")} of ${amount(held.usable_bytes, "B")}, a sequence keeps ${amount(held.kv_bytes_per_sequence, "B")} of cache.${left}${there}`;
 }

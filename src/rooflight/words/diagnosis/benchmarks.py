@@ -283,6 +283,7 @@ def _drafts(one: RunFound) -> str:
 
 _THING = {
     "memory": "memory bandwidth", "compute": "arithmetic", "link": "the link between devices", "launch": "the host",
+    "host_memory": "the host's memory",
 }  # fmt: skip
 _SAID: dict[str, Callable[[RunFound], str]] = {
     "beyond": _beyond, "overload": _overload, "queue": _queue, "room": _room, "starved": _starved, "prompts": _prompts,
@@ -314,6 +315,8 @@ def _next(one: RunFound) -> Iterator[Next]:
         yield Next(
             what=_HOST.get(kind, "launches as graphs, the host's work beside the device's; a profile shows the gaps")
         )
+    elif one.bound == "host_memory":
+        yield Next(what="more layers or experts on the devices, narrower weights, or a host with more memory channels")
     elif one.bound == "memory":
         yield FEWER
     elif one.bound == "compute":

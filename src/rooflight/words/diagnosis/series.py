@@ -20,6 +20,7 @@ _ALONG = {
 }  # fmt: skip
 _BOUND: dict[Bound, str] = {
     "memory": "Memory bandwidth binds", "compute": "Arithmetic binds", "link": "The link between devices binds",
+    "host_memory": "The host's memory or the link to it binds",
     "launch": "Host and launches bind", "capacity": "The KV cache's capacity binds", "queue": "A queue binds",
     "starved": "Too few requests come", "throttled": "The clock is held down", "idle": "Nothing runs",
 }  # fmt: skip

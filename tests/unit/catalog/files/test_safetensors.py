@@ -373,3 +373,24 @@ def test_a_directory_here_wins_over_the_hub(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "huggingface_hub", None)
 
     assert count.weight_bytes(models.load("someone/qwen")) == PUBLISHED
+
+
+def test_an_eagle3_head_with_its_weights_beside_it_is_read_by_its_config(tmp_path):
+    """Its files name one `midlayer` and tables of tokens, which no decoder has."""
+    config = {
+        "architectures": ["LlamaForCausalLMEagle3"], "model_type": "llama", "hidden_size": 64, "intermediate_size": 96,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 1, "vocab_size": 300,
+        "draft_vocab_size": 100, "torch_dtype": "bfloat16",
+    }  # fmt: skip
+    tensors = {
+        "fc.weight": ("BF16", [64, 192]), "midlayer.self_attn.q_proj.weight": ("BF16", [64, 128]),
+        "lm_head.weight": ("BF16", [100, 64]), "d2t": ("I64", [100]),
+    }  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "model.safetensors").write_bytes(written(tensors))
+    model = models.load(str(tmp_path))
+    # fc; q, k and v of two inputs, o; the feed-forward; four norms; the head
+    by_hand = 192 * 64 + 128 * (64 + 2 * 32) + 64 * 64 + 3 * 64 * 96 + 4 * 64 + 100 * 64
+
+    assert count.parameters(model) == by_hand
+    assert "parts are sized by the config" in "".join(model.assumptions)

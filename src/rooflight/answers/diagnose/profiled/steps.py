@@ -178,7 +178,7 @@ def _step(sc: Scenario, one: StepSeen) -> steps.Step | None:
     slices: list[Slice] = []
     if one.phase != "prefill" and one.batch:
         context = context_tokens(sc.workload) if one.context is None else one.context
-        slices += steps.decode(sequences=one.batch, context=context).slices
+        slices += steps.decode(sequences=one.batch, context=context, source=sc.source_tokens).slices
     if one.phase != "decode" and one.tokens:
         prompts = one.prompts or max(1.0, round(one.tokens / sc.workload.isl))
         cached = one.prompt_context or (one.context if one.phase == "prefill" and one.context else 0.0)

@@ -26,7 +26,7 @@ from rooflight.values.workload import Workload
 # known of them.
 _LAYOUT = ("tp", "pp", "ep", "dp")
 _FORMATS = ("weights", "kv_cache")
-_LIMITS = ("max_num_seqs", "max_num_batched_tokens")
+_LIMITS = ("max_num_seqs", "max_num_batched_tokens", "n_gpu_layers", "n_cpu_moe")
 _ENGINE = ("engine", "engine_version")
 # An engine that cuts layers over devices, not matrices, unless it is told to.
 _SPLITS_LAYERS = "llama.cpp"

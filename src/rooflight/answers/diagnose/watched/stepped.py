@@ -107,7 +107,7 @@ def stepped(sc: Scenario, row: Watched, replicas: int) -> Stepped | None:
         return None
     found = run.tpot_s if isinstance(run, WholeRun) else None
     output = run.output_tokens_per_s.expected if isinstance(run, WholeRun) else None
-    streamed = float(streamed_bytes(phase.work))
+    streamed = float(streamed_bytes(phase.own_work))
     rate = None if not measured else streamed / measured / phase.layout.devices
     return Stepped(
         batch=at.workload.batch, tpot_s=measured,

@@ -88,6 +88,12 @@ def _rows(printed: str) -> Iterator[Mapping[str, Any]]:
     return csv.DictReader(lines[start:])
 
 
+def _least(least: int, value: Any) -> int | None:
+    """A whole number of at least that; -1 stands for all layers."""
+    count = whole(value)
+    return None if count is None or count < least else count
+
+
 def _record(test: Mapping[str, Any]) -> Record | None:
     prompts, output = whole(test.get("n_prompt")), whole(test.get("n_gen"))
     rate, kind = amount(test.get("avg_ts")), text(test.get("model_type"))
@@ -101,6 +107,8 @@ def _record(test: Mapping[str, Any]) -> Record | None:
         engine="llama.cpp", engine_version=_build(test.get("build_commit"), test.get("build_number")),
         max_num_batched_tokens=whole(test.get("n_batch")), batch=1, phase=_phase(prompts, output),
         isl=float(prompts or 0), osl=float(output or 0), depth=whole(test.get("n_depth")) or 0,
+        n_gpu_layers=_least(0, test.get("n_gpu_layers")) if devices else None,
+        n_cpu_moe=_least(1, test.get("n_cpu_moe")) if devices else None,
     )  # fmt: skip
     size, parameters = amount(test.get("model_size")), amount(test.get("model_n_params"))
     bits = 8 * size / parameters if size and parameters else None

@@ -1,0 +1,54 @@
+"""The page has a control, and an error's place, for every field of a question."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from rooflight.studio.groups import GROUPS, IN_SIGHT
+from rooflight.studio.question import AUTO, Question
+from rooflight.values.question import FIELDS
+
+CONTROLS = {one.field: one for group in GROUPS for one in group.controls}
+
+
+def test_every_field_stands_on_the_page_once():
+    folded = [one.field for group in GROUPS for one in group.controls]
+
+    assert Counter([*IN_SIGHT, *folded]) == Counter(list(FIELDS))
+
+
+def test_labels_are_words_and_no_names_of_fields():
+    for one in CONTROLS.values():
+        assert one.label != one.field
+        assert "_" not in one.label + one.hint.replace("q_proj,v_proj", "")
+        assert "_" not in one.blank
+        assert one.blank or one.kind == "check"
+        assert "--" not in one.hint
+        assert "file" not in one.hint  # a page opens none
+
+
+@pytest.mark.parametrize("name", sorted(CONTROLS))
+def test_an_empty_control_is_the_default_of_the_question(name):
+    assert CONTROLS[name].default == Question.model_fields[name].default != AUTO
+
+
+def test_the_page_has_each_control_with_its_hint_and_a_place_for_its_error(studio):
+    page = studio.get("/").text
+    ids = Counter(re.findall(r' id="([^"]+)"', page))
+
+    assert max(ids.values()) == 1
+    for name in FIELDS:
+        assert name in ids
+        assert f"{name}-error" in ids or name in ("attention", "ignore_capacity")
+    for name in CONTROLS:
+        assert f"{name}-hint" in ids
+
+
+def test_groups_are_folded(studio):
+    page = studio.get("/").text
+
+    assert page.count('<details class="paste more"') == len(GROUPS)
+    assert "<details open" not in page
