@@ -16,7 +16,7 @@ from rooflight.values.question import FIELDS
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _SCALARS: dict[str, type[Value]] = {"share": Share, "size": Size, "chance": Chance, "rate": Amount, "amount": Amount}
-_TEXTS = {"images": "WxH", "model": "MODEL", "name": "NAME"}
+_TEXTS = {"images": "WxH", "model": "MODEL", "name": "NAME", "network": "RATE", "bandwidth": "RATE"}
 _COMPLETED = {"format": complete.formats, "model": complete.models}
 _MOST_JOBS = 256
 # Fields of further phases: what is a single step, or a claim of one, has none.

@@ -22,7 +22,7 @@ class LikeBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     """Of a model by its size: the shape that was taken for it, and how figures vary over the catalog's of that size.
 
     near        the catalog's model whose shape was scaled to the size; null: a typical shape
-    within      a model counts where its parameters (of a routed one, the active ones too) are within this share of it
+    within      a model counts where its parameters are within this share of it (active ones within half)
     models      the catalog's models that count, in the same formats; figures are null where there are none
     decode_ceiling_s    of a decode step as asked; null where none of them can be laid out or nothing is decoded
     """

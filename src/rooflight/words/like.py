@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rooflight.scenario.alike import ACTIVE_WITHIN
 from rooflight.units import scaled
 from rooflight.values.like import AlikeFigure, LikeBlock
 
@@ -11,11 +12,13 @@ _NAMED = 4
 
 def like_line(like: LikeBlock) -> str:
     """Which figures hang on the shape that was taken, and how much they vary over real models of the size."""
-    kind = "of all" if like.active_parameters is None else "of all, and half of what runs,"
+    near = f"whose parameters are within {like.within:.0%} of that"
+    if like.active_parameters is not None:
+        near += f", and active ones within {ACTIVE_WITHIN:.0%}"
     if not like.models:
         return (
             "Its weights come to the asked size whatever its shape; its KV cache and what attention takes hang on the "
-            f"shape that was taken: no model of the catalog is within {like.within:.0%} {kind} of that size"
+            f"shape that was taken: the catalog has no model {near}"
         )
     more = len(like.models) - _NAMED
     named = ", ".join(like.models[:_NAMED]) + (f" and {more} more" if more > 0 else "")
@@ -31,7 +34,7 @@ def like_line(like: LikeBlock) -> str:
     told = "; ".join(parts)
     return (
         "Its weights come to the asked size whatever its shape; the rest hangs on the shape that was taken. Real "
-        f"models within {like.within:.0%} {kind} of that size ({named}) have, in the same formats: {told}"
+        f"models {near} ({named}), have, in the same formats: {told}"
     )
 
 
