@@ -28,7 +28,7 @@ def test_the_sentence_says_which_shape_and_how_much_figures_vary():
     said = " ".join(answer.assumptions)
 
     assert "70B taken as a dense decoder of 80 layers x 8192" in said
-    assert "Real models within 15%" in said
+    assert "Real models whose parameters are within 15% of that" in said
 
 
 def test_a_known_shape_has_no_likeness():
