@@ -8,6 +8,9 @@ ALL := -ra -n auto --dist loadgroup
 FAST := -q -n auto --dist loadgroup --hypothesis-profile=fast -m "not slow" --ignore=tests/browser \
   --ignore=tests/conformance --ignore=tests/unit/studio/test_contract.py
 
+# What tries numbers, laws and the arithmetic behind them.
+NUMBERS := laws replay calibration fuzz unit/work unit/roofline unit/scenario unit/serve unit/answers
+
 .DEFAULT_GOAL := help
 .PHONY: help demo browser prometheus torch test test-fast test-versions check lint types docs bench bench-studio bench-start bench-traces replay calibration clean
 
@@ -63,7 +66,7 @@ test-fast: $(STAMP)-dev
 
 # What a version of Python could change; numbers and laws are tried under one.
 test-versions: $(STAMP)-dev
-	@.ci/versions test $(BIN)/python $(FAST) --ignore=tests/laws --ignore=tests/replay --ignore=tests/calibration --ignore=tests/fuzz
+	@.ci/versions test $(BIN)/python $(FAST) $(NUMBERS:%=--ignore=tests/%)
 
 lint: $(STAMP)-dev
 	$(BIN)/ruff check .
