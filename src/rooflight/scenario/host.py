@@ -15,7 +15,7 @@ from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import Deployment
 from rooflight.values.model import Model
 from rooflight.values.note import Note
-from rooflight.work.count import weight_bytes
+from rooflight.work.count import is_encoder, weight_bytes
 from rooflight.work.layout import Layout
 from rooflight.work.places import Split, handovers, layer_count
 
@@ -65,6 +65,11 @@ def split_of(model: Model, deployment: Deployment) -> Split:
     there, head = 0, False
     if stated is not None:
         there, head = min(max(layers + 1 - stated, 0), layers), stated == 0
+    if not deployment.kv_offload and is_encoder(model):
+        raise BadInput(
+            f"{model.id} keeps no cache that could lie on the host", where=Named.of("kv_offload"), got="kept there",
+            want="a model that decodes",
+        )  # fmt: skip
     experts = layers if deployment.cpu_moe else min(deployment.n_cpu_moe or 0, layers)
     if experts and not any(layer.experts is not None for layer in model.layers):
         raise BadInput(

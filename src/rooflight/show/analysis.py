@@ -231,6 +231,7 @@ def host_line(held: HostMemory) -> str:
     """What lies in the host's memory."""
     parts = (("weights", held.weights_bytes), ("KV cache", held.kv_bytes))
     taken = " + ".join(f"{numbers.amount(held_bytes, 'B')} of {name}" for name, held_bytes in parts if held_bytes)
+    taken = taken or "nothing"
     taken += f", read at {numbers.amount(held.memory_bytes_per_s, 'B/s')}"
     if held.usable_bytes is None:
         return f"On the host: {taken}."

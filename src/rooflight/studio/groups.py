@@ -13,9 +13,6 @@ from rooflight.studio.question import bounds
 from rooflight.values.field import Field
 from rooflight.values.question import FIELDS
 
-# Fields with controls of their own, in sight.
-IN_SIGHT = ("tp", "weights", "kv_cache", "attention", "batch", "context", "isl", "osl", "ignore_capacity")
-
 
 class Control(msgspec.Struct, frozen=True, kw_only=True):
     """A field as the page shows it.

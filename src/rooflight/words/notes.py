@@ -29,7 +29,7 @@ def worded(notes: Iterable[Note]) -> tuple[str, ...]:
 
 def sentence(note: Note) -> str:
     """A note in words."""
-    return (_WORDS | ROW_WORDS)[note.key](note)
+    return _WORDS[note.key](note)
 
 
 def _default(note: Note) -> str:
@@ -100,6 +100,7 @@ def _adapters(note: Note) -> str:
 
 _WORDS: dict[str, Callable[[Note], str]] = {
     **DRAFTS,
+    **ROW_WORDS,
     # value: what a reader found in a model's files, in its words
     "file": lambda note: str(note.value),
     # value: (id, name, ids it may also mean); why: as it was named

@@ -187,6 +187,8 @@ def test_the_memory_says_what_lies_where():
 def test_what_no_host_can_take_is_refused():
     with pytest.raises(BadInput, match="no routed experts"):
         on_3090(forty_gb(), cpu_moe=True)
+    with pytest.raises(BadInput, match="keeps no cache"):
+        rooflight.analyze("bert-base-uncased", on="l4", kv_offload=False)
     with pytest.raises(BadInput, match="nothing lies there"):
         Deployment(host_cpu="epyc-9654")
     with pytest.raises(BadInput, match="is no CPU"):

@@ -7,10 +7,12 @@ from collections import Counter
 
 import pytest
 
-from rooflight.studio.groups import GROUPS, IN_SIGHT
+from rooflight.studio.groups import GROUPS
 from rooflight.studio.question import AUTO, Question
 from rooflight.values.question import FIELDS
 
+# Fields with controls of their own, in sight.
+IN_SIGHT = ("tp", "weights", "kv_cache", "attention", "batch", "context", "isl", "osl", "ignore_capacity")
 CONTROLS = {one.field: one for group in GROUPS for one in group.controls}
 
 
