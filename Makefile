@@ -4,8 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
-ALL := -ra -n auto --dist loadgroup
-FAST := -q -n auto --dist loadgroup --hypothesis-profile=fast -m "not slow" --ignore=tests/browser \
+# Where this is set, every process that a test starts compiles the whole package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
+# A file's tests on one worker: what they share is made once. In the order of files: the browser's take longest.
+SHARED := -n auto --dist loadfile --no-loadscope-reorder
+ALL := -ra $(SHARED)
+FAST := -q $(SHARED) --hypothesis-profile=fast -m "not slow" --ignore=tests/browser \
   --ignore=tests/conformance --ignore=tests/unit/studio/test_contract.py
 
 # What tries numbers, laws and the arithmetic behind them.
@@ -29,8 +34,9 @@ $(STAMP)-demo: pyproject.toml hatch_build.py
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
+# Of thousands of modules a run imports some hundreds, and compiles those.
 $(STAMP)-dev: requirements-dev.txt $(STAMP)-demo
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable . --requirement requirements-dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable . --requirement requirements-dev.txt
 	@touch $@
 
 demo: $(STAMP)-demo
@@ -54,7 +60,7 @@ torch: $(STAMP)-dev
 	@if [ "$$CI" = true ] && ! $(BIN)/python -c "import torch" 2>/dev/null; then \
 	  $(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0; fi
 
-# Coverage is what the unit tests reach: watching every line makes the others four times slower.
+# Coverage is what the unit tests reach, each by its first case (tests/conftest.py): watching a line is three times running it.
 test: $(STAMP)-dev browser prometheus torch
 	$(BIN)/pytest $(ALL) --ignore=tests/unit
 	$(BIN)/pytest $(ALL) --cov --cov-report= tests/unit
@@ -64,9 +70,10 @@ test: $(STAMP)-dev browser prometheus torch
 test-fast: $(STAMP)-dev
 	$(BIN)/pytest $(FAST)
 
-# What a version of Python could change; numbers and laws are tried under one.
+# What a version of Python could change, by a test's first and last case; numbers and laws are tried under one. Plain
+# asserts: to rewrite those of every file takes longer than many a file's tests.
 test-versions: $(STAMP)-dev
-	@.ci/versions test $(BIN)/python $(FAST) $(NUMBERS:%=--ignore=tests/%)
+	@.ci/versions test $(BIN)/python $(FAST) --ends --assert=plain $(NUMBERS:%=--ignore=tests/%)
 
 lint: $(STAMP)-dev
 	$(BIN)/ruff check .
