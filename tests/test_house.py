@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -24,13 +25,19 @@ RANK = {
 }  # fmt: skip
 
 
+@functools.cache
+def nodes(path: Path) -> list[ast.AST]:
+    """A file's syntax tree, laid out flat."""
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
 def room(path: Path) -> str:
     return path.relative_to(SRC).with_suffix("").parts[0]
 
 
 def imported_rooms(path: Path) -> Iterator[str]:
     """Rooms of rooflight a file imports from at run time, wherever in the file."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         modules = []
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             modules = [f"{node.module}.{alias.name}" for alias in node.names]
@@ -87,7 +94,7 @@ def module_of(path: Path) -> str:
 
 def imported(path: Path, names: Collection[str]) -> Iterator[str]:
     """Modules among `names` that a file imports anywhere."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.module:
             parts = {f"{node.module}.{alias.name}" for alias in node.names}
             yield from parts & set(names) or {node.module} & set(names)
@@ -157,7 +164,7 @@ def test_no_name_says_flops():
     names = [
         f"{path.relative_to(SRC)}: {node.id}"
         for path in FILES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes(path)
         if isinstance(node, ast.Name) and "flops" in node.id.lower()
     ]
 
@@ -171,7 +178,7 @@ def test_functions_stay_under_60_lines_and_files_under_400():
         if len(p.read_text().splitlines()) > 400
     ]
     for path in (*FILES, *CALIBRATION):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno >= 60:
                 long.append(f"{path.name}: {node.name}")
 
