@@ -63,8 +63,7 @@ torch: $(STAMP)-dev
 # Coverage is what the unit tests reach, each by its first case (tests/conftest.py): watching a line is three times running it.
 test: $(STAMP)-dev browser prometheus torch
 	$(BIN)/pytest $(ALL) --ignore=tests/unit
-	$(BIN)/pytest $(ALL) --cov --cov-report= tests/unit
-	$(BIN)/coverage report
+	$(BIN)/pytest $(ALL) --cov --cov-report=term-missing:skip-covered tests/unit
 	@.ci/versions name $(BIN)/python
 
 test-fast: $(STAMP)-dev

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import csv
 import json
-from pathlib import Path
 
 import pytest
 
 from conformance import oracle_terms as terms
-from conformance.conftest import DATA
-from rooflight.catalog.config import read_model
+from conformance.conftest import DATA, config_path, model_of
 from rooflight.values.model import Attention, LatentAttention, Layer, Model, Recurrent
 from rooflight.work import step as steps
 from rooflight.work.count import is_encoder
@@ -33,10 +31,6 @@ def oracle_rows() -> list[dict[str, str]]:
     with (DATA / "oracle.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     return [row for row in rows if row["flops_prefill_128"]]
-
-
-def config_path(data: Path, name: str) -> Path:
-    return next(path for folder in ("configs", "configs_reconstructed") if (path := data / folder / name).exists())
 
 
 def our_mixer_flop(layer: Layer, part: Slice) -> float:
@@ -82,10 +76,9 @@ def plain(model: Model) -> bool:
 
 
 @pytest.mark.parametrize("row", oracle_rows(), ids=lambda row: row["config"].removesuffix(".json"))
-def test_flop_equal_the_oracle(row, data):
-    path = config_path(data, row["config"])
-    model = read_model(path)
-    raw = json.loads(path.read_text())
+def test_flop_equal_the_oracle(row):
+    model = model_of(row["config"])
+    raw = json.loads(config_path(row["config"]).read_text())
     chunk = raw.get("chunk_size") or raw.get("mamba_chunk_size") or 256
     for figure, (new, context) in FIGURES.items():
         value = row[f"{figure}_topk_corrected"] or row[figure]

@@ -9,10 +9,8 @@ import csv
 
 import pytest
 
-from conformance.conftest import DATA
-from rooflight.catalog.config import read_model
+from conformance.conftest import DATA, model_of
 from rooflight.errors import BadConfig
-from rooflight.values.model import Model
 from rooflight.work import count
 
 REFUSED = {"rwkv5"}
@@ -102,11 +100,6 @@ CACHED = [
 
 def name_of(row: dict[str, str]) -> str:
     return row["config"].removesuffix(".json")
-
-
-def model_of(name: str) -> Model:
-    folders = ("configs", "configs_reconstructed")
-    return read_model(next(path for folder in folders if (path := DATA / folder / name).exists()))
 
 
 @pytest.mark.parametrize("row", COUNTED, ids=name_of)

@@ -6,12 +6,10 @@ Where the oracle and the plan differ, the reason stands beside the difference.
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 
 import pytest
 
-from conformance.conftest import DATA
-from rooflight.catalog.config import read_model
+from conformance.conftest import DATA, model_of
 from rooflight.work import count
 
 # transformers caches Falcon's K/V heads once a query head (test_oracle_parameters.py has the difference)
@@ -30,14 +28,10 @@ def rows() -> list[dict[str, str]]:
         return [row for row in csv.DictReader(file) if row["params_total"]]
 
 
-def path_of(data: Path, name: str) -> Path:
-    return next(path for folder in ("configs", "configs_reconstructed") if (path := data / folder / name).exists())
-
-
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row["config"].removesuffix(".json"))
-def test_counts_equal_the_oracle(row, data):
+def test_counts_equal_the_oracle(row):
     """Total and active parameters with towers, and the towers alone, to the unit."""
-    model = read_model(path_of(data, row["config"]))
+    model = model_of(row["config"])
     towers = sum(tower.parameters for tower in model.towers)
     more = MORE_ROWS.get(row["config"], 0)
     elsewhere = PROJECTOR if row["model_type"] == "kimi_k25" else 0
@@ -57,9 +51,9 @@ CACHED = [
 
 
 @pytest.mark.parametrize("row", CACHED, ids=lambda row: row["config"].removesuffix(".json"))
-def test_caches_equal_the_oracle(row, data):
+def test_caches_equal_the_oracle(row):
     """Bytes per token that grow, bytes per token inside windows, and constant state, in bf16 (states as kept)."""
-    model = read_model(path_of(data, row["config"]))
+    model = model_of(row["config"])
 
     assert count.kv_bytes_per_token(model) == int(row["kv_bytes_per_token_bf16_full_layers"])
     if row["model_type"] == "deepseek_v4":
