@@ -47,8 +47,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _watching(config: pytest.Config):
-    """The coverage that pytest-cov started, if it did."""
-    if not config.getoption("cov_source", None):
+    """The coverage that pytest-cov started, if it did, in a process that runs tests."""
+    hands_out = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
+    if hands_out or not config.getoption("cov_source", None):
         return None
     from coverage import Coverage
 

@@ -7,7 +7,8 @@ from hypothesis import HealthCheck, Phase, settings
 
 from rooflight.studio.app import make_app
 
-pytestmark = pytest.mark.slow  # asks the server some thousand questions
+# Asks the server some thousand questions, alike to coverage.
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
 schemathesis = pytest.importorskip("schemathesis", reason="needs schemathesis")
 
