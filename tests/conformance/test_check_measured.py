@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 import rooflight
+from conformance.test_machines_measured import NOT_FOUND
+from rooflight.catalog import accelerators, spelled
+from rooflight.errors import RooflightError
 from rooflight.values.measurement import Report, Verdict
 
 # A row that 0.1.0 called impossible: what memory does not hold at once runs in waves, and the first of them end early.
@@ -38,6 +41,15 @@ WRONG = {
     "(142 with fp16 sums) limited to 220 W, and the same 50 ms on one card, two and four",
     "_tp1x2_": "two instances of one card each; the prompt was cached: the same 11.3 TFLOP in 38 ms are 297 TFLOP/s",
 }
+# Rows above the ceiling of what they state, each with the arithmetic.
+NOT_AS_STATED = {
+    # a checkpoint named MXFP4-Q4: its attention and head are in 4 bits too, where the row says mxfp4, which leaves them
+    # in 16: 76.7 tok/s x 3.72 GB = 285 GB/s of 273; with 1.2 GB less a token it is 193
+    "m2-llmfit-0154",
+    # "ollama default (assumed)": 31 G weights in 4.5 bits are 17 GB a token, 47.2 tok/s of it 820 GB/s of 614, and 33.2
+    # of it 580 of 307: drafts, or another model under that tag
+    "m2-llmfit-0180", "m2-llmfit-0208",
+}  # fmt: skip
 # Rows above the ceiling of the format that is assumed for them; the sources do not state the weights' format.
 UNSTATED = "the row does not say which it ran"
 # Rows whose weights alone are more than the stated devices hold: they ran on something else.
@@ -315,3 +327,39 @@ def test_nothing_measured_is_too_large_but_what_arithmetic_shows(request: pytest
         weights_gb, label_gib = TOO_LARGE[row.given["model"], row.given["accelerator"], row.given["gpus"]]
         assert weights_gb * 1e9 > label_gib * 2**30, row.given["id"]
     assert len(large) <= 71  # of measured.csv, six of them falcon-7b's, which the catalog has by now
+
+
+def test_rows_whose_table_knew_nothing_of_the_card_are_judged(measured2: Report) -> None:
+    """What is left over lacks a model or a length, no card."""
+    unknown = [row for row in measured2.rows if row.given["has_accelerator"] == "False"]
+
+    assert {row.given["accelerator"] for row in unknown if "nothing is known of" in row.reason} == NOT_FOUND
+    assert sum(row.verdict != "cannot-judge" for row in unknown) > 250
+
+
+def test_no_row_of_later_measurements_is_above_its_ceiling(measured2: Report) -> None:
+    """Unified memory and processors among them: Apple's, Strix Halo, GB10, Ryzen, Xeon."""
+    above = [row for row in measured2.rows if row.verdict == "impossible"]
+    wrong = {row.given["id"] for row in above if any(run in row.given["source"] for run in WRONG)}
+
+    assert {row.given["id"] for row in above} <= NOT_AS_STATED | wrong
+    assert {row.given["model"] for row in above if row.given["id"] in wrong} == {"gemma-4-12b"}
+    assert len(wrong) == 20
+
+
+def test_processors_and_unified_memory_are_judged_and_below(measured2: Report) -> None:
+    kinds = {card.id: card.kind for card in accelerators.all_accelerators()}
+    seen = {"cpu": 0, "apu": 0}
+    for row in measured2.rows:
+        if row.over_ceiling is None or row.given["id"] in NOT_AS_STATED or row.given["speculative"]:
+            continue
+        try:
+            kind = kinds.get(spelled.accelerator(row.given["accelerator"])[0].id, "gpu")
+        except RooflightError:
+            continue
+        if kind in seen and "drafts" not in row.reason:
+            seen[kind] += 1
+            assert row.over_ceiling <= 1, (row.given["id"], row.reason)
+
+    assert seen["cpu"] > 100
+    assert seen["apu"] > 400
