@@ -337,7 +337,8 @@ def _workload(sc: Scenario) -> dict[str, int | float | None]:
 
 def _deployment(sc: Scenario) -> dict[str, object]:
     """The deployment with its blanks filled: degrees, and the formats that are really used."""
-    given: dict[str, object] = msgspec.to_builtins(sc.deployment)
+    given: dict[str, object] = msgspec.to_builtins(msgspec.structs.replace(sc.deployment, calibration=None))
+    given.pop("calibration")
     weights = sc.replaced
     brought = weights.activations if weights is not None else None
     return {
