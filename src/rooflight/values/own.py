@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from rooflight.span import Span
 from rooflight.values.shown import Displayed, Part
 
 SCHEMA = "rooflight.calibration/1"
@@ -155,3 +156,38 @@ class OwnCalibration(Displayed, msgspec.Struct, frozen=True, kw_only=True, eq=Fa
         """The one of an engine's fits on an accelerator; None where there is none."""
         named = (engine, era, accelerator)
         return next((one for one in self.entries if (one.engine, one.era, one.accelerator) == named), None)
+
+
+class OwnRun(Part, msgspec.Struct, frozen=True, kw_only=True):
+    """A run as it would be expected without your own calibration."""
+
+    brief = ("ttft_s", "tpot_s")
+
+    ttft_s: Span | None
+    tpot_s: Span | None
+    request_s: Span | None
+    output_tokens_per_s: Span | None
+
+
+class OwnBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
+    """What your own calibration does to an answer.
+
+    used        whether an entry of it is of this engine and accelerator; with none all below is null
+    model       whose factors they are; "" those of any model that is not among its rows
+    factors     by quantity, 1 where there is none
+    error       of all its rows
+    phases, runs    without it: times of phases and runs by name, as they are with it in the answer
+    """
+
+    brief = ("used", "engine", "accelerator", "factors")
+
+    date: str
+    used: bool
+    engine: str
+    accelerator: str
+    rows: int | None = None
+    model: str | None = None
+    factors: dict[str, float] | None = None
+    error: OwnError | None = None
+    phases: dict[str, Span | None] | None = None
+    runs: dict[str, OwnRun | None] | None = None

@@ -87,7 +87,7 @@ def entry(rows: Sequence[Counted]) -> OwnEntry:
         dropped=tuple(name for name in SHIFTED if name in shown and name not in choice.active),
         others=_shifts("", seen, one, rows),
         models=tuple(_shifts(model, seen, one, rows) for model in models),
-        errors=tuple(_errors(rows, seen, choice, before)),
+        errors=tuple(_errors(rows, seen, choice)),
     )  # fmt: skip
 
 
@@ -158,7 +158,7 @@ def _request(model: str, mine: Sequence[Seen], one: Fitted, wide: tuple[float, f
     return Shift(low=wide[0] ** share, high=wide[1] ** share)
 
 
-def _errors(rows: Sequence[Counted], seen: Sequence[Seen], choice: Chosen, before: Known) -> list[OwnError]:
+def _errors(rows: Sequence[Counted], seen: Sequence[Seen], choice: Chosen) -> list[OwnError]:
     """Of all rows, then by quantity."""
     names = [name for name in QUANTITIES if any(one.quantity == name for one in seen)]
     found = []

@@ -230,9 +230,7 @@ def chosen(rows: Sequence[Seen], known: Known) -> Chosen:
 
     One run alone says nothing of the sort: all that it shows may shift, by as little as one row moves it.
     """
-    shown = tuple(
-        name for number, name in enumerate(SHIFTED) if any(abs(row.slopes[number]) > NOISE for row in rows)
-    )
+    shown = tuple(name for number, name in enumerate(SHIFTED) if any(abs(row.slopes[number]) > NOISE for row in rows))
     if len({row.run for row in rows}) < 2:
         return Chosen(active=shown, left=None)
     tried = [
