@@ -142,6 +142,17 @@ def calibrated_by(own: OwnCalibration | None, engine: Engine, accelerator: Accel
     return entry
 
 
+def owned(
+    engine: Engine, own: OwnCalibration | None, accelerator: Accelerator, model: str
+) -> tuple[Engine, OwnEntry | None]:
+    """The engine's fit as your own calibration has it for a model, and the entry that says so, None where none does.
+
+    Raises BadConfig as calibrated_by does.
+    """
+    entry = calibrated_by(own, engine, accelerator)
+    return (engine, None) if entry is None else (shifted(engine, entry, model), entry)
+
+
 @functools.lru_cache(maxsize=256)
 def shifted(engine: Engine, entry: OwnEntry, model: str) -> Engine:
     """An engine's fit with the entry's factors and intervals: all that a calibration does, it does here.

@@ -11,7 +11,7 @@ from rooflight.catalog.accelerators import with_memory
 from rooflight.catalog.calibration import NEWEST, calibrated, calibration, engine_id, engine_named
 from rooflight.catalog.engine_memory import EngineMemory, engine_memory
 from rooflight.catalog.engines import Limits, era_of, limits
-from rooflight.catalog.own import calibrated_by, shifted
+from rooflight.catalog.own import owned
 from rooflight.errors import BadInput, Named
 from rooflight.numeric import Number, is_plain, maximum, tidy
 from rooflight.roofline.rates import Rates, rates, unrated
@@ -158,14 +158,13 @@ def scenario(
     numbers = _numbers(model, named, deployment)
     machine = _rates(accelerator, kept, layout, deployment)
     missing = unrated(prompts_card(accelerator, deployment), assume.multiplied(named, numbers))
-    engine = engine_of(deployment, accelerator)
-    entry = calibrated_by(deployment.calibration, engine, accelerator)
+    engine, own = owned(engine_of(deployment, accelerator), deployment.calibration, accelerator, model.id)
     torch = is_torch(deployment.engine)
     fits = torch_fits(accelerator, named, numbers) if torch else calibration(accelerator.family)
     plans = Plans() if plans is None else plans
     habits = habits_of(deployment)
-    own = limits(habits.engine if habits is not None else engine_id(deployment.engine or ""), accelerator)
-    budget = deployment.max_num_batched_tokens or own.budget_tokens
+    usual = limits(habits.engine if habits is not None else engine_id(deployment.engine or ""), accelerator)
+    budget = deployment.max_num_batched_tokens or usual.budget_tokens
     check_budget(budget, workload)
     share = share_of(deployment, None if habits is None else habits.rule, accelerator, kept, layout, budget)
     found = Scenario(
@@ -178,19 +177,19 @@ def scenario(
         numbers=numbers,
         rates=machine,
         unrated=missing,
-        engine=engine if entry is None else shifted(engine, entry, model.id),
-        own=entry,
+        engine=engine,
+        own=own,
         fits=fits,
         budget_tokens=budget,
         share=share,
         habits=habits,
-        most_sequences=deployment.max_num_seqs or own.sequences,
+        most_sequences=deployment.max_num_seqs or usual.sequences,
         steps=plans.steps(kept, layout, numbers, machine, fits),
         plans=plans,
         assumptions=(),
         warnings=(),
     )
-    return _noted(_drafted(found), named, own)
+    return _noted(_drafted(found), named, usual)
 
 
 def _drafted(sc: Scenario) -> Scenario:

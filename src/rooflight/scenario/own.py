@@ -25,6 +25,8 @@ def own_notes(
         yield Note(key="own_unused", value=(engine.id, engine.era, others), why=accelerator.id)
         return
     of = entry.of(model.id)
-    yield Note(key="own_calibration", value=(own.date, engine.id, entry, factors_of(of)), why=accelerator.id)
+    yield Note(
+        key="own_calibration", value=(own.date, engine.id, entry, tuple(factors_of(of).items())), why=accelerator.id
+    )
     if not of.model:
         yield Note(key="own_other_models", value=tuple(one.model for one in entry.models), why=model.id)

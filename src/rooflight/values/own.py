@@ -114,6 +114,11 @@ class OwnEntry(Part, msgspec.Struct, frozen=True, kw_only=True):
         return next((one for one in self.models if one.model == model), self.others)
 
     @property
+    def shifts(self) -> bool:
+        """Whether any factor is another than 1."""
+        return any(getattr(of, name).factor != 1 for of in (self.others, *self.models) for name in SHIFTED)
+
+    @property
     def all(self) -> OwnError | None:
         """How far off all rows are."""
         return next((one for one in self.errors if one.of == "all"), None)

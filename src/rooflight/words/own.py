@@ -64,7 +64,7 @@ def _calibration(note: Note) -> str:
     date, name, entry, shifts = note.value
     return (
         f"expected times of {engine(name)} on {note.why} are by your own calibration of {date}, {_rows(entry.rows)} of "
-        f"{entry.runs} run{'s' * (entry.runs != 1)}: {factors(shifts)}; {error(entry.all)}"
+        f"{entry.runs} run{'s' * (entry.runs != 1)}: {factors(dict(shifts))}; {error(entry.all)}"
     )
 
 
@@ -72,9 +72,11 @@ def _unused(note: Note) -> str:
     name, era, others = note.value
     held = "; ".join(f"{engine(one)} ({when}) on {card}" for one, when, card in others[:_FEW])
     more = f" and {len(others) - _FEW} more" if len(others) > _FEW else ""
+    here = next((one for one, _, card in others if card == note.why and name == "generic"), None)
+    hint = "" if here is None else f": --engine {here} is what it is of"
     return (
         f"your own calibration is not used: it is of {held}{more}, and expected times here are of {engine(name)} "
-        f"({era}) on {note.why}"
+        f"({era}) on {note.why}{hint}"
     )
 
 
@@ -84,7 +86,8 @@ def _other_models(note: Note) -> str:
 
 
 OWN: dict[str, Callable[[Note], str]] = {
-    # value: (date, engine, the entry, factors by quantity); why: the accelerator's id, here and in the next
+    # value: (date, engine, the entry, (quantity, factor) of each that is shifted)
+    # why: the accelerator's id, here and in the next
     "own_calibration": _calibration,
     # value: (engine, era of its fits, (engine, era, accelerator) of each entry there is)
     "own_unused": _unused,

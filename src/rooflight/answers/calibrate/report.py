@@ -26,6 +26,7 @@ from rooflight.answers.calibrate.shrink import (
     chosen,
     ends,
     fitted,
+    shows,
 )
 from rooflight.answers.check.outcome import Judged, NoCeiling
 from rooflight.catalog.own import fit_of
@@ -77,14 +78,13 @@ def entry(rows: Sequence[Counted]) -> OwnEntry:
     asked = [row.one.asked.row or row.one.row for row in rows]
     kinds = {bool(sc.expert_layers) for sc in scenarios}
     models = dict.fromkeys(row.model for row in seen)
-    shown = {name for name in SHIFTED if any(row.slopes[SHIFTED.index(name)] for row in seen)}
     return OwnEntry(
         engine=engine.id, era=engine.era,
         engine_versions=tuple(dict.fromkeys(row.engine_version for row in asked if row.engine_version)),
         accelerator=card.id, fit=fit_of(engine, card.family), widened=widening(card, engine),
         kinds=tuple(kind for kind, routed in zip(KINDS, (False, True), strict=True) if routed in kinds),
         rows=len(rows), runs=len({row.run for row in seen}), sha256=_digest(rows),
-        dropped=tuple(name for name in SHIFTED if name in shown and name not in choice.active),
+        dropped=tuple(name for name in shows(seen) if name not in choice.active),
         others=_shifts("", seen, one, rows),
         models=tuple(_shifts(model, seen, one, rows) for model in models),
         errors=tuple(_errors(rows, seen, choice)),

@@ -87,7 +87,7 @@ class Fitted(msgspec.Struct, frozen=True, kw_only=True):
         for name in self.active:
             slope = slopes.get(name, 0.0)
             found[self.places["", name]] += slope
-            place = self.places.get((model, name))
+            place = self.places.get((model, name)) if model else None
             if place is not None:
                 found[place] += slope
             else:
@@ -244,6 +244,18 @@ def chosen(rows: Sequence[Seen], known: Known) -> Chosen:
         return round(sum(abs(row.y - there.shift) for row, there in zip(rows, one.left or (), strict=True)), 4)
 
     return min(tried, key=off)
+
+
+def shows(rows: Iterable[Seen]) -> tuple[str, ...]:
+    """What rows can shift: what they measure, and of whole requests all that moves them.
+
+    A first token hangs on prefills too, but which part of it is late it does not say, so it shifts first tokens alone.
+    """
+    found = set()
+    for row in rows:
+        moved = [name for name, slope in zip(SHIFTED, row.slopes, strict=True) if abs(slope) > NOISE]
+        found |= {*moved} if row.quantity == "request" else {row.quantity} & {*moved}
+    return tuple(name for name in SHIFTED if name in found)
 
 
 def ends(variance: float) -> tuple[float, float]:
