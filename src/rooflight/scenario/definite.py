@@ -159,8 +159,7 @@ def scenario(
     machine = _rates(accelerator, kept, layout, deployment)
     missing = unrated(prompts_card(accelerator, deployment), assume.multiplied(named, numbers))
     engine, own = owned(engine_of(deployment, accelerator), deployment.calibration, accelerator, model.id)
-    torch = is_torch(deployment.engine)
-    fits = torch_fits(accelerator, named, numbers) if torch else calibration(accelerator.family)
+    fits = torch_fits(accelerator, named, numbers) if is_torch(deployment.engine) else calibration(accelerator.family)
     plans = Plans() if plans is None else plans
     habits = habits_of(deployment)
     usual = limits(habits.engine if habits is not None else engine_id(deployment.engine or ""), accelerator)
