@@ -12,6 +12,7 @@ Everything is linear and normal in logarithms: a Bayesian regression, whose sums
 from __future__ import annotations
 
 import math
+import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
@@ -29,9 +30,13 @@ BETWEEN, MODELS, WITHIN = 0.3, 0.2, 0.5
 # Of a normal error eight of ten lie within so many standard deviations.
 EIGHT_OF_TEN = 1.2816
 # Repeated runs differ by 1.6 % in the median (docs/accuracy.md), which is 0.6745 standard deviations of a normal error.
-NOISE = 0.016 / 0.6745
+MEDIAN = 0.6745
+NOISE = 0.016 / MEDIAN
 # Rows' worth of what was assumed of the rest, beside the rows' own spread.
 PRIOR_ROWS = 4
+# From so many runs of a quantity on, rows further than so many usual deviations from most count for less, found in so
+# many rounds. Huber's constant: 95 % as efficient where errors are normal.
+_MANY_RUNS, _HUBER, _ROUNDS = 5, 1.345, 4
 # Above so many runs the rest of all rows stands for that of all but one.
 _FEW_RUNS = 24
 
@@ -106,7 +111,23 @@ def fitted(rows: Sequence[Seen], known: Known, active: Sequence[str]) -> Fitted:
     Check, one row of a step, interval of 0.3 standard deviations, y = 0.2: with its model (0.3 + 0.2) x 0.2 = 0.1, for
     other models 0.3 x 0.2 = 0.06.
     """
-    return _solved(_sums(rows, known, active, rest_of(rows, known, active)), known, active)
+    return _solved(_trusted(rows, known, active), known, active)
+
+
+def _trusted(rows: Sequence[Seen], known: Known, active: Sequence[str]) -> _Sums:
+    """The sums, with rows that lie far from most of their quantity counting for less (Huber's weights)."""
+    rest = rest_of(rows, known, active)
+    sums = _sums(rows, known, active, rest, np.ones(len(rows)))
+    many = {name for name in QUANTITIES if len({row.run for row in rows if row.quantity == name}) >= _MANY_RUNS}
+    for _ in range(_ROUNDS if many and active else 0):
+        off = np.abs(sums.ys - sums.along @ _solved(sums, known, active).mean)
+        trust = np.ones(len(rows))
+        for name in many:
+            mine = np.array([row.quantity == name for row in rows])
+            usual = max(float(np.median(off[mine])) / MEDIAN, NOISE)
+            trust[mine] = np.minimum(1, _HUBER * usual / np.maximum(off[mine], NOISE))
+        sums = _sums(rows, known, active, rest, trust)
+    return sums
 
 
 class _Sums(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,7 +142,7 @@ class _Sums(msgspec.Struct, frozen=True, kw_only=True):
     moments: Any
 
 
-def _sums(rows: Sequence[Seen], known: Known, active: Sequence[str], rest: Mapping[str, float]) -> _Sums:
+def _sums(rows: Sequence[Seen], known: Known, active: Sequence[str], rest: Mapping[str, float], trust: Any) -> _Sums:
     models = dict.fromkeys(row.model for row in rows)
     names = [(model, name) for model in ("", *models) for name in active]
     places = {name: number for number, name in enumerate(names)}
@@ -131,7 +152,7 @@ def _sums(rows: Sequence[Seen], known: Known, active: Sequence[str], rest: Mappi
         for number, name in picked:
             along[place, places["", name]] = along[place, places[row.model, name]] = row.slopes[number]
     times = _times(rows)
-    weights = np.array([1 / (rest[row.quantity] * times[row.run, row.quantity]) for row in rows])
+    weights = trust / np.array([rest[row.quantity] * times[row.run, row.quantity] for row in rows])
     ys = np.array([row.y for row in rows])
     before = np.diag([1 / ((MODELS if model else BETWEEN) * known.variance(name)) for model, name in names])
     weighted = along * weights[:, None]
@@ -203,7 +224,7 @@ def leaving_out(rows: Sequence[Seen], known: Known, active: Sequence[str]) -> li
     runs: dict[str, list[int]] = defaultdict(list)
     for place, row in enumerate(rows):
         runs[row.run].append(place)
-    whole = _sums(rows, known, active, rest_of(rows, known, active)) if len(runs) > _FEW_RUNS else None
+    whole = _trusted(rows, known, active) if len(runs) > _FEW_RUNS else None
     found: dict[int, Left] = {}
     for places in runs.values():
         if whole is not None:
@@ -226,9 +247,9 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def chosen(rows: Sequence[Seen], known: Known) -> Chosen:
-    """The factors with which rows that are left out are nearest in the mean; of two sets alike the larger.
+    """The factors with which rows that are left out are nearest, mean and median together; of sets alike the largest.
 
-    One run alone says nothing of the sort: all that it shows may shift, by as little as one row moves it.
+    The mean alone would shift all for the few that are far off, the median alone would never see them. One run alone says nothing of the sort: all that it shows may shift, by as little as one row moves it.
     """
     shown = tuple(name for number, name in enumerate(SHIFTED) if any(abs(row.slopes[number]) > NOISE for row in rows))
     if len({row.run for row in rows}) < 2:
@@ -240,8 +261,9 @@ def chosen(rows: Sequence[Seen], known: Known) -> Chosen:
     ]
 
     def off(one: Chosen) -> float:
-        """What rows are off in all; a hundredth of a percent is no difference."""
-        return round(sum(abs(row.y - there.shift) for row, there in zip(rows, one.left or (), strict=True)), 4)
+        """What rows are off, mean and median together; a hundredth of a percent is no difference."""
+        each = [abs(row.y - there.shift) for row, there in zip(rows, one.left or (), strict=True)]
+        return round(statistics.fmean(each) + statistics.median(each), 4)
 
     return min(tried, key=off)
 

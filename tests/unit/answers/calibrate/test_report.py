@@ -73,7 +73,9 @@ def test_rows_that_agree_help_by_leaving_one_out():
 
 
 def test_rows_that_disagree_shift_nothing_and_that_is_said():
-    rows = [times(DECODE | {"batch": batch}, factor) for batch, factor in ((1, 1.5), (4, 1 / 1.5), (16, 1.5), (64, 0.6))]
+    rows = [
+        times(DECODE | {"batch": batch}, factor) for batch, factor in ((1, 1.5), (4, 1 / 1.5), (16, 1.5), (64, 0.6))
+    ]
     found = calibrate(*rows)
     entry = found.entries[0]
 
