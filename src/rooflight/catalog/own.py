@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -22,6 +22,7 @@ WANT = "a calibration, as `rooflight calibrate FILE.csv -o mine.toml` writes it"
 AGAIN = "rooflight calibrate FILE.csv -o mine.toml"
 _PLACE = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
 _DIGITS = 16
+Kind = TypeVar("Kind")
 # A file of more rows than anybody measures of one deployment is no calibration.
 _MOST_BYTES = 16 << 20
 _MOST_DEPTH = 400
@@ -64,22 +65,30 @@ def _checked(table: Mapping[str, Any], where: str) -> OwnCalibration:
             f"{where} is no calibration that this version reads", where=f"{where}, schema", got=told, want=SCHEMA,
             try_this=AGAIN,
         )  # fmt: skip
-    plain = {name: value for name, value in table.items() if name in OwnCalibration.__struct_fields__}
-    try:
-        found = msgspec.convert(_dates_as_text(plain), OwnCalibration)
-    except (msgspec.ValidationError, OverflowError, RecursionError) as error:
-        place = _PLACE.fullmatch(str(error))
-        at = f"{where}, {place[2]}" if place and place[2] else where
-        raise BadConfig(
-            f"{where} holds a value that no calibration has", where=at, got=_short(place[1] if place else error),
-            want=WANT, try_this=AGAIN,
-        ) from None  # fmt: skip
+    plain = _dates_as_text({name: table[name] for name in OwnCalibration.__struct_fields__ if name in table})
+    listed = plain.get("entries")
+    for number, one in enumerate(listed if isinstance(listed, list) else ()):
+        _converted(one, OwnEntry, where, f"entries[{number}]")
+    found = _converted(plain, OwnCalibration, where, "")
     if not found.entries:
         raise BadConfig(f"{where} calibrates nothing", where=f"{where}, entries", got="no entry", want=WANT)
     met: set[tuple[str, str, str]] = set()
     for number, one in enumerate(found.entries):
         _check_entry(one, f"{where}, entries[{number}]", met)
     return found
+
+
+def _converted(raw: Any, kind: type[Kind], where: str, place: str) -> Kind:
+    """A part of the file as what it is. Raises BadConfig with its place."""
+    try:
+        return msgspec.convert(raw, kind)
+    except (msgspec.ValidationError, OverflowError, RecursionError) as error:
+        told = _PLACE.fullmatch(str(error))
+        at = ".".join(part for part in (place, told[2] if told else "") if part)
+        raise BadConfig(
+            f"{where} holds a value that no calibration has", where=f"{where}, {at}" if at else where,
+            got=_short(told[1] if told else error), want=WANT, try_this=AGAIN,
+        ) from None  # fmt: skip
 
 
 def _check_entry(one: OwnEntry, where: str, met: set[tuple[str, str, str]]) -> None:

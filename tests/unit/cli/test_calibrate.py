@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -50,8 +51,7 @@ def test_it_says_what_is_shifted_and_whether_it_helps(ask, rows):
 
 def test_the_file_and_the_json_are_one_document(ask, rows, mine):
     document = json.loads(ask("calibrate", rows, "--json").stdout)
-    with open(mine, "rb") as file:
-        table = tomllib.load(file)
+    table = tomllib.loads(Path(mine).read_text())
 
     assert document["schema"] == table["schema"] == "rooflight.calibration/1"
     assert table["entries"] == [
@@ -106,9 +106,8 @@ def test_another_engine_is_not_shifted_and_the_answer_says_so(ask, mine):
 
 def test_rows_that_disagree_are_exit_1(ask, tmp_path):
     """Nothing is shifted: the answer is no."""
-    lines = [HEAD] + [
-        ROW.format(metric="tpot_ms", value=value, batch=batch) for batch, value in ((1, 14), (2, 5.2), (4, 15), (8, 5.3))
-    ]  # fmt: skip
+    seen = ((1, 14), (2, 5.2), (4, 15), (8, 5.3))
+    lines = [HEAD, *(ROW.format(metric="tpot_ms", value=value, batch=batch) for batch, value in seen)]
     path = tmp_path / "rows.csv"
     path.write_text("\n".join(lines) + "\n")
     result = ask("calibrate", str(path))
@@ -142,8 +141,8 @@ def test_what_is_no_calibration_is_refused_in_words(ask, tmp_path, text, what):
 
 
 def test_a_factor_out_of_range_is_refused_with_its_place(ask, mine):
-    text = open(mine).read().replace("factor = 1.0", "factor = 99.0", 1)
-    open(mine, "w").write(text)
+    file = Path(mine)
+    file.write_text(file.read_text().replace("factor = 1.0\n", "factor = 99.0\n", 1))
     result = ask("analyze", *ASKED, "--calibration", mine)
 
     assert result.exit_code == 2
@@ -152,9 +151,9 @@ def test_a_factor_out_of_range_is_refused_with_its_place(ask, mine):
 
 def test_factors_on_other_fits_are_refused(ask, mine):
     """A version with other fits: the factors would say nothing there."""
-    text = open(mine).read()
-    fit = tomllib.loads(text)["entries"][0]["fit"]
-    open(mine, "w").write(text.replace(fit, "0" * 16))
+    file = Path(mine)
+    fit = tomllib.loads(file.read_text())["entries"][0]["fit"]
+    file.write_text(file.read_text().replace(fit, "0" * 16))
     result = ask("analyze", *ASKED, "--calibration", mine)
 
     assert result.exit_code == 2

@@ -249,9 +249,10 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 def chosen(rows: Sequence[Seen], known: Known) -> Chosen:
     """The factors with which rows that are left out are nearest, mean and median together; of sets alike the largest.
 
-    The mean alone would shift all for the few that are far off, the median alone would never see them. One run alone says nothing of the sort: all that it shows may shift, by as little as one row moves it.
+    The mean alone would shift all for the few that are far off, the median alone would never see them. One run alone
+    says nothing of the sort: all that it shows may shift, by as little as one row moves it.
     """
-    shown = tuple(name for number, name in enumerate(SHIFTED) if any(abs(row.slopes[number]) > NOISE for row in rows))
+    shown = shows(rows)
     if len({row.run for row in rows}) < 2:
         return Chosen(active=shown, left=None)
     tried = [
