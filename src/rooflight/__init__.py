@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         RooflightError,
         UnknownName,
     )
+    from rooflight.library.calibrated import calibrate
     from rooflight.library.checks import check, claim
     from rooflight.library.diagnosed import diagnose
     from rooflight.library.explain import explain
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from rooflight.values.measurement import Report, Tally, Verdict
     from rooflight.values.model import Model
     from rooflight.values.moves import Combined, Move, Moves, Outcome
+    from rooflight.values.own import OwnCalibration
     from rooflight.values.run import Run
     from rooflight.values.sample import Sample
     from rooflight.values.samples import Samples
@@ -87,6 +89,7 @@ _HOME = {
     "accelerator": "rooflight.library.questions",
     "accelerators": "rooflight.library.questions",
     "analyze": "rooflight.library.questions",
+    "calibrate": "rooflight.library.calibrated",
     "changed": "rooflight.library.questions",
     "chart": "rooflight.show.charts.draw",
     "check": "rooflight.library.checks",
@@ -142,6 +145,7 @@ _HOME = {
     "Outcome": "rooflight.values.moves",
     "Phase": "rooflight.values.analysis",
     "Report": "rooflight.values.measurement",
+    "OwnCalibration": "rooflight.values.own",
     "Request": "rooflight.values.analysis",
     "RooflightError": "rooflight.errors",
     "Run": "rooflight.values.run",
@@ -196,6 +200,7 @@ __all__ = [
     "NotThere",
     "OperatorBlock",
     "Outcome",
+    "OwnCalibration",
     "Phase",
     "Report",
     "Request",
@@ -219,6 +224,7 @@ __all__ = [
     "accelerator",
     "accelerators",
     "analyze",
+    "calibrate",
     "changed",
     "chart",
     "check",

@@ -20,6 +20,7 @@ COMMANDS = (
     "compare",
     "moves",
     "check",
+    "calibrate",
     "measure",
     "explain",
     "diagnose",
@@ -82,7 +83,7 @@ class Command(click.Command):
 
 
 # Parameters that may name a file to read, or `-` for standard input.
-_FILES = ("model", "name", "file", "files", "on", "cards", "log")
+_FILES = ("model", "name", "file", "files", "on", "cards", "log", "calibration")
 
 
 def _check_files(ctx: click.Context) -> None:

@@ -54,6 +54,7 @@ def _claim_options(command: Command) -> Command:
               help="Folder of configs whose file names are models of FILE. May be repeated.")  # fmt: skip
 @click.option("--model", metavar="MODEL", shell_complete=complete.models, help="A claim's model, as in analyze.")
 @options.on_option(several=False)
+@options.calibration_option
 @_claim_options
 @options.field_options(*_FIELDS)
 @options.jobs_option
@@ -99,9 +100,10 @@ def command(
         raise _both(file, model, on, values, given)
     from rooflight.answers.check.names import Names
     from rooflight.ingest.rows import open_measured
+    from rooflight.library.questions import own_of
     from rooflight.values.recorded import Recorded
 
-    names = Names(configs)
+    names = Names(configs, own_of(given["calibration"]))
     found = open_measured(file)
     if isinstance(found, Recorded):
         return _results(found, model, on, given, configs, output)
@@ -132,7 +134,7 @@ def _results(
     from rooflight.library.checks import check
     from rooflight.show import check as show
 
-    report = check(found, configs=configs, model=model, on=on, **options.fields(given))
+    report = check(found, configs=configs, model=model, on=on, **options.asked(given))
     emit(output, _answer(report, lambda: show.results_blocks(report), lambda: show.rows(report)))
     return 1 if report.summary.impossible else 0
 
@@ -167,7 +169,7 @@ def _claim(
     from rooflight.library.checks import claim
     from rooflight.show import check as show
 
-    report = claim(model, options.require_on(on), **{**values, **options.fields(given)})
+    report = claim(model, options.require_on(on), **{**values, **options.asked(given)})
     emit(output, _answer(report, lambda: show.claim_blocks(report), lambda: show.claim_rows(report)))
     return 1 if report.summary.impossible else 0
 
@@ -215,7 +217,7 @@ class _Watched:
             return picked.blocks(self.sentence(), self.counts.tally(), self.table.notes)
 
         def rows() -> Rows:
-            return show.flat_rows(self.table.columns, self.verdicts())
+            return show.flat_rows(self.table.columns, self.verdicts(), calibrated=self.names.calibrated)
 
         def json(stream: TextIO) -> None:
             show.write_json(stream, self.verdicts(), lambda: (self.sentence(), self.counts.tally(), self.table.notes))

@@ -64,6 +64,7 @@ _BATCH = msgspec.structs.replace(
 @click.option("--for", "objective", type=Choice("throughput", "accelerator", "latency", "cost", "energy"),
               default="throughput", metavar="throughput|accelerator|latency|cost|energy",
               help="What the best is sought in. [throughput]")  # fmt: skip
+@options.calibration_option
 @options.field_option(_BATCH, Batch())
 @options.field_options(*_MIX, *_LAYOUT, several=swept("deployments", "rows"))
 @output_options
@@ -97,6 +98,7 @@ def command(
         log_columns=None if log_columns is None else log_columns.split(","),
         objective=objective,
         prices=values.prices(prices),
+        calibration=given["calibration"],
         **fields,
     )
 

@@ -35,6 +35,7 @@ _GRANTED = ("hit_rate", "speculative_tokens")
 @click.option("--speculate", "speculative_tokens", type=Whole(), metavar="WHOLE",
               help="Tokens that the speculative move drafts a step. [4]")  # fmt: skip
 @click.option("--hit-rate", type=Share(), metavar="SHARE", help="Share of a prompt that prefix caching finds. [0.5]")
+@options.calibration_option
 @options.field_options(*FIELDS.values())
 @click.option("--chart", "kind", type=Choice("gains", "roofline"), metavar="KIND", default="gains",
               help="Picture of -o FILE.svg, .png, .html: gains, or roofline with arrows. [gains]")  # fmt: skip
@@ -59,12 +60,14 @@ def command(
     granted = {name: given[name] for name in _GRANTED if given[name] is not None}
     found = moves(
         model, options.require_on(on), objective=objective, cards=cards or (), prices=values.prices(prices), **granted,
-        **options.fields(given),
+        **options.asked(given),
     )  # fmt: skip
 
     if kind == "roofline":
         plain, _ = move_drafts(cast("Fields", options.fields(given)))
-        before, after = _arrows(make_scenario(model, options.require_on(on), **plain), objective)
+        before, after = _arrows(
+            make_scenario(model, options.require_on(on), calibration=given["calibration"], **plain), objective
+        )
 
     def blocks() -> list[Block]:
         from rooflight.show import moves as show

@@ -38,6 +38,12 @@ def on_option(*, several: bool) -> Callable[[Command], Command]:
     )
 
 
+def calibration_option(command: Command) -> Command:
+    """--calibration FILE.toml, your own."""
+    words = "Your own calibration, as `rooflight calibrate` writes it: what is expected is by that."
+    return click.option("--calibration", metavar="FILE.toml", type=click.Path(), help=words)(command)
+
+
 def field_options(*fields: Field, several: Container[str] = ()) -> Callable[[Command], Command]:
     """The options of fields, flags last; those whose names are in `several` take lists, and numbers ranges."""
 
@@ -100,6 +106,12 @@ def fields(given: Mapping[str, Any]) -> dict[str, Any]:
     """The fields among a command's arguments that were given; the rest keep their defaults."""
     left = {name: field.default if field.kind == "flag" else None for name, field in FIELDS.items()}
     return {name: given[name] for name, blank in left.items() if given.get(name, blank) is not blank}
+
+
+def asked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with your own calibration, where one is named."""
+    own = given.get("calibration")
+    return fields(given) if own is None else {**fields(given), "calibration": own}
 
 
 def spelling(command: click.Command) -> Spelling:

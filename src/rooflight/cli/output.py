@@ -57,6 +57,11 @@ def machine_output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _with_output(command, _ENDINGS | _MACHINE, ".toml, which --on takes, .json .csv .md .txt")
 
 
+def calibration_output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a command that makes a calibration, which is not drawn."""
+    return _with_output(command, _ENDINGS | _MACHINE, ".toml, which --calibration takes, .json .csv .md .txt")
+
+
 def sample_output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The same for a command that measures what runs on a machine: with a file that its samples are added to."""
     words = ".json .csv .md .txt, as a picture: .svg .png .html, or its samples added to a file: .jsonl"
@@ -150,7 +155,7 @@ class Answer(NamedTuple):
     json        writes the document
     chart       its picture; None where the answer has none
     page        a page of its own to play with; None where the picture alone is the page
-    machine     the file of an accelerator; None where the answer is none
+    machine     the file of an accelerator or a calibration; None where the answer is none
     """
 
     sentence: Callable[[], str]

@@ -29,6 +29,7 @@ _AXES = swept("points", "deployments")
 @click.command("sweep", cls=Command, context_settings=HELP_NAMES)
 @options.model_argument
 @options.on_option(several=True)
+@options.calibration_option
 @options.field_options(*options.STEP, several=_AXES)
 @click.option(
     "--phase",
@@ -68,7 +69,7 @@ def command(
     plan = questions.model(model)
     sweep = questions.sweep(
         plan, cards if len(cards) > 1 else cards[0], axes, phase=phase, ttft_slo_ms=ttft_slo_ms,
-        tpot_slo_ms=tpot_slo_ms, **fixed,
+        tpot_slo_ms=tpot_slo_ms, calibration=given["calibration"], **fixed,
     )  # fmt: skip
     from rooflight.show.sweep import summary
 

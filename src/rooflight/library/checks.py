@@ -7,14 +7,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from rooflight.library.questions import by_name, devices_of, make_scenario
+from rooflight.library.questions import by_name, devices_of, make_scenario, own_of
 from rooflight.library.questions import model as model_named
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.model import Model
 from rooflight.values.question import NOT_CLAIMED, ClaimFields, asked
 
 if TYPE_CHECKING:
+    from rooflight.answers.check.recorded import Said
     from rooflight.values.measurement import Report
+    from rooflight.values.own import OwnCalibration
     from rooflight.values.recorded import Recorded
 
 
@@ -25,6 +27,7 @@ def check(
     configs: Iterable[str | Path] = (),
     model: str | Path | Model | None = None,
     on: str | Accelerator | None = None,
+    calibration: str | Path | OwnCalibration | None = None,
     **fields: Unpack[ClaimFields],
 ) -> Report:
     """Measurements judged against their ceilings: a CSV file, one row as a mapping, several, or a benchmark's results.
@@ -33,23 +36,29 @@ def check(
     whose files' stems may stand as `model`. A row that cannot be judged says so and stops nothing.
 
     Results of a benchmark mostly name no accelerator, so `model`, `on` and fields may stand beside them: what is given
-    counts before what the file says.
+    counts before what the file says. `calibration` is your own (rooflight.calibrate), or its file.
 
     Raises BadInput or BadConfig for a file that is neither, for fields beside rows, and where nobody names the model or
     the accelerator of results.
     """
-    from rooflight.answers.check.recorded import Said
     from rooflight.words.verdicts import checked
 
+    said = said_of(model, on, fields)
+    return checked(source, configs=configs, said=said, calibration=own_of(calibration))
+
+
+def said_of(model: str | Path | Model | None, on: str | Accelerator | None, fields: ClaimFields) -> Said | None:
+    """What is said beside a file of results; None where nothing is. Raises as analyze does."""
+    from rooflight.answers.check.recorded import Said
+
     if model is None and on is None and not fields:
-        return checked(source, configs=configs)
+        return None
     load, layout = asked(None, None, fields)
     card, count = (None, None) if on is None else devices_of(on)
-    said = Said(
+    return Said(
         model=None if model is None else model_named(model), accelerator=card, count=count, workload=load,
         deployment=layout, stated=frozenset(fields),
     )  # fmt: skip
-    return checked(source, configs=configs, said=said)
 
 
 @partial(by_name, without=NOT_CLAIMED)
@@ -65,6 +74,7 @@ def claim(
     ttft_ms: float | None = None,
     tpot_ms: float | None = None,
     e2e_latency_ms: float | None = None,
+    calibration: str | Path | OwnCalibration | None = None,
     **fields: Unpack[ClaimFields],
 ) -> Report:
     """Whether claimed values are possible, and as fast as they should be: a verdict each, and on all together.
@@ -85,4 +95,4 @@ def claim(
         },
         fields,
     )  # fmt: skip
-    return claimed(make_scenario(model, on, **fields), values, fields.keys())
+    return claimed(make_scenario(model, on, calibration=calibration, **fields), values, fields.keys())

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rooflight.values.analysis import Analysis
     from rooflight.values.comparison import Comparison
     from rooflight.values.moves import Moves
+    from rooflight.values.own import OwnCalibration
     from rooflight.values.sweep import Landmarks
     from rooflight.words.sweep import Sweep
 
@@ -135,6 +136,7 @@ def analyze(
     model: str | Path | Model,
     on: str | Accelerator,
     *,
+    calibration: str | Path | OwnCalibration | None = None,
     workload: Workload | None = None,
     deployment: Deployment | None = None,
     **fields: Unpack[Fields],
@@ -143,12 +145,15 @@ def analyze(
 
     `on` is an accelerator or its name, with a count in front for several: "8xh100-sxm". Fields of Workload and
     Deployment may be given by name instead: analyze("llama-3.1-8b", on="h100", batch=32, weights="fp8").
+    `calibration` is your own (rooflight.calibrate) or its file: what is expected is by that, here and below.
 
     Raises BadInput and its kinds for a malformed question, MissingFact for a number nobody published.
     """
     from rooflight.words.analysis import analyzed
 
-    return analyzed(make_scenario(model, on, workload=workload, deployment=deployment, **fields))
+    return analyzed(
+        make_scenario(model, on, calibration=calibration, workload=workload, deployment=deployment, **fields)
+    )
 
 
 @by_name
@@ -160,6 +165,7 @@ def sweep(
     phase: str | None = None,
     ttft_slo_ms: float | None = None,
     tpot_slo_ms: float | None = None,
+    calibration: str | Path | OwnCalibration | None = None,
     workload: Workload | None = None,
     deployment: Deployment | None = None,
     **fields: Unpack[Fields],
@@ -179,7 +185,7 @@ def sweep(
     from rooflight.serve.sweep import make_sweep
     from rooflight.words.sweep import told
 
-    load, layout = asked(workload, deployment, fields)
+    load, layout = asked(workload, owning(deployment, calibration), fields)
     devices, wanted = _several(on), wanted_ms(ttft_slo_ms, tpot_slo_ms)
     return told(make_sweep(_model(model), devices, axes, phase=phase, workload=load, deployment=layout, wanted=wanted))
 
@@ -189,6 +195,7 @@ def landmarks(
     model: str | Path | Model,
     on: str | Accelerator,
     *,
+    calibration: str | Path | OwnCalibration | None = None,
     workload: Workload | None = None,
     deployment: Deployment | None = None,
     **fields: Unpack[Fields],
@@ -201,7 +208,7 @@ def landmarks(
     """
     from rooflight.serve.landmarks import landmarks as found
 
-    return found(make_scenario(model, on, workload=workload, deployment=deployment, **fields))
+    return found(make_scenario(model, on, calibration=calibration, workload=workload, deployment=deployment, **fields))
 
 
 @by_name
@@ -214,6 +221,7 @@ def compare(
     batch: int | str | None = None,
     objective: str = "throughput",
     prices: Mapping[str, float] | None = None,
+    calibration: str | Path | OwnCalibration | None = None,
     workload: Workload | None = None,
     deployment: Deployment | None = None,
     **fields: Unpack[SeveralFields],
@@ -234,7 +242,7 @@ def compare(
 
     axes, single = axes_of(fields)
     refuse_drafts(single)
-    load, layout = asked(workload, deployment, single)
+    load, layout = asked(workload, owning(deployment, calibration), single)
     check_mix(load, log is not None)
     devices = _several(on)
     found = compared(
@@ -261,6 +269,7 @@ def moves(
     prices: Mapping[str, float] | None = None,
     speculative_tokens: int | None = None,
     hit_rate: float | None = None,
+    calibration: str | Path | OwnCalibration | None = None,
     workload: Workload | None = None,
     deployment: Deployment | None = None,
     **fields: Unpack[Fields],
@@ -280,7 +289,7 @@ def moves(
     from rooflight.words.moves_found import answered
 
     plain, draft = move_drafts(fields)
-    sc = make_scenario(model, on, workload=workload, deployment=deployment, **plain)
+    sc = make_scenario(model, on, calibration=calibration, workload=workload, deployment=deployment, **plain)
     tried = tuple(_alone(devices_of(card)[0], "cards") for card in cards)
     named = {"speculative-decoding": speculative_tokens, "prefix-caching": hit_rate}
     asked = Asked(
@@ -308,14 +317,30 @@ def make_scenario(
     model: str | Path | Model,
     on: str | Accelerator,
     *,
+    calibration: str | Path | OwnCalibration | None = None,
     workload: Workload | None = None,
     deployment: Deployment | None = None,
     **fields: Unpack[Fields],
 ) -> Scenario:
     """The definite question behind analyze(): names looked up, blanks filled, assumptions listed."""
-    load, layout = asked(workload, deployment, fields)
+    load, layout = asked(workload, owning(deployment, calibration), fields)
     card, count = devices_of(on)
     return scenario(_model(model), card, count, load, layout)
+
+
+def own_of(calibration: str | Path | OwnCalibration | None) -> OwnCalibration | None:
+    """Your own calibration, or that of a file. Raises BadInput, BadConfig."""
+    from rooflight.catalog.own import load
+
+    return None if calibration is None else load(calibration)
+
+
+def owning(deployment: Deployment | None, calibration: str | Path | OwnCalibration | None) -> Deployment | None:
+    """A deployment with your own calibration. Raises BadInput, BadConfig."""
+    own = own_of(calibration)
+    if own is None or not (deployment is None or isinstance(deployment, Deployment)):  # what is none is said below
+        return deployment
+    return msgspec.structs.replace(deployment or Deployment(), calibration=own)
 
 
 _model = model

@@ -49,6 +49,7 @@ def step_s(part: Parts, engine: Engine, *, sequences: Number, expert_layers: int
 
     = p-norm(body x body_share + experts x expert_share, unit_bytes x unit_byte_s) + floors x floor_share + link
       + expert_layers x expert_layer_s + host_s + sequences x host_per_sequence_s
+    and all of it x step_share, what your own calibration says.
 
     Source: fitted (calibration/fit_engines.py).
     """
@@ -56,7 +57,8 @@ def step_s(part: Parts, engine: Engine, *, sequences: Number, expert_layers: int
     if engine.unit_byte_s:
         kernels = joined_s(kernels, part.unit_bytes * engine.unit_byte_s, sharpness=UNIT_SHARPNESS)
     host = engine.host_s + sequences * engine.host_per_sequence_s
-    return kernels + part.floors * engine.floor_share + part.link + expert_layers * engine.expert_layer_s + host
+    plain = kernels + part.floors * engine.floor_share + part.link + expert_layers * engine.expert_layer_s + host
+    return plain * engine.step_share
 
 
 def engine_time(
@@ -76,7 +78,8 @@ def engine_time(
     eager_s     without graphs: what launching all kernels one by one takes at least
     """
     seconds = step_s(part, engine, sequences=sequences, expert_layers=expert_layers) * fill
-    host = (engine.host_s + sequences * engine.host_per_sequence_s) * fill
+    share = fill * engine.step_share
+    host = (engine.host_s + sequences * engine.host_per_sequence_s) * share
     waits = maximum(eager_s - seconds, 0)
     seconds, host = seconds + waits, host + waits
     low, high = (engine.moe_low, engine.moe_high) if expert_layers else (engine.low, engine.high)
@@ -85,9 +88,9 @@ def engine_time(
         low=seconds * low / wider + part.host_low * fill,
         high=seconds * high * wider + part.host_high * fill,
         host=host,
-        link_s=part.link * fill,
-        experts_s=(part.experts * (engine.expert_share - 1) + expert_layers * engine.expert_layer_s) * fill,
-        floors_s=part.floors * engine.floor_share * fill,
+        link_s=part.link * share,
+        experts_s=(part.experts * (engine.expert_share - 1) + expert_layers * engine.expert_layer_s) * share,
+        floors_s=part.floors * engine.floor_share * share,
         places_s=part.host * fill,
         places_rated_s=part.host_rated * fill,
         places_low_s=part.host_low * fill,

@@ -57,3 +57,11 @@ def spread(sc: Scenario) -> Iterator[Scenario]:
         except RooflightError:
             continue
         return
+
+
+def uncalibrated(sc: Scenario) -> Scenario:
+    """The scenario without your own calibration: the engine's fits as they are."""
+    return scenario(
+        sc.checkpoint, sc.accelerator, None, sc.workload,
+        msgspec.structs.replace(sc.deployment, tp=sc.layout.tp, calibration=None), plans=sc.plans,
+    )  # fmt: skip

@@ -11,16 +11,18 @@ from rooflight.catalog.accelerators import with_memory
 from rooflight.catalog.calibration import NEWEST, calibrated, calibration, engine_id, engine_named
 from rooflight.catalog.engine_memory import EngineMemory, engine_memory
 from rooflight.catalog.engines import Limits, era_of, limits
+from rooflight.catalog.own import owned
 from rooflight.errors import BadInput, Named
 from rooflight.numeric import Number, is_plain, maximum, tidy
-from rooflight.roofline.links import Links, links_of
 from rooflight.roofline.rates import Rates, rates, unrated
 from rooflight.scenario import assume, caches
 from rooflight.scenario.cards import prompts_card
 from rooflight.scenario.drafting import draft_deployment, draft_notes, draft_workload, drafts_of, within_a_step
 from rooflight.scenario.host import host_notes, with_host
+from rooflight.scenario.laid import layout_of
 from rooflight.scenario.measured import is_torch, torch_engine, torch_fits
 from rooflight.scenario.media import with_media
+from rooflight.scenario.own import own_notes
 from rooflight.scenario.refused import check_budget, check_kind
 from rooflight.scenario.shape import shaped, with_adapters
 from rooflight.scenario.share import Share, habits_of, share_of
@@ -33,6 +35,7 @@ from rooflight.values.format import Format
 from rooflight.values.formats import arithmetic, format_named
 from rooflight.values.model import Model
 from rooflight.values.note import Note
+from rooflight.values.own import OwnEntry
 from rooflight.values.workload import Workload
 from rooflight.work.count import has_source, is_encoder, key_share, puts_out_tokens, source_tokens
 from rooflight.work.layout import Layout, check_layout
@@ -53,6 +56,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
                 memory budgets have the same
     plans       that this scenario and those changed from it come to
     draft       what drafts, where that is named
+    own         your own calibration of the engine on this accelerator, which the engine's fit has in it
     """
 
     model: Model
@@ -75,6 +79,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     assumptions: tuple[Note, ...]
     warnings: tuple[Note, ...]
     draft: Drafter | None = None
+    own: OwnEntry | None = None
 
     @property
     def weights(self) -> str:
@@ -143,7 +148,7 @@ def scenario(
         accelerator = with_memory(accelerator, deployment.memory)
     deployment = _as_asked(model, deployment)
     model = shaped(model, deployment)
-    layout = _layout(accelerator, count, deployment)
+    layout = layout_of(accelerator, count, deployment)
     check_layout(model, layout)
     encodes, workload = with_media(model, lengths(model, workload))
     check_kind(model, workload)
@@ -153,13 +158,12 @@ def scenario(
     numbers = _numbers(model, named, deployment)
     machine = _rates(accelerator, kept, layout, deployment)
     missing = unrated(prompts_card(accelerator, deployment), assume.multiplied(named, numbers))
-    engine = engine_of(deployment, accelerator)
-    torch = is_torch(deployment.engine)
-    fits = torch_fits(accelerator, named, numbers) if torch else calibration(accelerator.family)
+    engine, own = owned(engine_of(deployment, accelerator), deployment.calibration, accelerator, model.id)
+    fits = torch_fits(accelerator, named, numbers) if is_torch(deployment.engine) else calibration(accelerator.family)
     plans = Plans() if plans is None else plans
     habits = habits_of(deployment)
-    own = limits(habits.engine if habits is not None else engine_id(deployment.engine or ""), accelerator)
-    budget = deployment.max_num_batched_tokens or own.budget_tokens
+    usual = limits(habits.engine if habits is not None else engine_id(deployment.engine or ""), accelerator)
+    budget = deployment.max_num_batched_tokens or usual.budget_tokens
     check_budget(budget, workload)
     share = share_of(deployment, None if habits is None else habits.rule, accelerator, kept, layout, budget)
     found = Scenario(
@@ -173,17 +177,18 @@ def scenario(
         rates=machine,
         unrated=missing,
         engine=engine,
+        own=own,
         fits=fits,
         budget_tokens=budget,
         share=share,
         habits=habits,
-        most_sequences=deployment.max_num_seqs or own.sequences,
+        most_sequences=deployment.max_num_seqs or usual.sequences,
         steps=plans.steps(kept, layout, numbers, machine, fits),
         plans=plans,
         assumptions=(),
         warnings=(),
     )
-    return _noted(_drafted(found), named, own)
+    return _noted(_drafted(found), named, usual)
 
 
 def _drafted(sc: Scenario) -> Scenario:
@@ -233,6 +238,7 @@ def _noted(sc: Scenario, named: Model, own: Limits) -> Scenario:
             *stage_notes(sc.rates),
             *assume.memory_notes(card, asked, sc.habits, sc.share),
             *assume.expected_notes(model, card, asked, sc.engine, sc.fits),
+            *own_notes(model, card, asked, sc.engine, sc.own),
             *assume.run_notes(card, sc.layout, asked, sc.engine, own),
             *assume.model_notes(model, sc.workload),
             *assume.adapter_notes(sc.model),
@@ -305,35 +311,6 @@ def engine_of(deployment: Deployment, accelerator: Accelerator) -> Engine:
         name = None
     when = NEWEST if name is None else era_of(engine_id(name), version)
     return engine_named(name, accelerator.family, when)
-
-
-def _layout(accelerator: Accelerator, count: int | None, deployment: Deployment) -> Layout:
-    """tp = devices / (pp x dp); a tp without a count means so many devices."""
-    others = deployment.pp * deployment.dp
-    if deployment.tp is None:
-        devices = others if count is None else count
-        if devices % others:
-            raise BadInput(
-                f"{devices} devices cannot be cut into pp {deployment.pp} x dp {deployment.dp}",
-                where=Named.of("pp", "dp"), got=others, want=f"a product that divides {devices}",
-            )  # fmt: skip
-        tp = devices // others
-    else:
-        tp, devices = deployment.tp, deployment.tp * others
-        if count is not None and count != devices:
-            raise BadInput(
-                f"tp {tp} x pp {deployment.pp} x dp {deployment.dp} is {devices} devices, not {count}",
-                where=Named.of("on", "tp", "pp", "dp"),
-                got=f"{count} devices",
-                want=f"tp x pp x dp = {count}",
-                try_this=Named("{dp}", dp=count // devices)
-                if count % devices == 0
-                else Named("{on}", on=f"{devices}x{accelerator.id}"),
-            )
-    links = links_of(accelerator, deployment.network) or Links()
-    return Layout(
-        tp=tp, pp=deployment.pp, ep=deployment.ep, dp=deployment.dp, in_switch=links.reduces, domain=links.domain
-    )
 
 
 def _numbers(model: Model, kept: Model, deployment: Deployment) -> Numbers:

@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from rooflight.errors import NoSteadyState
 from rooflight.numeric import Number
 from rooflight.roofline.engine import Expected
 from rooflight.roofline.rates import hardware_format, level_roofs, no_peak, ridges
+from rooflight.scenario.change import uncalibrated
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.scenario.pools import prompts_on
 from rooflight.scenario.share import SHARES
@@ -41,6 +43,7 @@ from rooflight.values.analysis import (
     Step,
 )
 from rooflight.values.like import AdapterBlock, SpeculationBlock
+from rooflight.values.own import SHIFTED, OwnBlock, OwnRun
 from rooflight.values.run import Run, WholeRun
 from rooflight.values.steptime import BINDING, BOUNDS, OperatorTime
 from rooflight.work import count
@@ -82,7 +85,37 @@ def analyze(sc: Scenario, *, serving: bool = True) -> Analysis:
         served=served_block(found["served"]) if found and serving else None,
         memory=held,
         speculation_or_absent=_speculation(sc, bool(shown and shown.get("verify"))),
+        calibration_or_absent=_own(sc, serving=serving),
     )
+
+
+def _own(sc: Scenario, *, serving: bool) -> OwnBlock | msgspec.UnsetType:
+    """What your own calibration does, and the same question without it."""
+    own, entry = sc.deployment.calibration, sc.own
+    if own is None:
+        return msgspec.UNSET
+    bare = OwnBlock(date=own.date, used=False, engine=sc.engine.id, accelerator=sc.accelerator.id)
+    if entry is None:
+        return bare
+    of = entry.of(sc.model.id)
+    used = msgspec.structs.replace(
+        bare, used=True, rows=entry.rows, model=of.model, factors={name: getattr(of, name).factor for name in SHIFTED},
+        error=entry.all,
+    )  # fmt: skip
+    try:
+        plain = analyze(uncalibrated(sc), serving=serving)
+    except NoSteadyState:  # without it fewer requests are finished than arrive
+        return used
+    steps, runs = plain.phases_or_null or {}, plain.runs_or_null or {}
+    return msgspec.structs.replace(
+        used,
+        phases={name: None if one is None else one.time_s for name, one in steps.items()},
+        runs={name: None if one is None else _own_run(one) for name, one in runs.items()},
+    )
+
+
+def _own_run(one: Run) -> OwnRun:
+    return OwnRun(**{name: getattr(one, name, None) for name in OwnRun.__struct_fields__})
 
 
 def _speculation(sc: Scenario, timed: bool) -> SpeculationBlock | msgspec.UnsetType:
@@ -337,7 +370,8 @@ def _workload(sc: Scenario) -> dict[str, int | float | None]:
 
 def _deployment(sc: Scenario) -> dict[str, object]:
     """The deployment with its blanks filled: degrees, and the formats that are really used."""
-    given: dict[str, object] = msgspec.to_builtins(sc.deployment)
+    given: dict[str, object] = msgspec.to_builtins(msgspec.structs.replace(sc.deployment, calibration=None))
+    given.pop("calibration")
     weights = sc.replaced
     brought = weights.activations if weights is not None else None
     return {

@@ -64,7 +64,9 @@ def apart(sc: Scenario, *, users: Number | None = None) -> WholeRun:
     one, other = _replicas(both, users)
     sent_s = _sent_s(both)
     engine = sc.engine
-    found = _found(both, users, one, other, (one.expected_s, other.expected_s), engine.server_s + sent_s)
+    found = _found(
+        both, users, one, other, (one.expected_s, other.expected_s), engine.server_s + sent_s, engine.first_share
+    )  # fmt: skip
     fast = _found(both, users, one, other, (one.roofline_s, other.roofline_s), sent_s)
     token = other.each
     times = [Times(token_s=each.step_s / token, request_s=each.request_s, cycle_s=each.request_s)
@@ -116,11 +118,13 @@ def _replicas(both: Pools, users: Number) -> tuple[Replica, Replica]:
 
 
 def _found(
-    both: Pools, users: Number, one: Replica, other: Replica, clocks: tuple[Clock, Clock], besides_s: Number
-) -> _Found:
+    both: Pools, users: Number, one: Replica, other: Replica, clocks: tuple[Clock, Clock], besides_s: Number,
+    first_share: float = 1.0,
+) -> _Found:  # fmt: skip
     """F + N T of all users, where prefill and decode workers have their own steps.
 
-    one, other  passes of a prefill and of a decode worker's replica; besides_s: of a first token, beside prefills
+    one, other  passes of a prefill and of a decode worker's replica; besides_s: of a first token, beside prefills;
+                first_share: as in values.calibration.Engine
     """
     prefill, decode = clocks
     layout = both.decode.layout
@@ -129,7 +133,7 @@ def _found(
     prompt_s = one.prompt_s(prefill)
     queue = both.decode.engine.queue
     ahead = prompts_ahead(maximum(users / prefill_replicas, 1), queue)
-    first_s = besides_s + (1 + ahead) * prompt_s
+    first_s = (besides_s + (1 + ahead) * prompt_s) * first_share
     most = minimum(users, maximum(both.decode_workers * layout.dp * room(both.decode), 1))
 
     def at(decoding: Number) -> Number:

@@ -80,5 +80,7 @@ def _per_s(sc: Scenario, users: float) -> float:
     if chosen(sc) == "apart":
         return apart(sc, users=users).requests_per_s.expected
     one, engine = replica(sc, users), sc.engine
-    found = steady(one, one.expected_s, server_s=engine.server_s, queue=engine.queue)
+    found = steady(
+        one, one.expected_s, server_s=engine.server_s, queue=engine.queue, first_share=engine.first_share
+    )  # fmt: skip
     return float(found.per_s * one.copies)

@@ -68,7 +68,7 @@ def widening(accelerator: Accelerator, engine: Engine) -> float:
 
     An engine fitted on the very accelerator has taken up whatever the kernel fits miss there.
     """
-    if accelerator.id in engine.cards:
+    if accelerator.id in engine.cards or accelerator.id == engine.calibrated_on:
         return 1.0
     return max(calibration(accelerator.family).widened, engine.unseen_card)
 

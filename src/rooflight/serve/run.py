@@ -62,8 +62,11 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 def served(sc: Scenario, *, users: Number | None = None) -> WholeRun:
     """Continuous batching in its steady state. Numbers of the scenario, or users, may be arrays, and so the run's."""
     one = replica(sc, users)
-    found = steady(one, one.expected_s, server_s=sc.engine.server_s, queue=sc.engine.queue)
-    fast = steady(one, one.roofline_s, server_s=0.0, queue=sc.engine.queue, like=found)
+    engine = sc.engine
+    found = steady(
+        one, one.expected_s, server_s=engine.server_s, queue=engine.queue, first_share=engine.first_share
+    )  # fmt: skip
+    fast = steady(one, one.roofline_s, server_s=0.0, queue=engine.queue, like=found)
     least = limits(one)
     share = where(found.inside > 1, found.per_s, 1 / found.request_s) * found.prompt_s
     running = minimum(found.per_s * (one.steps * found.step_s + found.own_s), found.inside)
@@ -90,7 +93,7 @@ def alone(sc: Scenario) -> WholeRun:
     fast_prompt_s, fast_s = one.prompt_s(one.roofline_s), one.roofline_s(1, None)
     times = [
         Times(token_s=step / one.each, request_s=first + one.steps * step, cycle_s=first + one.steps * step)
-        for first, step in ((server_s + prompt_s, step_s), (fast_prompt_s, fast_s))
+        for first, step in (((server_s + prompt_s) * sc.engine.first_share, step_s), (fast_prompt_s, fast_s))
     ]
     whole_s, least = times[0].cycle_s, limits(one)
     first, steps, whole = _intervals(one, 1, first_interval(sc))

@@ -53,8 +53,10 @@ class _Point(msgspec.Struct, frozen=True, kw_only=True):
     first_s: Number
 
 
-def steady(one: Replica, clock: Clock, *, server_s: Number, queue: Number, like: Steady | None = None) -> Steady:
-    """The steady state under a clock; server_s and queue as in values.calibration.Engine.
+def steady(
+    one: Replica, clock: Clock, *, server_s: Number, queue: Number, first_share: float = 1.0, like: Steady | None = None
+) -> Steady:
+    """The steady state under a clock; server_s, queue and first_share as in values.calibration.Engine.
 
     like    of another clock, whose share of decoding sequences is near: where the search begins
     """
@@ -63,7 +65,8 @@ def steady(one: Replica, clock: Clock, *, server_s: Number, queue: Number, like:
     alone_s = one.prompt_s(clock)
 
     def at(decoding: Number) -> _Point:
-        return _point(one, clock, inside, decoding, server_s=server_s, queue=queue, alone_s=alone_s)
+        point = _point(one, clock, inside, decoding, server_s=server_s, queue=queue, alone_s=alone_s)
+        return point if first_share == 1 else msgspec.structs.replace(point, first_s=point.first_s * first_share)
 
     full = _full(one)
     most = where(others > 0, minimum(inside, (full - 1) / maximum(others, _NOBODY)), 1.0)
@@ -71,7 +74,7 @@ def steady(one: Replica, clock: Clock, *, server_s: Number, queue: Number, like:
     _, point = solved(at, lambda point: point.first_s / (one.steps * point.token_s), inside, most, **begin)
     full_tokens = one.budget - one.rows * full
     full_s = clock(full, full_tokens)
-    alone_request_s = server_s + alone_s + one.steps * clock(1, None)
+    alone_request_s = (server_s + alone_s) * first_share + one.steps * clock(1, None)
     per_s = maximum(full_tokens / (one.prompt * full_s), 1 / alone_request_s)
     if not is_plain(one.steps) or one.steps <= NO_STEPS:
         per_s = where(one.steps <= NO_STEPS, one.budget / (one.prompt * clock(None, one.budget)), per_s)

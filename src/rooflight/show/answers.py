@@ -31,6 +31,7 @@ _SHOWN_BY = {
     "WholeModel": "whole",
     "Diagnosis": "diagnosis",
     "Explained": "explained",
+    "OwnCalibration": "calibrated",
 }
 
 

@@ -30,20 +30,22 @@ RESULTS = 40
 _MOST_REASONS = 10_000
 
 
-def flat_rows(columns: Sequence[str], verdicts: Iterable[Verdict]) -> Rows:
-    """The input's columns as they were, then ours."""
-    header = [f"input_{name}" if name in APPENDED else name for name in columns]
+def flat_rows(columns: Sequence[str], verdicts: Iterable[Verdict], *, calibrated: bool = False) -> Rows:
+    """The input's columns as they were, then ours; with your own calibration what would be expected without it."""
+    added = (*APPENDED, "expected_uncalibrated") if calibrated else APPENDED
+    header = [f"input_{name}" if name in added else name for name in columns]
 
     def cells(one: Verdict) -> list[object]:
-        return [*(one.given.get(name, "") for name in columns), *(getattr(one, name) for name in APPENDED)]
+        return [*(one.given.get(name, "") for name in columns), *(getattr(one, name) for name in added)]
 
-    return Rows([*header, *APPENDED], map(cells, verdicts))
+    return Rows([*header, *added], map(cells, verdicts))
 
 
 def rows(report: Report) -> Rows:
     """A whole report for CSV: rows with their own columns, or claims."""
     columns = list(dict.fromkeys(name for one in report.rows for name in one.given))
-    return flat_rows(columns, report.rows) if columns else claim_rows(report)
+    calibrated = any(one.expected_uncalibrated is not None for one in report.rows)
+    return flat_rows(columns, report.rows, calibrated=calibrated) if columns else claim_rows(report)
 
 
 def blocks(report: Report) -> list[Block]:

@@ -11,6 +11,7 @@ from rooflight.values.accelerator import LevelRoof
 from rooflight.values.held import MemoryBlock
 from rooflight.values.known import Known
 from rooflight.values.like import AdapterBlock, LikeBlock, SpeculationBlock
+from rooflight.values.own import OwnBlock
 from rooflight.values.run import Run
 from rooflight.values.shown import Part, Shown
 
@@ -253,6 +254,7 @@ class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
     runs        by schedule; run: the one that the answer speaks of. None where not one sequence fits
     phases_or_null, runs_or_null    the same as the JSON has them, where what is missing is null
     speculation_or_absent           the JSON has `speculation` where what drafts is named
+    calibration_or_absent           the JSON has `calibration` where your own was given
     """
 
     brief = ("answer",)
@@ -276,6 +278,12 @@ class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
     speculation_or_absent: SpeculationBlock | msgspec.UnsetType = msgspec.field(
         name="speculation", default=msgspec.UNSET
     )
+    calibration_or_absent: OwnBlock | msgspec.UnsetType = msgspec.field(name="calibration", default=msgspec.UNSET)
+
+    @property
+    def calibration(self) -> OwnBlock | None:
+        """What your own calibration does, and what would be expected without it; None where none was given."""
+        return None if self.calibration_or_absent is msgspec.UNSET else self.calibration_or_absent
 
     @property
     def speculation(self) -> SpeculationBlock | None:

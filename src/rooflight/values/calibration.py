@@ -299,6 +299,8 @@ class Engine(Provenance, frozen=True, kw_only=True):
                             run_low, run_high and moe_run_low, moe_run_high of a whole request and of rates;
                             first_low, first_high of the time to first token
     first_data              the runs that server_s and queue were fitted on
+    step_share, first_share what your own calibration makes of a step (catalog.own), and of a first token in a run: 1 in
+                            every fit. calibrated_on: the accelerator that it was made on, whose intervals are its own
     """
 
     id: str
@@ -332,4 +334,7 @@ class Engine(Provenance, frozen=True, kw_only=True):
     first_low: Low = 0.5
     first_high: High = 2.5
     first_data: Data | None = None
+    step_share: float = 1.0
+    first_share: float = 1.0
+    calibrated_on: str = ""
     error: str = ""

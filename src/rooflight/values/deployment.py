@@ -8,14 +8,16 @@ import msgspec
 
 from rooflight.errors import BadInput, Named
 from rooflight.values.field import LARGEST_DEGREE, Field, check, describe, fields_of
+from rooflight.values.own import OwnCalibration
 
 
 # fmt: off
 class Deployment(msgspec.Struct, frozen=True, kw_only=True):
     """Layout and formats; a None is filled from the model or the defaults of DESIGN 2a and listed as assumed.
 
-    Weights are the linear layers: embedding, lm_head, norms and router keep their format. Raises BadInput for a degree
-    below 1, a share outside (0, 1], two shares of memory, or a size that is none.
+    Weights are the linear layers: embedding, lm_head, norms and router keep their format. `calibration` is your own
+    (rooflight.calibrate), and no field of a question. Raises BadInput for a degree below 1, a share outside (0, 1], two
+    shares of memory, or a size that is none.
     """
 
     tp: Annotated[int | None, Field(
@@ -223,6 +225,7 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
     ignore_capacity: Annotated[bool, Field(
         words="Compute times even if the model does not fit.", kind="flag",
     )] = False
+    calibration: OwnCalibration | None = None
     # fmt: on
 
     def __post_init__(self) -> None:

@@ -222,6 +222,7 @@ class Verdict(Part, msgspec.Struct, frozen=True, kw_only=True):
     mix_up          impossible: the usual mistake that would explain the value; None where none fits
     given           the row as it was read, columns by name
     mfu, mbu        of the step that the value times, by the datasheet; None of a run, and where the batch is open
+    expected_uncalibrated   without your own calibration. The JSON has it where one was given
     """
 
     brief = ("model", "accelerator", "metric", "value", "verdict", "reason")
@@ -245,6 +246,15 @@ class Verdict(Part, msgspec.Struct, frozen=True, kw_only=True):
     mbu: float | None = None
     given: dict[str, str] = {}
     on_measured_or_absent: bool | msgspec.UnsetType = msgspec.field(name="on_measured", default=msgspec.UNSET)
+    expected_uncalibrated_or_absent: float | msgspec.UnsetType = msgspec.field(
+        name="expected_uncalibrated", default=msgspec.UNSET
+    )
+
+    @property
+    def expected_uncalibrated(self) -> float | None:
+        """What would be expected without your own calibration; None where none was given."""
+        found = self.expected_uncalibrated_or_absent
+        return None if found is msgspec.UNSET else found
 
     @property
     def on_measured(self) -> bool:

@@ -23,6 +23,7 @@ from rooflight.values.run import WholeRun
 from rooflight.values.workload import Workload
 from rooflight.words.like import like_line
 from rooflight.words.notes import worded
+from rooflight.words.own import beside
 from rooflight.words.seen import at_best
 from rooflight.work.count import is_encoder
 from rooflight.work.layout import Layout
@@ -83,7 +84,7 @@ def answer(sc: Scenario, found: Analysis) -> str:
         said = _decode(sc, steps["decode"]) if "decode" in steps else _too_many(sc, held)
     return (
         f"{fit}{sc.model.id} ({sc.weights} weights) on {sc.devices}: {said}; {_prefill(sc, steps.get('prefill'))}"
-        f"{_others(sc, steps, found)}.{share}{_run(found)}"
+        f"{_others(sc, steps, found)}.{share}{_run(found)}{beside(found)}"
     )
 
 

@@ -8,6 +8,7 @@ from rooflight.units import percent, scaled
 from rooflight.values.note import Note
 from rooflight.words import machines
 from rooflight.words.drafts import DRAFTS
+from rooflight.words.own import OWN
 from rooflight.words.row_notes import ROW_WORDS
 
 # Cards named of those that an engine was fitted on.
@@ -100,6 +101,7 @@ def _adapters(note: Note) -> str:
 
 _WORDS: dict[str, Callable[[Note], str]] = {
     **DRAFTS,
+    **OWN,
     **ROW_WORDS,
     # value: what a reader found in a model's files, in its words
     "file": lambda note: str(note.value),

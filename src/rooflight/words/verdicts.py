@@ -10,19 +10,19 @@ import msgspec
 
 from rooflight.answers.check.filled import Filled
 from rooflight.answers.check.names import Names
+from rooflight.answers.check.opened import OpenedRows, opened_rows
 from rooflight.answers.check.outcome import Judged, Limit, Load, NoCeiling, Pair
-from rooflight.answers.check.recorded import Said, rows_of
-from rooflight.answers.check.report import RowBlock, judged_block, judged_claims, judged_rows
+from rooflight.answers.check.recorded import Said
+from rooflight.answers.check.report import RowBlock, judged_block, judged_claims
 from rooflight.answers.check.tally import Counts
-from rooflight.errors import BadInput, Named
-from rooflight.ingest.rows import RowLike, given_rows, open_measured, table_rows
-from rooflight.ingest.table import Table
+from rooflight.ingest.rows import RowLike
 from rooflight.scenario.assume import file_notes
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.efficiency import Efficiency
 from rooflight.span import Span
 from rooflight.units import percent, round_significant, scaled, to_base
 from rooflight.values.measurement import Measurement, Report, Tally, Verdict
+from rooflight.values.own import OwnCalibration
 from rooflight.values.recorded import Recorded
 from rooflight.words.analysis import does_not_fit
 from rooflight.words.notes import sentence, worded
@@ -43,45 +43,23 @@ _NAMES = {
 
 def checked(
     source: str | Path | Recorded | Iterable[RowLike] | RowLike, *, configs: Iterable[str | Path] = (),
-    said: Said | None = None,
+    said: Said | None = None, calibration: OwnCalibration | None = None,
 ) -> Report:  # fmt: skip
     """All rows of a file, or of mappings, judged; or what a benchmark recorded, with what is said beside it.
 
     Raises BadInput, BadConfig for a file that is neither, and BadInput for rows with something said beside them.
     """
-    names = Names(configs)
-    found = open_measured(source) if isinstance(source, str | Path) else source
-    if isinstance(found, Recorded):
-        return recorded(found, Said() if said is None else said, configs=configs)
-    if said is not None:
-        if isinstance(found, Table):
-            found.close()
-        raise BadInput(
-            "rows describe themselves", where=Named.of("source"), got="rows, and what is said beside them",
-            want="a benchmark's results, or rows without anything beside them",
-        )  # fmt: skip
-    if isinstance(found, Table):
-        with found as table:
-            return _reported(judged_rows(table_rows(table), names), table.notes)
-    return _mappings(found, names)
+    found = opened_rows(source, configs=configs, said=said, calibration=calibration)
+    return _reported(found.judged, found.notes) if found.results is None else _recorded(found)
 
 
-def _mappings(source: Iterable[RowLike] | RowLike, names: Names) -> Report:
-    rows = (source,) if isinstance(source, Mapping | Measurement) else source
-    if not isinstance(rows, Iterable):
-        raise BadInput("there are no rows to check", where=Named.of("source"), got=source, want="a file or mappings")
-    return _reported(judged_rows(given_rows(rows), names), ())
-
-
-def recorded(found: Recorded, said: Said, *, configs: Iterable[str | Path] = ()) -> Report:
+def _recorded(found: OpenedRows) -> Report:
     """What a benchmark recorded, judged: each time and rate of a run as a row, those of one run together."""
-    asked = rows_of(found, said, configs)
     counts = Counts()
-    rows = tuple(map(_claim, counts.over(judged_rows(asked.rows, asked.names))))
+    rows = tuple(map(_claim, counts.over(found.judged)))
     tally = counts.tally()
     few = " ".join(f"{one.reason.rstrip('.')}." for one in rows) if len(rows) <= _FEW else ""
-    lacks = (f"the file does not say {what}" for what in found.lacks)
-    return Report(answer=few or answer(tally), summary=tally, notes=(*found.notes, *lacks, *asked.notes), rows=rows)
+    return Report(answer=few or answer(tally), summary=tally, notes=tuple(found.notes), rows=rows)
 
 
 def told(names: Names, block: RowBlock) -> tuple[list[Verdict], Counts]:
@@ -151,7 +129,9 @@ def verdict(one: Judged | NoCeiling) -> Verdict:
         ceiling=span.ceiling, expected=None if span.low is None else span.expected, low=span.low, high=span.high,
         over_ceiling=one.over, bound="capacity" if one.held else one.bound, mix_up=_first_mix_up(one),
         mfu=used.mfu, mbu=used.mbu, given=one.asked.given,
-        on_measured_or_absent=one.on_measured or msgspec.UNSET, **_about(one.row),
+        on_measured_or_absent=one.on_measured or msgspec.UNSET,
+        expected_uncalibrated_or_absent=msgspec.UNSET if one.uncalibrated is None else one.uncalibrated,
+        **_about(one.row),
     )  # fmt: skip
 
 

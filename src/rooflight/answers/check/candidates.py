@@ -31,7 +31,7 @@ _MOST_DEVICES = 4096
 _NARROW = "nvfp4"
 _LONGEST_VERSION = 60
 # What a scenario assumed of formats that a verdict should say too.
-_TOLD = ("checkpoint_cache", "lightest", "engine_file", "weight_bytes", "host_rate", "variant")
+_TOLD = ("checkpoint_cache", "lightest", "engine_file", "weight_bytes", "host_rate", "variant", "own_unused")
 
 
 class Candidates(msgspec.Struct, frozen=True, kw_only=True):

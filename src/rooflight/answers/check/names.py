@@ -18,6 +18,7 @@ from rooflight.values.deployment import Deployment
 from rooflight.values.measurement import Measurement
 from rooflight.values.model import Model
 from rooflight.values.note import Note
+from rooflight.values.own import OwnCalibration
 from rooflight.values.workload import Workload
 
 Found = TypeVar("Found")
@@ -33,10 +34,13 @@ _MOST_SCENARIOS = 2_000
 class Names:
     """What names stand for, remembered; failures too."""
 
-    def __init__(self, configs: Iterable[str | Path] = ()) -> None:
+    def __init__(self, configs: Iterable[str | Path] = (), calibration: OwnCalibration | None = None) -> None:
         """`configs`: folders whose files' stems are model names. Raises BadInput where one is no folder."""
         self._files: dict[str, Path] = {}
-        for folder in map(Path, configs):
+        self._configs = (*configs,)
+        self._calibration = calibration
+        self._plain: Names | None = None
+        for folder in map(Path, self._configs):
             if not folder.is_dir():
                 raise BadInput(
                     f"{folder} is no folder of configs", where=Named.of("configs"), got=str(folder),
@@ -49,6 +53,20 @@ class Names:
         self._models: dict[str, Model | RooflightError] = {}
         self._cards: dict[str, tuple[Accelerator, int] | RooflightError] = {}
         self._scenarios: dict[tuple[str, str, Deployment], Scenario | RooflightError] = {}
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether what is expected is by your own calibration."""
+        return self._calibration is not None
+
+    @property
+    def uncalibrated(self) -> Names:
+        """The same names, with what is expected without your own calibration."""
+        self._plain = self._plain or self._without()
+        return self._plain
+
+    def _without(self) -> Names:
+        return Names(self._configs)
 
     def model(self, row: Measurement) -> tuple[Model, Note | None]:
         """The row's model; or the one of its shape, and a note of that; or one of its size. Raises BadRow."""
@@ -158,7 +176,8 @@ class Names:
         key = (model.origin or model.id, card.origin or card.id, deployment)
 
         def made() -> Scenario:
-            return scenario(model, card, None, Workload(), deployment)
+            asked = deployment if self._calibration is None else replace(deployment, calibration=self._calibration)
+            return scenario(model, card, None, Workload(), asked)
 
         return _remembered(self._scenarios, key, made, most=_MOST_SCENARIOS)
 

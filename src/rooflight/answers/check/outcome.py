@@ -95,6 +95,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     load        values of its run whose batch, rate and time cannot be together
     pair        values of its run that nothing does together
     efficiency  of the step that is timed, in the value's time; None of a run, and where its batch is open
+    uncalibrated    what would be expected without your own calibration; None where there is none, or nothing expected
     """
 
     asked: GivenRow
@@ -113,6 +114,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     load: Load | None = None
     pair: Pair | None = None
     efficiency: Efficiency | None = None
+    uncalibrated: float | None = None
 
     @property
     def over(self) -> float:

@@ -19,6 +19,7 @@ from rooflight.values.deployment import DEPLOYMENT, Deployment
 from rooflight.values.measurement import Measurement
 from rooflight.values.model import Model
 from rooflight.values.note import Note
+from rooflight.values.own import OwnCalibration
 from rooflight.values.recorded import Record, Recorded, Spread
 from rooflight.values.workload import Workload
 
@@ -62,9 +63,14 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
 class SaidNames(Names):
     """Names in rows of which model, accelerator and deployment may be said beside them."""
 
-    def __init__(self, said: Said, configs: Iterable[str | Path] = ()) -> None:
-        super().__init__(configs)
+    def __init__(
+        self, said: Said, configs: Iterable[str | Path] = (), calibration: OwnCalibration | None = None
+    ) -> None:
+        super().__init__(configs, calibration)
         self._said = said
+
+    def _without(self) -> SaidNames:
+        return SaidNames(self._said, self._configs)
 
     def model(self, row: Measurement) -> tuple[Model, Note | None]:
         return (self._said.model, None) if self._said.model is not None else super().model(row)
@@ -87,7 +93,9 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def rows_of(found: Recorded, said: Said, configs: Iterable[str | Path] = ()) -> Asked:
+def rows_of(
+    found: Recorded, said: Said, configs: Iterable[str | Path] = (), calibration: OwnCalibration | None = None
+) -> Asked:
     """Every measured value of a file's records as a row. Raises BadInput where there is none, or nobody is named."""
     for name in _NOT_OF_FILES:
         if name in said.stated:
@@ -95,7 +103,7 @@ def rows_of(found: Recorded, said: Said, configs: Iterable[str | Path] = ()) -> 
                 "a file of results says itself what was timed", where=Named.of(name), got=found.file,
                 want=Named("lengths as {isl} and {osl}, the number in flight as {batch}"),
             )  # fmt: skip
-    names = SaidNames(said, configs)
+    names = SaidNames(said, configs, calibration)
     titles = Counter(record.name for record in found.records)
     named = [
         _told(record, place, alone=titles[record.name] == 1) for place, record in enumerate(found.records, start=1)

@@ -16,6 +16,7 @@ from rooflight.answers.check.questions import Question, claim, question
 from rooflight.answers.check.spans import answered
 from rooflight.ingest.rows import BadRow, GivenRow
 from rooflight.roofline.rates import no_peak
+from rooflight.scenario.change import uncalibrated
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.apart import is_apart
 from rooflight.serve.arrivals import loaded
@@ -49,7 +50,26 @@ def row_blocks(rows: Iterable[GivenRow]) -> Iterator[RowBlock]:
 
 
 def judged_block(names: Names, given: RowBlock) -> Iterator[Judged | NoCeiling]:
-    """Each row of a block judged; why a row is fast or impossible is looked for at length in the first block alone."""
+    """Each row of a block judged; why a row is fast or impossible is looked for at length in the first block alone.
+
+    With your own calibration each also has what would be expected without.
+    """
+    judged = _judged_block(names, given)
+    if not names.calibrated:
+        return judged
+    return _beside(judged, _judged_block(names.uncalibrated, RowBlock(given.rows, first=False)))
+
+
+def _beside(judged: Iterable[Judged | NoCeiling], plain: Iterable[Judged | NoCeiling]) -> Iterator[Judged | NoCeiling]:
+    """What is judged, with what would be expected without your own calibration."""
+    for one, other in zip(judged, plain, strict=True):
+        if isinstance(one, Judged) and isinstance(other, Judged) and other.span.low is not None:
+            yield replace(one, uncalibrated=other.span.expected)
+        else:
+            yield one
+
+
+def _judged_block(names: Names, given: RowBlock) -> Iterator[Judged | NoCeiling]:
     block, judge = given.rows, Judge(thorough=given.first)
     loads: dict[int, Load] = {}
     batches: dict[int, int | None] = {}
@@ -113,7 +133,16 @@ def judged_claims(
     tpot and output tokens are those of a decode step, as analyze's decode phase; ttft and prefill tokens those of its
     prefill phase; the others those of a batch. Of a schedule or of workers apart, all are of that run.
     Raises MissingFact where all are of a prompt and the compute peak that it needs is not known.
+
+    With your own calibration each also has what would be expected without.
     """
+    found = _claims(sc, values, given)
+    return found if sc.own is None else _beside(found, _claims(uncalibrated(sc), values, given))
+
+
+def _claims(
+    sc: Scenario, values: Mapping[str, float], given: Collection[str] | None = None
+) -> Iterator[Judged | NoCeiling]:
     stated = set(FIELDS) if given is None else set(given)
     if sc.workload.request_rate is not None:
         sc, stated = loaded(sc)[0], stated | {"batch"}

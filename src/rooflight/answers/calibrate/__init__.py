@@ -1,0 +1,1 @@
+"""Your own calibration: measured rows of a deployment, and what they make of what is expected there."""
