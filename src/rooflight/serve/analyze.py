@@ -10,6 +10,7 @@ import msgspec
 from rooflight.numeric import Number
 from rooflight.roofline.engine import Expected
 from rooflight.roofline.rates import hardware_format, level_roofs, no_peak, ridges
+from rooflight.scenario.basis import basis_of
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.scenario.pools import prompts_on
 from rooflight.scenario.share import SHARES
@@ -82,6 +83,7 @@ def analyze(sc: Scenario, *, serving: bool = True) -> Analysis:
         served=served_block(found["served"]) if found and serving else None,
         memory=held,
         speculation_or_absent=_speculation(sc, bool(shown and shown.get("verify"))),
+        expected_basis=basis_of(sc),
     )
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from rooflight.span import Span
 from rooflight.values.accelerator import LevelRoof
+from rooflight.values.basis import ExpectedBasis
 from rooflight.values.held import MemoryBlock
 from rooflight.values.known import Known
 from rooflight.values.like import AdapterBlock, LikeBlock, SpeculationBlock
@@ -253,6 +254,7 @@ class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
     runs        by schedule; run: the one that the answer speaks of. None where not one sequence fits
     phases_or_null, runs_or_null    the same as the JSON has them, where what is missing is null
     speculation_or_absent           the JSON has `speculation` where what drafts is named
+    expected_basis                  which measurements expected times rest on
     """
 
     brief = ("answer",)
@@ -276,6 +278,7 @@ class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
     speculation_or_absent: SpeculationBlock | msgspec.UnsetType = msgspec.field(
         name="speculation", default=msgspec.UNSET
     )
+    expected_basis: ExpectedBasis
 
     @property
     def speculation(self) -> SpeculationBlock | None:
