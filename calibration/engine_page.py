@@ -208,8 +208,8 @@ def _newest(points: Sequence[Point]) -> list[str]:
     )
     return [
         f"\n## Newest data\n\nRows of {NEWEST_TABLE} (engines of 2026 on consumer, workstation and unified machines),\n"
-        "as asked: how many can be judged, and of those the error. The last two columns: median error and share inside\n"
-        "with the row's model left out, where the rows are in a fit.\n\n",
+        "as asked: how many can be judged, and of those the error. The last two columns: median error and share\n"
+        "inside with the row's model left out, where the rows are in a fit.\n\n",
         *rows_of(lines, *heads),
     ]  # fmt: skip
 
@@ -301,8 +301,8 @@ def _engines(judged: Sequence[Judged]) -> list[str]:
     )  # fmt: skip
     return [
         "\n## By engine and family\n\nThe entries of the catalog: median error of steps. Era 2025 is served runs, all\n"
-        "engines fitted together; 2024 is offline runs, each engine and family by itself. Blind: the share of rows inside an\n"
-        "interval that, like the fit, never saw the row's model.\n\n",
+        "engines fitted together; 2024 is offline runs, each engine and family by itself. Blind: the share of rows\n"
+        "inside an interval that, like the fit, never saw the row's model.\n\n",
         *rows_of(lines, *heads),
     ]  # fmt: skip
 
