@@ -16,12 +16,14 @@ import datetime
 from pathlib import Path
 
 from engine_accuracy import accuracy
+from engine_asked import asked, caught, fitted
 from engine_entry import cards_left_out
 from engine_evenness import try_all
 from engine_first import FIELDS as FIRST_FIELDS
 from engine_first import fit_first
 from engine_offline import offline_groups
-from engine_report import write_report
+from engine_page import Page, write_page
+from engine_points import held_points
 from engine_rows import rows
 from engine_served import GENERIC, served_groups
 from engine_steady import fit_served
@@ -38,6 +40,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the folder with served*.csv, measured.csv, configs")
     parser.add_argument("--out", type=Path, default=ROOT / "src/rooflight/catalog/calibration/engines")
     parser.add_argument("--report", type=Path, default=ROOT / "docs/accuracy.md")
+    parser.add_argument("--evenness", action="store_true", help="also fit under other evenness of routing (slow)")
     options = parser.parse_args()
     data = options.data
     found = list(rows(data))
@@ -59,8 +62,16 @@ def main() -> None:
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     entries = [group.entry for group in judged]
     write_toml(options.out, entries, today)
-    tried = try_all(solved, offline, data)
-    write_report(options.report, judged, first, tried, accuracy(data, entries, today), today)
+    with fitted(entries, today):
+        points = [*held_points(judged, first), *asked(data)]
+        claims = {times: caught(data, times) for times in (2.0, 4.0)}
+    write_page(
+        options.report,
+        Page(
+            date=today, data=data, judged=judged, points=points, claims=claims,
+            tried=try_all(solved, offline, data) if options.evenness else (), against=accuracy(data, entries, today),
+        ),
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

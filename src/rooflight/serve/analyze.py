@@ -12,6 +12,7 @@ from rooflight.numeric import Number
 from rooflight.roofline.engine import Expected
 from rooflight.roofline.rates import hardware_format, level_roofs, no_peak, ridges
 from rooflight.scenario.change import uncalibrated
+from rooflight.scenario.basis import basis_of
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.scenario.pools import prompts_on
 from rooflight.scenario.share import SHARES
@@ -86,6 +87,7 @@ def analyze(sc: Scenario, *, serving: bool = True) -> Analysis:
         memory=held,
         speculation_or_absent=_speculation(sc, bool(shown and shown.get("verify"))),
         calibration_or_absent=_own(sc, serving=serving),
+        expected_basis=basis_of(sc),
     )
 
 

@@ -130,7 +130,7 @@ def summary(sweep: Sweep, model: str) -> Summary:
     """What stands above the rows."""
     landmarks, goals = sweep.landmarks(), sweep.goals()
     return Summary(
-        answer=goal_answer(model, goals) if goals else answer(model, landmarks, sweep.phase),
+        answer=goal_answer(model, goals, sweep.scenarios) if goals else answer(model, landmarks, sweep.phase),
         model=model,
         phase=sweep.phase,
         axes=sweep.axes,

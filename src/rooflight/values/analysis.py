@@ -8,6 +8,7 @@ import msgspec
 
 from rooflight.span import Span
 from rooflight.values.accelerator import LevelRoof
+from rooflight.values.basis import ExpectedBasis
 from rooflight.values.held import MemoryBlock
 from rooflight.values.known import Known
 from rooflight.values.like import AdapterBlock, LikeBlock, SpeculationBlock
@@ -255,6 +256,7 @@ class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
     phases_or_null, runs_or_null    the same as the JSON has them, where what is missing is null
     speculation_or_absent           the JSON has `speculation` where what drafts is named
     calibration_or_absent           the JSON has `calibration` where your own was given
+    expected_basis                  which measurements expected times rest on
     """
 
     brief = ("answer",)
@@ -279,6 +281,7 @@ class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
         name="speculation", default=msgspec.UNSET
     )
     calibration_or_absent: OwnBlock | msgspec.UnsetType = msgspec.field(name="calibration", default=msgspec.UNSET)
+    expected_basis: ExpectedBasis
 
     @property
     def calibration(self) -> OwnBlock | None:

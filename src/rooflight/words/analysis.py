@@ -16,11 +16,13 @@ from rooflight.serve.hosted import host_holds
 from rooflight.serve.offload import Offload
 from rooflight.serve.remedy import remedy
 from rooflight.serve.room import prefill_holds
+from rooflight.span import Span
 from rooflight.units import round_significant, scaled
 from rooflight.values.analysis import Analysis, Phase
 from rooflight.values.held import MemoryBlock
 from rooflight.values.run import WholeRun
 from rooflight.values.workload import Workload
+from rooflight.words.basis import basis_clause, behind, interval
 from rooflight.words.like import like_line
 from rooflight.words.notes import worded
 from rooflight.words.own import beside
@@ -84,7 +86,7 @@ def answer(sc: Scenario, found: Analysis) -> str:
         said = _decode(sc, steps["decode"]) if "decode" in steps else _too_many(sc, held)
     return (
         f"{fit}{sc.model.id} ({sc.weights} weights) on {sc.devices}: {said}; {_prefill(sc, steps.get('prefill'))}"
-        f"{_others(sc, steps, found)}.{share}{_run(found)}{beside(found)}"
+        f"{_others(sc, steps, found)}.{share}{_run(sc, found)}{beside(found)}"
     )
 
 
@@ -181,27 +183,32 @@ def _expected(phase: Phase) -> str:
     return f", but of the {scaled(phase.time_s.expected, 's')} that are expected {taken} the largest part"
 
 
-def _run(found: Analysis) -> str:
-    """The run of the question, as expected."""
+def _run(sc: Scenario, found: Analysis) -> str:
+    """The run of the question, as expected: with its interval where that is no measured card's, and why."""
     name = found.run or ""
     one = found.runs.get(name)
     if one is None:
         return ""
+    unseen = basis_clause(found.expected_basis, sc.deployment.engine)
+    wide = interval if unseen else _untold
+    token = None if one.tpot_s is None else f"{scaled(one.tpot_s.expected, 's')}{wide(one.tpot_s)}"
     if not isinstance(one, WholeRun):
-        token = "" if one.tpot_s is None else scaled(one.tpot_s.expected, "s")
-        return f" Expected {_of_run(found, name)}: after the first a token every {token}."
+        return f" Expected {_of_run(found, name)}: after the first a token every {token or ''}{behind(unseen)}."
     waits = ""
     if one.waiting >= 0.5 * one.running:
         waits = f"; {one.waiting:,.0f} of them wait for their turn or for the server"
+    first = f"{scaled(one.ttft_s.expected, 's')}{wide(one.ttft_s) if token is None else ''}"
     if found.workload["osl"] == 0:
-        result = f"a result after {scaled(one.ttft_s.expected, 's')}"
         all_ = "" if name == "alone" else f", {round_significant(one.requests_per_s.expected)} requests/s in all"
-        return f" Expected {_of_run(found, name)}: {result}{all_}{waits}."
-    first = f"a first token after {scaled(one.ttft_s.expected, 's')}"
-    then = "" if one.tpot_s is None else f", then one every {scaled(one.tpot_s.expected, 's')}"
+        return f" Expected {_of_run(found, name)}: a result after {first}{all_}{waits}{behind(unseen)}."
+    then = "" if token is None else f", then one every {token}"
     rate = one.output_tokens_per_s.expected
     all_ = "" if name == "alone" else f", {round_significant(rate)} output tok/s in all"
-    return f" Expected {_of_run(found, name)}: {first}{then}{all_}{waits}."
+    return f" Expected {_of_run(found, name)}: a first token after {first}{then}{all_}{waits}{behind(unseen)}."
+
+
+def _untold(_: Span) -> str:
+    return ""
 
 
 def _of_run(found: Analysis, name: str) -> str:

@@ -9,10 +9,12 @@ import msgspec
 from rooflight.answers.compare.contenders import Contender
 from rooflight.answers.compare.ranking import Ranked
 from rooflight.answers.compare.report import Found
+from rooflight.scenario.basis import basis_of
 from rooflight.units import round_significant, scaled
 from rooflight.values.comparison import OBJECTIVES, Compared, Comparison
 from rooflight.values.mix import Mix
 from rooflight.words.analysis import does_not_fit, too_big
+from rooflight.words.basis import basis_clause, behind
 from rooflight.words.notes import worded
 from rooflight.words.quantities import bound_by
 from rooflight.words.seen import FASTEST, measured_among
@@ -162,10 +164,9 @@ def _alone(compared: Sequence[Compared], objective: str) -> str:
 
 
 def _inferred(winner: Compared, rows: Sequence[Contender]) -> str:
-    """Where nothing was measured on the winner's family, whose measurements its expected times come from."""
-    one = next(row for row in rows if row.label == winner.label)
-    parent = one.scenario.fits.inherits if one.scenario else ""
-    return f"; what is expected of {one.card.family} is inferred from {parent}" if parent else ""
+    """Where nothing was measured on the winner's card, whose measurements its expected times come from."""
+    one = next(row for row in rows if row.label == winner.label).scenario
+    return "" if one is None else behind(basis_clause(basis_of(one), one.deployment.engine))
 
 
 def _none(found: Found) -> str:

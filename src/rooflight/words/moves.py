@@ -8,7 +8,9 @@ import msgspec
 
 from rooflight.serve.offload import Placing
 from rooflight.units import scaled
+from rooflight.values.basis import ExpectedBasis
 from rooflight.values.note import Note
+from rooflight.words.basis import basis_clause, behind
 from rooflight.work.layout import Layout
 
 
@@ -127,10 +129,13 @@ def _disaggregated(share: float, prefill: int, decode: int, cache_bytes: float, 
     )
 
 
-def _card(devices: str, card: str, bandwidth: float | None, form: str, peak: float | None, held: float | None) -> Said:
+def _card(
+    devices: str, card: str, bandwidth: float | None, form: str, peak: float | None, held: float | None,
+    basis: ExpectedBasis, asked: str | None,
+) -> Said:  # fmt: skip
     ratios = ((bandwidth, "the bandwidth"), (peak, f"the {form} rate"), (held, "the memory"))
     has = ", ".join(f"{times:.2f}x {what}" for times, what in ratios if times is not None)
-    return Said(f"{devices} to {card}", f"has {has}", "other accelerators")
+    return Said(f"{devices} to {card}", f"has {has}", f"other accelerators{behind(basis_clause(basis, asked))}")
 
 
 def _offload(field: str, value: int, kept: int, layers: int, rate: float, assumed: str) -> Said:

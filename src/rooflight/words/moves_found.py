@@ -7,11 +7,13 @@ from collections.abc import Callable
 import msgspec
 
 from rooflight.scenario.assume import file_notes
+from rooflight.scenario.basis import basis_of
 from rooflight.scenario.definite import Scenario
 from rooflight.units import round_significant, scaled
 from rooflight.values.moves import Combined, Dot, Found, Left, Move, Moves, Tried
 from rooflight.values.note import Note
 from rooflight.words.analysis import does_not_fit
+from rooflight.words.basis import basis_clause, behind
 from rooflight.words.moves import from_to, said
 from rooflight.words.notes import worded
 from rooflight.words.quantities import bound_by, resource
@@ -93,7 +95,7 @@ def _answer(sc: Scenario, found: Found) -> str:
         moves, whole = more
         text += f"; together, {', '.join(_titles(moves))} make it {round_significant(whole)}x"
     text += "" if slower is None else f", with each request taking {round_significant(slower)} times as long"
-    return f"{text}."
+    return f"{text}{behind(basis_clause(basis_of(sc), sc.deployment.engine))}."
 
 
 def _titles(moves: tuple[Note, ...]) -> tuple[str, ...]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
+from rooflight.scenario.basis import basis_of
+from rooflight.scenario.definite import Scenario
 from rooflight.serve.landmarks import LARGEST_BATCH
 from rooflight.serve.sweep import SweepPoints
 from rooflight.units import round_significant, scaled
 from rooflight.values.accelerator import devices_named
 from rooflight.values.sweep import Goal
+from rooflight.words.basis import basis_clause, behind
 from rooflight.words.notes import worded
 
 
@@ -63,11 +68,13 @@ def _reason(goal: Goal) -> str | None:
     return None
 
 
-def goal_answer(model: str, goals: tuple[Goal, ...]) -> str:
-    """The first deployment that keeps its goal, or that none does."""
+def goal_answer(model: str, goals: tuple[Goal, ...], scenarios: Sequence[Scenario]) -> str:
+    """The first deployment of the sweep that keeps its goal, or that none does; and what that rests on."""
     best = next((one for one in goals if one.expected.batch is not None), None)
     one = best or goals[0]
     where = devices_named(one.accelerator, one.devices)
+    swept = next((sc for sc in scenarios if sc.accelerator.id == one.accelerator), None)
+    rests = "" if swept is None else behind(basis_clause(basis_of(swept), swept.deployment.engine))
     slo = " and ".join(
         f"{name} within {scaled(most, 's')}"
         for name, most in (("TTFT", one.ttft_slo_s), ("TPOT", one.tpot_slo_s))
@@ -76,11 +83,11 @@ def goal_answer(model: str, goals: tuple[Goal, ...]) -> str:
     lengths = f"{one.isl:,} tokens in and {one.osl:,} out"
     if best is None:
         others = " (nor does any other)" if len(goals) > 1 else ""
-        return f"{model} on {where} does not keep {slo} at {lengths}{others}: {one.reason}."
+        return f"{model} on {where} does not keep {slo} at {lengths}{others}: {one.reason}{rests}."
     kept = best.expected
     most = f"at most {kept.batch:,}" if kept.batch != LARGEST_BATCH else "any number of"
     return (
         f"{model} on {where} keeps {slo} with {most} requests of {lengths} in flight as expected: "
         f"{round_significant(kept.requests_per_s or 0)} requests/s, "
-        f"{round_significant(kept.output_tokens_per_s or 0)} output tok/s."
+        f"{round_significant(kept.output_tokens_per_s or 0)} output tok/s{rests}."
     )

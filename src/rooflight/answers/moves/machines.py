@@ -10,6 +10,7 @@ from rooflight.answers.moves.option import Asked, Option, move, option, refitted
 from rooflight.catalog.accelerators import load, with_memory
 from rooflight.catalog.unlike import changed_each
 from rooflight.roofline.links import NETWORK
+from rooflight.scenario.basis import basis_on
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.memory import memory
 from rooflight.serve.offload import brought_back
@@ -65,7 +66,8 @@ def cards(sc: Scenario, asked: Asked) -> Iterator[Option]:
     up = [card for card in up if (card.memory_bytes_per_s or 0.0) > own]
     tried = {card.id: card for card in (*asked.cards, *up[:_NEXT_CARDS]) if card.id != sc.accelerator.id}
     for card in tried.values():
-        yield refitted(sc, sc.devices, card.id, *_times(sc.accelerator, card), accelerator=card)
+        told = (sc.devices, card.id, *_times(sc.accelerator, card), basis_on(sc, card), sc.deployment.engine)
+        yield refitted(sc, *told, accelerator=card)
 
 
 def _times(one: Accelerator, other: Accelerator) -> tuple[float | None, str, float | None, float | None]:

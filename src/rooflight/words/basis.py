@@ -1,0 +1,59 @@
+"""What expected times rest on, in a clause; nothing where the engine was measured on the very card."""
+
+from __future__ import annotations
+
+from rooflight.catalog.calibration import NEWEST
+from rooflight.span import Span
+from rooflight.units import scaled
+from rooflight.values.basis import CARD, FAMILY, MACHINE, ExpectedBasis
+
+# Cards named of those that runs were on.
+_CARDS = 3
+_MEAN = "the mean of vLLM, SGLang and TensorRT-LLM"
+
+
+def basis_clause(basis: ExpectedBasis, asked: str | None) -> str:
+    """That the card or the engine asked for was never measured, and what stands in; "" where both were.
+
+    Check: vllm on RDNA4 -> no measurement of vllm on RDNA4, taken from Ada's kernels.
+    """
+    unknown = asked is not None and basis.engine is None
+    if basis.basis in (MACHINE, CARD):
+        return f"no measurement of {_who(basis, asked)}, taken from {_MEAN}" if unknown else ""
+    near = basis.basis == FAMILY and bool(basis.of_family)
+    where = basis.accelerator if near else basis.family or basis.accelerator
+    sources = [_MEAN] if unknown else []
+    if near:
+        sources.append(listed(basis.of_family))
+    elif basis.basis == FAMILY:
+        sources += [f"its kernels and from runs on {listed(basis.cards)}"]
+    else:
+        sources.append(f"{basis.inherits}'s kernels")
+    return f"no measurement of {_who(basis, asked)} on {where}, taken from {' and from '.join(sources)}"
+
+
+def _who(basis: ExpectedBasis, asked: str | None) -> str:
+    if basis.engine is None:
+        return "served runs" if asked is None else asked[:40]
+    return f"{'newer' if basis.era == NEWEST else 'older'} {basis.engine}" if basis.other_versions else basis.engine
+
+
+def listed(cards: tuple[str, ...]) -> str:
+    """The first of some cards, and how many more there are."""
+    more = len(cards) - _CARDS
+    named = [*cards[:_CARDS], *([f"{more} more"] if more > 0 else [])]
+    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
+
+
+def behind(clause: str) -> str:
+    """The clause behind a part of a sentence."""
+    return f"; {clause}" if clause else ""
+
+
+def interval(span: Span) -> str:
+    """Of a time, the interval in brackets: (8 to 19 ms)."""
+    if span.low is None or span.high is None:
+        return ""
+    low, high = scaled(span.low, "s"), scaled(span.high, "s")
+    number, unit = low.rsplit(" ", 1)
+    return f" ({number if high.endswith(f' {unit}') else low} to {high})"

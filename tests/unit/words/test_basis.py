@@ -1,0 +1,121 @@
+"""What expected times rest on, as the headline says it: over cards of each kind."""
+
+from __future__ import annotations
+
+import pytest
+
+import rooflight
+from rooflight.catalog.accelerators import all_accelerators
+from rooflight.catalog.calibration import calibration, engine_named, families
+from rooflight.values.basis import BASES
+from rooflight.words.basis import listed
+
+MODEL = "qwen3-4b"
+# A card of each family that has a rate of memory.
+FAMILIES = {card.family: card.id for card in all_accelerators() if card.memory_bytes_per_s}
+MEAN = "the mean of vLLM, SGLang and TensorRT-LLM"
+
+
+def asked(card, **fields):
+    return rooflight.analyze(MODEL, on=card, **fields)
+
+
+def headline(found):
+    """The sentence of what is expected."""
+    return found.answer[found.answer.rindex(" Expected ") :]
+
+
+def test_a_card_that_was_measured_has_no_clause():
+    """The mean of the serving engines, and SGLang, were fitted on h100-sxm; llama.cpp on the RTX 4090."""
+    for card, engine in (("h100-sxm", None), ("h100-sxm", "sglang"), ("rtx-4090", "llama.cpp")):
+        found = asked(card, engine=engine)
+
+        assert found.expected_basis.basis == "measured_card"
+        assert "no measurement" not in found.answer
+        assert "ms (" not in headline(found)
+
+
+def test_a_family_that_inherits_says_from_whom_and_how_wide():
+    found = asked("rx-9070-xt", engine="vllm")
+    token = found.runs["alone"].tpot_s
+
+    assert headline(found).endswith("; no measurement of vllm on RDNA4, taken from Ada's kernels.")
+    assert f"({token.low * 1e3:.1f} to {token.high * 1e3:.1f} ms)" in headline(found)
+    assert found.expected_basis.to_dict() == {
+        "basis": "inherited", "accelerator": "rx-9070-xt", "family": "RDNA4", "engine": "vllm", "era": "2025",
+        "cards": engine_named("vllm").cards, "of_family": (), "other_versions": False, "inherits": "Ada",
+        "why": calibration("RDNA4").why,
+    }  # fmt: skip
+
+
+def test_older_versions_on_a_family_are_no_measurement_of_newer_ones():
+    """vLLM of 2024 was fitted on MI300X, which is CDNA3; that of 2025 on no AMD card."""
+    assert "no measurement of newer vllm on CDNA3, taken from Hopper's kernels" in asked("mi325x", engine="vllm").answer
+    assert "no measurement of older vllm on Blackwell" in asked("rtx-5090", engine="vllm", engine_version="0.6").answer
+
+
+def test_another_card_of_a_measured_family_names_those_that_were():
+    cards = "h100-sxm and h200-sxm"
+    served, own = asked("h100-pcie"), asked("h100-pcie", engine="vllm")
+
+    assert served.expected_basis.basis == own.expected_basis.basis == "measured_family"
+    assert f"; no measurement of served runs on h100-pcie, taken from {cards}." in headline(served)
+    assert f"; no measurement of vllm on h100-pcie, taken from {cards}." in headline(own)
+
+
+def test_kernels_alone_are_less_than_runs():
+    """Ada's kernels were timed, but vLLM was fitted on Hopper and Blackwell."""
+    found = asked("rtx-4090", engine="vllm")
+
+    assert found.expected_basis.basis == "measured_family"
+    assert found.expected_basis.of_family == ()
+    assert "no measurement of vllm on Ada, taken from its kernels and from runs on " in headline(found)
+
+
+def test_an_engine_without_an_entry_says_whose_mean_it_gets():
+    """MLX has rules of memory and no fit."""
+    known, unknown = asked("h100-sxm", engine="mlx"), asked("apple-m4-max-40", engine="mlx")
+
+    assert headline(known).endswith(f"; no measurement of mlx, taken from {MEAN}.")
+    assert f"no measurement of mlx on M4, taken from {MEAN} and from Ada's kernels" in headline(unknown)
+    assert known.expected_basis.engine is None
+
+
+def test_of_two_cards_the_one_that_is_known_less_counts():
+    """Prompts on a Gaudi 3, tokens on an H100."""
+    found = asked("h100-sxm", prefill_on="1xgaudi3", prefill_workers=1, decode_workers=1, schedule="apart")
+
+    assert found.expected_basis.accelerator == "gaudi3"
+    assert found.expected_basis.basis == "inherited"
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_every_family_has_a_basis(family):
+    """Those without measurements of their own are inherited unless an engine ran there, and say why."""
+    basis = asked(FAMILIES[family], ignore_capacity=True).expected_basis
+
+    assert basis.basis in BASES
+    if family not in families():
+        assert (basis.basis, basis.inherits) == ("inherited", calibration(family).inherits)
+        assert basis.why
+    else:
+        assert basis.basis in ("measured_card", "measured_family")
+        assert basis.inherits is None
+
+
+def test_moves_comparisons_goals_and_verdicts_say_it_too():
+    words = "no measurement of served runs on CDNA3, taken from Hopper's kernels"
+    moved = rooflight.moves(MODEL, on="h100-sxm", cards=["mi300x"])
+    goal = rooflight.sweep(MODEL, "mi300x", {"batch": [1]}, tpot_slo_ms=50)
+    slow = rooflight.check({"model": MODEL, "accelerator": "mi300x", "metric": "tpot_ms", "value": 90, "batch": 1})
+
+    assert any(words in one.cost for one in moved.moves if one.kind == "card")
+    assert words in rooflight.moves(MODEL, on="mi300x").answer
+    assert words in goal.to_dict()["answer"]
+    assert f"expected ({words})" in slow.rows[0].reason
+
+
+def test_long_lists_of_cards_are_cut():
+    assert listed(("a",)) == "a"
+    assert listed(("a", "b")) == "a and b"
+    assert listed(("a", "b", "c", "d", "e")) == "a, b, c and 2 more"
