@@ -72,7 +72,8 @@ def provenance_of(
     unit_byte_s of engines without kernels of their own is 0 by definition, no fit's doing.
     """
     edges = at_edge(dict(zip(TERMS, shares, strict=True)), ranges(found, tied=tied))
-    missing = [FIELDS[name] for name in unseen(found) if name not in ("link", "unit_bytes")]
+    usual = ("unit_bytes",) if tied else ("link", "beside", "fp4_floors", "unit_bytes")
+    missing = [FIELDS[name] for name in unseen(found) if name not in usual]
     if len(found) - len(timed(found)) < LEAST_ROWS:
         missing.append("prefill_share")
     sources = {SOURCES.get(row.source, row.source) for row in fitted}
@@ -89,7 +90,6 @@ def entry_of(key: Key, found: list[Row], shares: Shares, out: HeldOut, *, fitted
     """
     judged, mine = timed(found), shares_of(shares, *key[:2])
     named = dict(zip(FIELDS.values(), mine, strict=True))
-    del named["link"]
     by = ("by fifths", "by model", "by accelerator")
     errors = [
         f"{np.nanmedian(np.abs(ratio - 1)):.1%} {what}"

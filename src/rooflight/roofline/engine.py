@@ -47,16 +47,23 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
 def step_s(part: Parts, engine: Engine, *, sequences: Number, expert_layers: int) -> Number:
     """Expected wall seconds of a step: an engine's shares of the parts, and the host.
 
-    = p-norm(body x body_share + experts x expert_share, unit_bytes x unit_byte_s) + floors x floor_share + link
+    = p-norm(body x body_share + experts x expert_share, unit_bytes x unit_byte_s) + floors x floor_share
+      + fp4_floors x fp4_floor_share + link x link_share
       + expert_layers x expert_layer_s + host_s + sequences x host_per_sequence_s
 
     Source: fitted (calibration/fit_engines.py).
     """
+    link = part.link * engine.link_share
     kernels = part.body * engine.body_share + part.experts * engine.expert_share
     if engine.unit_byte_s:
         kernels = joined_s(kernels, part.unit_bytes * engine.unit_byte_s, sharpness=UNIT_SHARPNESS)
     host = engine.host_s + sequences * engine.host_per_sequence_s
-    return kernels + part.floors * engine.floor_share + part.link + expert_layers * engine.expert_layer_s + host
+    return kernels + floors_s(part, engine) + link + expert_layers * engine.expert_layer_s + host
+
+
+def floors_s(part: Parts, engine: Engine) -> Number:
+    """What an engine leaves of the kernels' floors."""
+    return part.floors * engine.floor_share + part.fp4_floors * engine.fp4_floor_share
 
 
 def engine_time(
@@ -85,9 +92,9 @@ def engine_time(
         low=seconds * low / wider + part.host_low * fill,
         high=seconds * high * wider + part.host_high * fill,
         host=host,
-        link_s=part.link * fill,
+        link_s=part.link * engine.link_share * fill,
         experts_s=(part.experts * (engine.expert_share - 1) + expert_layers * engine.expert_layer_s) * fill,
-        floors_s=part.floors * engine.floor_share * fill,
+        floors_s=floors_s(part, engine) * fill,
         places_s=part.host * fill,
         places_rated_s=part.host_rated * fill,
         places_low_s=part.host_low * fill,
