@@ -3,7 +3,7 @@
     first = server_s + own prefill + half a step under way + A(queue) x the steps that take a prompt ahead in
 
 as serve.steady has it, whose steady state gives all but server_s and queue. The engines are fitted together, each held
-near everyone's, as their shares of a step are (engine_shares.py).
+near everyone's, and on a family of cards near its own on all, as their shares of a step are (engine_shares.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from engine_intervals import interval
 from engine_judge import left_out, parts_of
 from engine_rows import First, Row
-from engine_shares import damped
+from engine_shares import damped, on_family
 from provenance import data_of
 from scipy.optimize import least_squares
 
@@ -31,9 +31,11 @@ _LEAST_S = 1e-3
 # How far, on the logarithm, an engine may be from everyone's before it costs as much as a row that is off by a tenth.
 _APART = 0.2
 _PULL = 10
+# The same of an engine on a family, as many times as far from the engine's own; campaigns differ more than engines do.
+_FAMILY = 3
 _NEAR = 0.1
 
-# Numbers in the order of FIELDS by engine; "" is everyone's.
+# Numbers in the order of FIELDS by engine, and by engine on a family (on_family); "" is everyone's.
 Waits = dict[str, np.ndarray]
 
 
@@ -89,14 +91,23 @@ def _arrays(found: Sequence[Row]) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
 def first_ratio(found: Sequence[Row], waits: Waits) -> np.ndarray:
     """Predicted over measured, each run by its engine's numbers, else by everyone's."""
     own, turn, inside, seconds = _arrays(found)
-    server_s, queue = np.array([waits.get(row.engine, waits[""]) for row in found]).reshape(-1, 2).T
+    server_s, queue = np.array([waits_of(waits, row.engine, row.family) for row in found]).reshape(-1, 2).T
     return np.asarray((server_s + own + prompts_ahead(inside, queue) * turn) / seconds)
 
 
+def waits_of(waits: Waits, engine: str, family: str) -> np.ndarray:
+    """An engine's numbers on a family, else on all, else everyone's."""
+    return waits.get(on_family(engine, family), waits.get(engine, waits[""]))
+
+
 def fit_waits(found: Sequence[Row]) -> Waits:
-    """server_s and queue of everyone and of each engine."""
+    """server_s and queue of everyone, of each engine, and of each engine on a family."""
     engines = sorted({row.engine for row in found})
-    whose = np.array([1 + engines.index(row.engine) for row in found])
+    pairs = sorted({(row.engine, row.family) for row in found})
+    names = ["", *engines, *(on_family(*pair) for pair in pairs)]
+    above = np.array([0] * len(engines) + [1 + engines.index(engine) for engine, _ in pairs])
+    apart_ = _APART * np.array([1] * len(engines) + [_FAMILY] * len(pairs))[:, None]
+    whose = np.array([1 + len(engines) + pairs.index((row.engine, row.family)) for row in found])
     keys = [(row.engine, row.shape, row.accelerator) for row in found]
     weight = np.array([keys.count(key) for key in keys]) ** -0.25
     own, turn, inside, seconds = _arrays(found)
@@ -106,9 +117,9 @@ def fit_waits(found: Sequence[Row]) -> Waits:
         server_s, queue = np.exp(logs[whose]).T
         server_s = server_s + _LEAST_S
         off = weight * np.log((server_s + own + prompts_ahead(inside, queue) * turn) / seconds)
-        apart, common = (logs[1:] - logs[0]) / _APART, (logs[0] - _START) / (_APART * _PULL)
+        apart, common = (logs[1:] - logs[above]) / apart_, (logs[0] - _START) / (_APART * _PULL)
         return np.concatenate([damped(off), _NEAR * apart.ravel(), _NEAR * common])
 
-    best = least_squares(residuals, np.tile(_START, len(engines) + 1), max_nfev=80)
+    best = least_squares(residuals, np.tile(_START, len(names)), max_nfev=80)
     numbers = np.exp(best.x.reshape(-1, len(FIELDS))) + np.array([_LEAST_S, 0])
-    return dict(zip(("", *engines), numbers, strict=True))
+    return dict(zip(names, numbers, strict=True))

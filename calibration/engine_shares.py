@@ -38,8 +38,8 @@ TIED = FREE | {
 }  # fmt: skip
 # How far an engine may be from everyone's share, or its family's, before it costs as much as a row off by a tenth.
 APART = {
-    "body": 0.01, "floors": 0.05, "link": 0.1, "experts": 0.01, "steps": 5e-4, "sequence_steps": 4e-6,
-    "expert_layers": 1e-6, "fp4_floors": 0.1, "beside": 0.05,
+    "body": 0.01, "floors": 0.03, "link": 0.1, "experts": 0.01, "steps": 5e-4, "sequence_steps": 4e-6,
+    "expert_layers": 1e-6, "fp4_floors": 1.0, "beside": 0.03,
 }  # fmt: skip
 # Everyone's shares may be this many times as far from the start: kernels as they were timed alone, a host of 1 ms.
 PULL = 3
