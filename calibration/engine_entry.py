@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from engine_intervals import interval, unseen_card
+from engine_intervals import ends, interval, unseen_card
 from engine_judge import left_out, parts_of
 from engine_report import SOURCES, HeldOut, Judged, Key, bounds
 from engine_rows import TERMS, Row, timed
-from engine_shares import FIELDS, LEAST_ROWS, Shares, predicted, ranges, shares_of, unseen
+from engine_shares import FIELDS, LEAST_ROWS, Shares, on_family, predicted, ranges, shares_of, unseen
 from provenance import at_edge, data_of
 
 from rooflight.catalog.calibration import NEWEST
@@ -121,9 +121,9 @@ def blind(
         bounds_, shares = bounds_of(others, held_out(others, fit)), fit(others)
         for place, row in enumerate(found):
             if row.shape == shape:
-                entry = bounds_.get(row.engine, bounds_[""])
-                low, high = ("moe_low", "moe_high") if row.routed else ("low", "high")
-                inside[place] = entry[low] <= 1 / predicted([row], shares)[0] <= entry[high]
+                entry = bounds_.get(on_family(row.engine, row.family), bounds_.get(row.engine, bounds_[""]))
+                low, high = ends(entry, "moe_" if row.routed else "", row.requests)
+                inside[place] = low <= 1 / predicted([row], shares)[0] <= high
     return inside
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from engine_evenness import ALL_ALIKE, Tried
 from engine_first import SERVED_RUNS, FirstJudged
+from engine_intervals import ends
 from engine_rows import Row
 
 # Engine, family, era.
@@ -119,8 +120,10 @@ def write_report(
 
 def bounds(group: Judged) -> tuple[np.ndarray, np.ndarray]:
     """The interval of each row, as factors on its expected time."""
-    routed, entry = np.array([row.routed for row in group.rows]), group.entry
-    return np.where(routed, entry["moe_low"], entry["low"]), np.where(routed, entry["moe_high"], entry["high"])
+    routed = np.array([row.routed for row in group.rows])
+    requests = np.array([row.requests for row in group.rows])
+    dense, moe = ends(group.entry, "", requests), ends(group.entry, "moe_", requests)
+    return np.where(routed, moe[0], dense[0]), np.where(routed, moe[1], dense[1])
 
 
 def _covered(group: Judged, ratio: np.ndarray, wider: float = 1.0) -> np.ndarray:
@@ -233,7 +236,8 @@ def _first(judged: Sequence[FirstJudged]) -> list[str]:
                 continue
             ratios = [ratio[mine] for ratio in (group.fifths, group.models)]
             errors = [f"{f(np.abs(ratio - 1)):.1%}" for ratio in ratios for f in (np.median, np.mean)]
-            low, high = group.entry["first_low"], group.entry["first_high"]
+            requests = np.array([row.requests for row in group.rows])[mine]
+            low, high = ends(group.entry, "first_", requests)
             inside = [f"{((1 / ratio >= low) & (1 / ratio <= high)).mean():.0%}" for ratio in ratios]
             cells = (group.engine, "routed" if routed else "dense", mine.sum(), *errors, *inside)
             lines.append(f"| {' | '.join(map(str, cells))} |\n")
@@ -254,11 +258,16 @@ def _whole(judged: Sequence[Judged]) -> list[str]:
             continue
         for routed in (False, True):
             mine = np.array([row.routed is routed for row in group.rows]) & np.isfinite(group.whole.fifths)
-            low, high = (group.entry[("moe_" if routed else "") + name] for name in ("run_low", "run_high"))
+            requests = np.array([row.requests for row in group.rows])
+            low, high = ends(group.entry, "moe_run_" if routed else "run_", requests)
             ratios = [ratio[mine & np.isfinite(ratio)] for ratio in group.whole[:2]]
+            known = [mine & np.isfinite(ratio) for ratio in group.whole[:2]]
             if mine.any() and all(map(len, ratios)):
                 errors = [f"{f(np.abs(ratio - 1)):.1%}" for ratio in ratios for f in (np.median, np.mean)]
-                inside = [f"{((1 / ratio >= low) & (1 / ratio <= high)).mean():.0%}" for ratio in ratios]
+                inside = [
+                    f"{((1 / ratio >= low[one]) & (1 / ratio <= high[one])).mean():.0%}"
+                    for ratio, one in zip(ratios, known, strict=True)
+                ]
                 cells = (group.key[0], "routed" if routed else "dense", mine.sum(), *errors, *inside)
                 lines.append(f"| {' | '.join(map(str, cells))} |\n")
     return lines

@@ -111,6 +111,11 @@ class Row(NamedTuple):
     first: First | None = None
 
     @property
+    def requests(self) -> float:
+        """At once on a replica, as far as that is known."""
+        return self.batch if self.first is None else self.first.inside
+
+    @property
     def served(self) -> bool:
         """Whether it is a served run, whose terms hang on what its steady state is."""
         return self.what.startswith("e2e_server")

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from rooflight.numeric import Number, capped, is_plain, maximum, minimum
+from rooflight.roofline.engine import interval
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.drafted import draft_steps
 from rooflight.serve.expected import drafted_wider, expected
@@ -231,10 +232,10 @@ def room(sc: Scenario) -> Number:
     return most if sc.deployment.ignore_capacity else minimum(admitted(sc), most)
 
 
-def step_interval(sc: Scenario) -> tuple[float, float]:
-    """Factors on expected steps that hold eight of ten measurements."""
-    engine, wider = sc.engine, drafted_wider(sc)
-    low, high = (engine.moe_low, engine.moe_high) if sc.expert_layers else (engine.low, engine.high)
+def step_interval(sc: Scenario, requests: Number) -> tuple[Number, Number]:
+    """Factors on expected steps that hold eight of ten measurements, of so many requests of a replica."""
+    wider = drafted_wider(sc)
+    low, high = interval(sc.engine, "moe_" if sc.expert_layers else "", requests)
     return low / wider, high * wider
 
 

@@ -276,6 +276,21 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     tables: Tables | None = None
 
 
+class Busy(msgspec.Struct, frozen=True, kw_only=True):
+    """An engine's intervals where many requests run at once, as Engine names those of few."""
+
+    low: Low
+    high: High
+    moe_low: Low
+    moe_high: High
+    run_low: Low
+    run_high: High
+    moe_run_low: Low
+    moe_run_high: High
+    first_low: Low
+    first_high: High
+
+
 class Engine(Provenance, frozen=True, kw_only=True):
     """A serving engine on a device family, as the time of its steps shows it: kernels, host, waiting.
 
@@ -301,7 +316,8 @@ class Engine(Provenance, frozen=True, kw_only=True):
     queue                   how many prompts queue: of C requests (C - 1) / sqrt(1 + (C - 1) / queue^2) are ahead of one
     low, high               interval of a step of a model without routed experts; moe_low, moe_high with them;
                             run_low, run_high and moe_run_low, moe_run_high of a whole request and of rates;
-                            first_low, first_high of the time to first token
+                            first_low, first_high of the time to first token; busy: the same of replicas with many
+                            requests at once (roofline.engine.interval), None: the load makes no difference
     first_data              the runs that server_s and queue were fitted on
     """
 
@@ -338,5 +354,6 @@ class Engine(Provenance, frozen=True, kw_only=True):
     moe_run_high: High = 1.8
     first_low: Low = 0.5
     first_high: High = 2.5
+    busy: Busy | None = None
     first_data: Data | None = None
     error: str = ""
