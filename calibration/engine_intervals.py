@@ -12,7 +12,7 @@ from rooflight.roofline.engine import FEW, MANY
 NOMINAL = 0.8
 FEW_MODELS = 4
 # A group of so many rows counts as much in its interval as the larger group that it is part of.
-AS_MANY = 20
+AS_MANY = 60
 
 
 def interval(ratio: np.ndarray) -> tuple[float, float]:

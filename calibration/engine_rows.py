@@ -17,7 +17,7 @@ from rooflight.catalog.config import read_model
 from rooflight.catalog.engines import era_of, limits
 from rooflight.errors import RooflightError, UnknownName
 from rooflight.numeric import Number
-from rooflight.scenario.definite import Scenario, checkpoint_cache, context_tokens, scenario
+from rooflight.scenario.definite import Scenario, checkpoint_cache, context_tokens, scenario, suite_cache
 from rooflight.serve.replica import NO_STEPS, Replica, replica
 from rooflight.serve.room import holds_weights
 from rooflight.serve.run import wave_steps
@@ -224,15 +224,9 @@ def scenario_of(raw: dict[str, str], data: Path) -> Scenario:
 
 
 def cache_of(raw: dict[str, str], weights: str | None) -> str | None:
-    """The cache format of a row that leaves it blank: of served suites more often FP8 than engines' defaults say.
-
-    Their recipes keep FP8 caches under FP8 and NVFP4 weights: read so, vLLM's runs are 4 to 6 % off, else 6 to 8.
-    SGLang's runs of FP8 weights are 9 % off with a cache in 16 bit and 16 with one in FP8.
-    """
-    suite = raw["phase"] == "e2e_server" and weights in ("fp8", "nvfp4")
-    if suite and not (ENGINES[raw["engine"]] == "sglang" and weights == "fp8"):
-        return "fp8"
-    return checkpoint_cache(raw["engine"], weights)
+    """The cache format of a row that leaves it blank, as `check` reads such rows."""
+    own = checkpoint_cache(raw["engine"], weights)
+    return own or (suite_cache(raw["engine"], weights) if raw["phase"] == "e2e_server" else None)
 
 
 def workload_of(raw: dict[str, str]) -> Workload:

@@ -25,9 +25,9 @@ from engine_offline import offline_groups
 from engine_report import Judged, write_report
 from engine_rows import rows
 from engine_served import GENERIC, served_groups
-from engine_steady import fit_served
 from engine_shares import on_family
 from engine_slices import merged, whole_busy
+from engine_steady import fit_served
 from engine_toml import with_others, write_toml
 
 from rooflight.catalog.calibration import NEWEST

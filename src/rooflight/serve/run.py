@@ -142,9 +142,7 @@ def wave_steps(one: Replica) -> tuple[Number, Number]:
     return tokens / chunk, chunk
 
 
-def _intervals(
-    one: Replica, requests: Number, decoding: Number, first: Factors
-) -> tuple[Factors, Factors, Factors]:
+def _intervals(one: Replica, requests: Number, decoding: Number, first: Factors) -> tuple[Factors, Factors, Factors]:
     """Factors on the first token, on steps and on the whole; a host's part of each has its own."""
     sc = one.sc
     whole, steps = whole_interval(sc, requests), step_interval(sc, requests)
