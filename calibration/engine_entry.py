@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from engine_intervals import interval, unseen_card
+from engine_intervals import ends, interval, unseen_card
 from engine_judge import left_out, parts_of
 from engine_report import SOURCES, HeldOut, Judged, Key, bounds
 from engine_rows import TERMS, Row, timed
-from engine_shares import FIELDS, LEAST_ROWS, Shares, predicted, ranges, shares_of, unseen
+from engine_shares import FIELDS, LEAST_ROWS, Shares, on_family, predicted, ranges, shares_of, unseen
 from provenance import at_edge, data_of
 
 from rooflight.catalog.calibration import NEWEST
@@ -72,7 +72,8 @@ def provenance_of(
     unit_byte_s of engines without kernels of their own is 0 by definition, no fit's doing.
     """
     edges = at_edge(dict(zip(TERMS, shares, strict=True)), ranges(found, tied=tied))
-    missing = [FIELDS[name] for name in unseen(found) if name not in ("link", "unit_bytes")]
+    usual = ("unit_bytes",) if tied else ("link", "beside", "fp4_floors", "unit_bytes")
+    missing = [FIELDS[name] for name in unseen(found) if name not in usual]
     if len(found) - len(timed(found)) < LEAST_ROWS:
         missing.append("prefill_share")
     sources = {SOURCES.get(row.source, row.source) for row in fitted}
@@ -89,7 +90,6 @@ def entry_of(key: Key, found: list[Row], shares: Shares, out: HeldOut, *, fitted
     """
     judged, mine = timed(found), shares_of(shares, *key[:2])
     named = dict(zip(FIELDS.values(), mine, strict=True))
-    del named["link"]
     by = ("by fifths", "by model", "by accelerator")
     errors = [
         f"{np.nanmedian(np.abs(ratio - 1)):.1%} {what}"
@@ -121,9 +121,9 @@ def blind(
         bounds_, shares = bounds_of(others, held_out(others, fit)), fit(others)
         for place, row in enumerate(found):
             if row.shape == shape:
-                entry = bounds_.get(row.engine, bounds_[""])
-                low, high = ("moe_low", "moe_high") if row.routed else ("low", "high")
-                inside[place] = entry[low] <= 1 / predicted([row], shares)[0] <= entry[high]
+                entry = bounds_.get(on_family(row.engine, row.family), bounds_.get(row.engine, bounds_[""]))
+                low, high = ends(entry, "moe_" if row.routed else "", row.requests)
+                inside[place] = low <= 1 / predicted([row], shares)[0] <= high
     return inside
 
 

@@ -3,19 +3,20 @@
     first = server_s + own prefill + half a step under way + A(queue) x the steps that take a prompt ahead in
 
 as serve.steady has it, whose steady state gives all but server_s and queue. The engines are fitted together, each held
-near everyone's, as their shares of a step are (engine_shares.py).
+near everyone's, and on a family of cards near its own on all, as their shares of a step are (engine_shares.py).
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from engine_intervals import interval
 from engine_judge import left_out, parts_of
 from engine_rows import First, Row
-from engine_shares import damped
+from engine_shares import damped, on_family
+from engine_slices import FIRSTS, by_load
 from provenance import data_of
 from scipy.optimize import least_squares
 
@@ -31,14 +32,18 @@ _LEAST_S = 1e-3
 # How far, on the logarithm, an engine may be from everyone's before it costs as much as a row that is off by a tenth.
 _APART = 0.2
 _PULL = 10
+# The same of an engine on a family, as many times as far from the engine's own; campaigns differ more than engines do.
+_FAMILY = 3
 _NEAR = 0.1
+# In an interval; models were sent by campaigns of their own, and a campaign that nobody saw says little of the next.
+_MODELS_COUNT = 0.5
 
-# Numbers in the order of FIELDS by engine; "" is everyone's.
+# Numbers in the order of FIELDS by engine, and by engine on a family (on_family); "" is everyone's.
 Waits = dict[str, np.ndarray]
 
 
 class FirstJudged(NamedTuple):
-    """Runs of an engine, predicted over measured by fits that did not see them, and the engine's numbers."""
+    """Runs of an engine, or of one on a family, predicted over measured by fits that did not see them; its numbers."""
 
     engine: str
     rows: list[Row]
@@ -48,18 +53,19 @@ class FirstJudged(NamedTuple):
 
 
 def fit_first(runs: Sequence[Row]) -> list[FirstJudged]:
-    """The numbers of all engines ("generic"), then of each; runs: served, their steady states solved."""
+    """The numbers of all engines ("generic"), of each, of each on a family; runs: served, steady states solved."""
     found = [row for row in runs if row.first is not None]
     waits = fit_waits(found)
     fitted = data_of([_first(row).line for row in found], {SERVED_RUNS})
-    own = [left_out(found, part, fit_waits, first_ratio) for part in parts_of(found)[:2]]
+    fifths, models = (left_out(found, part, fit_waits, first_ratio) for part in parts_of(found)[:2])
     common = [left_out(found, part, _everyone, first_ratio) for part in parts_of(found)[:2]]
-    judged = [FirstJudged("generic", found, common[0], common[1], _entry(waits[""], common, fitted))]
-    for engine in sorted({row.engine for row in found}):
-        mine = np.array([row.engine == engine for row in found])
-        ratios = [ratio[mine] for ratio in own]
-        rows = [row for row in found if row.engine == engine]
-        judged.append(FirstJudged(engine, rows, ratios[0], ratios[1], _entry(waits[engine], ratios, fitted)))
+    of_all = by_load(found, common[0], common[1], FIRSTS, _MODELS_COUNT)[""]
+    judged = [FirstJudged("generic", found, common[0], common[1], _entry(waits[""], of_all, fitted))]
+    for name, bounds in by_load(found, fifths, models, FIRSTS, _MODELS_COUNT).items():
+        if name:
+            mine = np.array([name in (row.engine, on_family(row.engine, row.family)) for row in found])
+            rows = [row for row, is_mine in zip(found, mine, strict=True) if is_mine]
+            judged.append(FirstJudged(name, rows, fifths[mine], models[mine], _entry(waits[name], bounds, fitted)))
     return judged
 
 
@@ -67,11 +73,8 @@ def _everyone(found: Sequence[Row]) -> Waits:
     return {"": fit_waits(found)[""]}
 
 
-def _entry(waits: np.ndarray, ratios: Sequence[np.ndarray], data: object) -> dict[str, Any]:
-    both = np.concatenate(ratios)
-    low, high = interval(both[np.isfinite(both)])
-    numbers = dict(zip(FIELDS, map(float, waits), strict=True))
-    return {**numbers, "first_low": low, "first_high": high, "first_data": data}
+def _entry(waits: np.ndarray, bounds: dict[str, Any], data: object) -> dict[str, Any]:
+    return {**dict(zip(FIELDS, map(float, waits), strict=True)), **bounds, "first_data": data}
 
 
 def _first(row: Row) -> First:
@@ -89,14 +92,28 @@ def _arrays(found: Sequence[Row]) -> tuple[np.ndarray, np.ndarray, np.ndarray, n
 def first_ratio(found: Sequence[Row], waits: Waits) -> np.ndarray:
     """Predicted over measured, each run by its engine's numbers, else by everyone's."""
     own, turn, inside, seconds = _arrays(found)
-    server_s, queue = np.array([waits.get(row.engine, waits[""]) for row in found]).reshape(-1, 2).T
+    server_s, queue = np.array([waits_of(waits, row.engine, row.family) for row in found]).reshape(-1, 2).T
     return np.asarray((server_s + own + prompts_ahead(inside, queue) * turn) / seconds)
 
 
+def waits_of(waits: Waits, engine: str, family: str) -> np.ndarray:
+    """An engine's numbers on a family, else on all, else everyone's."""
+    return waits.get(on_family(engine, family), waits.get(engine, waits[""]))
+
+
 def fit_waits(found: Sequence[Row]) -> Waits:
-    """server_s and queue of everyone and of each engine."""
-    engines = sorted({row.engine for row in found})
-    whose = np.array([1 + engines.index(row.engine) for row in found])
+    """server_s and queue of everyone and of each engine, for families it was not seen on; of each on a family."""
+    by_engine = _fit(found, [(row.engine,) for row in found])
+    return _fit(found, [(row.engine, on_family(row.engine, row.family)) for row in found]) | by_engine
+
+
+def _fit(found: Sequence[Row], paths: Sequence[tuple[str, ...]]) -> Waits:
+    """The numbers of everyone and of all on the rows' paths from there, each held near the one before it."""
+    edges = sorted({edge for path in paths for edge in itertools.pairwise(("", *path))})
+    names = ["", *(name for _, name in edges)]
+    above = np.array([names.index(parent) for parent, _ in edges])
+    apart_ = _APART * np.where(above > 0, _FAMILY, 1)[:, None]
+    whose = np.array([names.index(path[-1]) for path in paths])
     keys = [(row.engine, row.shape, row.accelerator) for row in found]
     weight = np.array([keys.count(key) for key in keys]) ** -0.25
     own, turn, inside, seconds = _arrays(found)
@@ -106,9 +123,9 @@ def fit_waits(found: Sequence[Row]) -> Waits:
         server_s, queue = np.exp(logs[whose]).T
         server_s = server_s + _LEAST_S
         off = weight * np.log((server_s + own + prompts_ahead(inside, queue) * turn) / seconds)
-        apart, common = (logs[1:] - logs[0]) / _APART, (logs[0] - _START) / (_APART * _PULL)
+        apart, common = (logs[1:] - logs[above]) / apart_, (logs[0] - _START) / (_APART * _PULL)
         return np.concatenate([damped(off), _NEAR * apart.ravel(), _NEAR * common])
 
-    best = least_squares(residuals, np.tile(_START, len(engines) + 1), max_nfev=80)
+    best = least_squares(residuals, np.tile(_START, len(names)), max_nfev=80)
     numbers = np.exp(best.x.reshape(-1, len(FIELDS))) + np.array([_LEAST_S, 0])
-    return dict(zip(("", *engines), numbers, strict=True))
+    return dict(zip(names, numbers, strict=True))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from rooflight.roofline.engine import FEW, MANY
+
 NOMINAL = 0.8
 FEW_MODELS = 4
+# A group of so many rows counts as much in its interval as the larger group that it is part of.
+AS_MANY = 60
 
 
 def interval(ratio: np.ndarray) -> tuple[float, float]:
@@ -16,6 +20,36 @@ def interval(ratio: np.ndarray) -> tuple[float, float]:
     tail = (1 - NOMINAL) / 2
     low, high = np.quantile(1 / ratio, [tail, 1 - tail])
     return float(np.clip(low, 0.15, 0.97)), float(np.clip(high, 1.03, 9.0))
+
+
+def interval_within(logs: np.ndarray, weight: np.ndarray, groups: Sequence[np.ndarray]) -> tuple[float, float]:
+    """The interval of the last of groups that lie in one another, each held near the one around it by AS_MANY.
+
+    logs    of measured over expected, nan where unknown; groups: which of them, from all to the narrowest
+    """
+    known = np.isfinite(logs)
+    counts, left = np.zeros(len(logs)), 1.0
+    for depth, group in reversed(list(enumerate(groups))):
+        mine = np.where(group & known, weight, 0.0)
+        rows = float((group & known).sum())
+        if rows:
+            share = rows / (rows + AS_MANY) if depth else 1.0
+            counts += left * share * mine / mine.sum()
+            left *= 1 - share
+    order = np.argsort(logs[known])
+    sizes = counts[known][order]
+    places = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
+    tail = (1 - NOMINAL) / 2
+    low, high = np.exp(np.interp([tail, 1 - tail], places, logs[known][order]))
+    return float(np.clip(low, 0.15, 0.97)), float(np.clip(high, 1.03, 9.0))
+
+
+def ends(entry: Mapping[str, Any], kind: str, requests: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+    """An entry's interval with so many requests at once, as roofline.engine.interval has it."""
+    few, busy = entry, entry.get("busy") or entry
+    part = np.clip((np.asarray(requests) - FEW) / (MANY - FEW), 0, 1)
+    low, high = (few[kind + side] + (busy[kind + side] - few[kind + side]) * part for side in ("low", "high"))
+    return low, high
 
 
 def unseen_card(ratio: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from engine_first import FirstJudged
+from engine_intervals import ends
 from engine_report import Judged
 from engine_rows import Row
+from engine_shares import on_family
 
 # How a point was left out of the fit; "asked": it was not, the library was asked as anybody would ask it.
 POINTS, MODELS, CARDS, ASKED = "points", "models", "cards", "asked"
@@ -144,11 +146,11 @@ def _steps(judged: Sequence[Judged]) -> Iterator[Point]:
 
 def _firsts(first: Sequence[FirstJudged]) -> Iterator[Point]:
     for group in first:
-        if group.engine == "generic":
-            continue
-        low, high = group.entry["first_low"], group.entry["first_high"]
+        if group.engine not in {on_family(row.engine, row.family) for row in group.rows}:
+            continue  # of all families together: their runs are in the families' own
         for how, ratios in ((POINTS, group.fifths), (MODELS, group.models)):
             for row, ratio in zip(group.rows, ratios, strict=True):
+                low, high = _numbers(group.entry, "first_", row)
                 yield from _point(how, row, "TTFT", float(ratio), low, high)
 
 
@@ -163,7 +165,12 @@ def _ends(row: Row, entry: dict[str, Any], kind: str) -> tuple[float, float]:
     name = ("moe_" if row.routed else "") + kind
     if f"{name}low" not in entry:
         return _ends(row, entry, "")
-    return entry[f"{name}low"], entry[f"{name}high"]
+    return _numbers(entry, name, row)
+
+
+def _numbers(entry: dict[str, Any], kind: str, row: Row) -> tuple[float, float]:
+    low, high = ends(entry, kind, row.requests)
+    return float(low), float(high)
 
 
 def _phase(row: Row) -> str:

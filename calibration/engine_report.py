@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from engine_first import SERVED_RUNS
+from engine_intervals import ends
 from engine_rows import Row
 
 # Engine, family, era.
@@ -56,5 +57,7 @@ SOURCES = {
 
 def bounds(group: Judged) -> tuple[np.ndarray, np.ndarray]:
     """The interval of each row, as factors on its expected time."""
-    routed, entry = np.array([row.routed for row in group.rows]), group.entry
-    return np.where(routed, entry["moe_low"], entry["low"]), np.where(routed, entry["moe_high"], entry["high"])
+    routed = np.array([row.routed for row in group.rows])
+    requests = np.array([row.requests for row in group.rows])
+    dense, moe = ends(group.entry, "", requests), ends(group.entry, "moe_", requests)
+    return np.where(routed, moe[0], dense[0]), np.where(routed, moe[1], dense[1])

@@ -17,7 +17,7 @@ from rooflight.catalog.config import read_model
 from rooflight.catalog.engines import era_of, limits
 from rooflight.errors import RooflightError, UnknownName
 from rooflight.numeric import Number
-from rooflight.scenario.definite import Scenario, checkpoint_cache, context_tokens, scenario
+from rooflight.scenario.definite import Scenario, checkpoint_cache, context_tokens, scenario, suite_cache
 from rooflight.serve.replica import NO_STEPS, Replica, replica
 from rooflight.serve.room import holds_weights
 from rooflight.serve.run import wave_steps
@@ -50,7 +50,10 @@ ENGINES = {
 # Engines whose kernels are their own, and so may draw fewer bytes a compute unit than those that were timed.
 OWN_KERNELS = ("llama.cpp", "exllama")
 # Names of a fit's unknowns, in the order of Row.terms.
-TERMS = ("body", "floors", "link", "experts", "steps", "sequence_steps", "expert_layers", "unit_bytes")
+TERMS = (
+    "body", "floors", "link", "experts", "steps", "sequence_steps", "expert_layers", "fp4_floors", "beside",
+    "unit_bytes",
+)  # fmt: skip
 
 
 # Files of served runs, two rows each (ID-tpot, ID-ttft), and of everything else.
@@ -78,7 +81,9 @@ class Row(NamedTuple):
     """One measurement: its seconds, and the terms that an engine's shares and host times make them from.
 
     terms       two pieces, each: body, floors, link, experts in seconds; steps; sequences x steps; layers with
-                experts x steps; bytes a compute unit moves, of engines with kernels of their own
+                experts x steps; floors of products in FP4; nothing, where the share of prompts beside decode stands;
+                bytes a compute unit moves, of engines with kernels of their own. Of a served run the pieces are a
+                step without prompts, and what prompts add to it in the mean
     shape       of the model: DeepSeek-R1 and -V3 are one; point: all that was asked, whoever measured it
     weights     as the row says; load: sequences of a replica
     line        the row of the file, of which the hash is made; raw: the row, of a served run both
@@ -104,6 +109,11 @@ class Row(NamedTuple):
     line: str
     raw: tuple[dict[str, str], ...]
     first: First | None = None
+
+    @property
+    def requests(self) -> float:
+        """At once on a replica, as far as that is known."""
+        return self.batch if self.first is None else self.first.inside
 
     @property
     def served(self) -> bool:
@@ -196,7 +206,7 @@ def scenario_of(raw: dict[str, str], data: Path) -> Scenario:
     weights = raw["weights"] or None
     if weights and model.quantization and weights in model.quantization:
         weights = None
-    kv_cache = raw["kv_cache"] or checkpoint_cache(raw["engine"], weights)
+    kv_cache = raw["kv_cache"] or cache_of(raw, weights)
     deployment = Deployment(
         tp=tp, pp=pp, dp=dp, ep=int(float(raw["ep"] or 1)) or 1, weights=weights, kv_cache=kv_cache,
         ignore_capacity=raw["phase"] != "e2e_server",
@@ -211,6 +221,12 @@ def scenario_of(raw: dict[str, str], data: Path) -> Scenario:
         sc, engine=_start(engine, card.family, era_of(engine, raw.get("engine_version"))),
         budget_tokens=own.budget_tokens, most_sequences=own.sequences,
     )  # fmt: skip
+
+
+def cache_of(raw: dict[str, str], weights: str | None) -> str | None:
+    """The cache format of a row that leaves it blank, as `check` reads such rows."""
+    own = checkpoint_cache(raw["engine"], weights)
+    return own or (suite_cache(raw["engine"], weights) if raw["phase"] == "e2e_server" else None)
 
 
 def workload_of(raw: dict[str, str]) -> Workload:
@@ -283,7 +299,8 @@ def vector(part: Parts, *, steps_: float, sequences: float, layers: int) -> np.n
     """The terms (TERMS) of `steps_` steps of these parts."""
     seconds = (part.body, part.floors, part.link, part.experts)
     each = (steps_, sequences * steps_, layers * steps_)
-    return np.array([*(steps_ * part_ for part_ in seconds), *each, steps_ * part.unit_bytes], dtype=float)
+    rest = (steps_ * part.fp4_floors, 0.0, steps_ * part.unit_bytes)
+    return np.array([*(steps_ * part_ for part_ in seconds), *each, *rest], dtype=float)
 
 
 def _step(one: Replica, decoding: Number | None, tokens: Number | None, steps_: float) -> np.ndarray:
@@ -295,13 +312,13 @@ def _step(one: Replica, decoding: Number | None, tokens: Number | None, steps_: 
 
 
 def _served(sc: Scenario, raw: dict[str, str]) -> tuple[np.ndarray, float] | None:
-    """The mean step of the steady state: quiet ones, and those with prompt tokens beside; and the seconds."""
+    """The mean step of the steady state: a quiet one, and what prompt tokens beside add to it; and the seconds."""
     one = replica(sc)
     if raw["metric"] != "tpot_ms" or one.users > one.room or one.steps <= NO_STEPS:
         return None
     decoding, tokens, share = _steady(one).step
-    terms = np.array([_step(one, decoding, None, 1 - share), _step(one, decoding, tokens, share)])
-    return terms, float(raw["value"]) / 1e3
+    quiet, loud = _step(one, decoding, None, 1.0), _step(one, decoding, tokens, 1.0)
+    return np.array([quiet, share * (loud - quiet)]), float(raw["value"]) / 1e3
 
 
 def _steady(one: Replica) -> Steady:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
-from engine_entry import STEP, WHOLE, blind, entry_of, groups_of, held_out, intervals
+from engine_entry import blind, entry_of, groups_of, held_out
 from engine_first import Waits, first_ratio, fit_waits
 from engine_judge import left_out, parts_of
 from engine_report import HeldOut, Judged
 from engine_rows import Row
-from engine_shares import LEAST_ROWS, Shares, fit_tied
+from engine_shares import Shares, fit_tied, on_family
+from engine_slices import STEPS, WHOLES, by_load, merged
 
 from rooflight.catalog.calibration import NEWEST
 
@@ -24,30 +26,24 @@ def served_groups(found: list[Row], shares: Shares) -> list[Judged]:
     whole = requests(found, out, fit_waits)
     of_all = requests(found, everyone, lambda rows_: {"": fit_waits(rows_)[""]})
     entry = entry_of(GENERIC, found, {"": shares[""]}, everyone, fitted=found)
-    entry |= intervals(found, everyone) | intervals(found, of_all, WHOLE)
+    entry = merged(entry, _steps(found, everyone)[""], _wholes(found, of_all)[""])
     judged = [Judged(GENERIC, found, everyone, entry, np.full(len(found), np.nan), of_all)]
-    unseen = blind(found, fit_tied, served_intervals)
-    bounds_, wholes = served_intervals(found, out), served_intervals(found, whole, WHOLE)
+    unseen = blind(found, fit_tied, _steps)
+    bounds_, wholes = _steps(found, out), _wholes(found, whole)
     for key, rows_ in groups_of(found).items():
         mine = np.array([row.engine == key[0] and key[1] in ("", row.family) for row in found])
-        entry = entry_of(key, rows_, shares, out.of(mine), fitted=found) | bounds_[key[0]] | wholes[key[0]]
+        name = on_family(*key[:2]) if key[1] else key[0]
+        entry = merged(entry_of(key, rows_, shares, out.of(mine), fitted=found), bounds_[name], wholes[name])
         judged.append(Judged(key, rows_, out.of(mine), entry, unseen[mine], whole.of(mine)))
     return judged
 
 
-def served_intervals(
-    found: Sequence[Row], out: HeldOut, names: tuple[tuple[str, str], tuple[str, str]] = STEP
-) -> dict[str, dict[str, float]]:
-    """By engine: all engines' interval, wider for dense models where one strays more ("" where it has few rows)."""
-    pool = intervals(found, out, names)
-    low, high = names[0]
-    bounds_ = {"": pool}
-    for engine in {row.engine for row in found}:
-        mine = np.array([row.engine == engine for row in found])
-        if mine.sum() >= LEAST_ROWS:
-            own = intervals([row for row in found if row.engine == engine], out.of(mine), names)
-            bounds_[engine] = pool | {low: min(pool[low], own[low]), high: max(pool[high], own[high])}
-    return bounds_
+def _steps(found: Sequence[Row], out: HeldOut) -> dict[str, dict[str, Any]]:
+    return by_load(found, out.fifths, out.models, STEPS)
+
+
+def _wholes(found: Sequence[Row], out: HeldOut) -> dict[str, dict[str, Any]]:
+    return by_load(found, out.fifths, out.models, WHOLES)
 
 
 def requests(found: Sequence[Row], tokens: HeldOut, fit: Callable[[Sequence[Row]], Waits]) -> HeldOut:

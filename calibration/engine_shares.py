@@ -21,19 +21,25 @@ from rooflight.roofline.expected import joined_s
 
 # What an entry calls the shares of TERMS.
 FIELDS = dict(zip(TERMS, (
-    "body_share", "floor_share", "link", "expert_share", "host_s", "host_per_sequence_s", "expert_layer_s",
-    "unit_byte_s",
+    "body_share", "floor_share", "link_share", "expert_share", "host_s", "host_per_sequence_s", "expert_layer_s",
+    "fp4_floor_share", "beside_share", "unit_byte_s",
 ), strict=True))  # fmt: skip
 # What a fit may turn, with the range it is looked for in (values.calibration.Engine's is wider), and where it starts.
 FREE = {
     "body": (0.8, 2.5, 1.0), "floors": (0.05, 1.2, 0.4), "link": (1.0, 1.0 + 1e-9, 1.0), "experts": (0.8, 3.0, 1.2),
     "steps": (0.0, 2e-2, 1e-3), "sequence_steps": (0.0, 1e-4, 1e-5), "expert_layers": (0.0, 1.2e-4, 3e-5),
-    "unit_bytes": (0.0, 5e-10, 1e-10),
+    "fp4_floors": (0.0, 1e-9, 0.0), "beside": (1.0, 1.0 + 1e-9, 1.0), "unit_bytes": (0.0, 5e-10, 1e-10),
+}  # fmt: skip
+# The same for engines that are fitted together: no time is negative, more is not asked of them.
+TIED = FREE | {
+    "body": (0.0, 3.0, 1.0), "floors": (0.0, 2.0, 0.4), "link": (0.0, 3.0, 1.0), "experts": (0.0, 4.0, 1.2),
+    "expert_layers": (0.0, 2e-4, 3e-5), "sequence_steps": (0.0, 3e-4, 1e-5), "fp4_floors": (0.0, 4.0, 0.2),
+    "beside": (0.0, 3.0, 1.0),
 }  # fmt: skip
 # How far an engine may be from everyone's share, or its family's, before it costs as much as a row off by a tenth.
 APART = {
-    "body": 0.005, "floors": 0.005, "link": 0.1, "experts": 0.005,
-    "steps": 5e-4, "sequence_steps": 2e-6, "expert_layers": 1e-6,
+    "body": 0.01, "floors": 0.03, "link": 0.1, "experts": 0.01, "steps": 5e-4, "sequence_steps": 4e-6,
+    "expert_layers": 1e-6, "fp4_floors": 1.0, "beside": 0.03,
 }  # fmt: skip
 # Everyone's shares may be this many times as far from the start: kernels as they were timed alone, a host of 1 ms.
 PULL = 3
@@ -43,7 +49,9 @@ _NEAR = 0.1
 # What a compute unit's limit is held against, and what comes on top.
 _KERNELS = [TERMS.index(name) for name in ("body", "experts")]
 _OTHERS = [place for place in range(len(TERMS) - 1) if place not in _KERNELS]
+_BESIDE = TERMS.index("beside")
 _LOW, _HIGH, _START = (np.array([FREE[name][side] for name in TERMS]) for side in range(3))
+_LEAST, _MOST, _FROM = (np.array([TIED[name][side] for name in TERMS[:-1]]) for side in range(3))
 
 # Shares by engine, and by engine on a family (on_family), in the order of TERMS; "" is everyone's.
 Shares = dict[str, np.ndarray]
@@ -75,14 +83,15 @@ def _lows(found: Sequence[Row]) -> np.ndarray:
 def unseen(found: Sequence[Row]) -> list[str]:
     """Names of TERMS that no row has anything of, so that a fit leaves them where they start, or near everyone's."""
     terms = _arrays(found)[0].sum(axis=1)
+    terms[:, _BESIDE] = [row.served for row in found]
     return [name for name, column in zip(TERMS, terms.T, strict=True) if not column.any()]
 
 
 def ranges(found: Sequence[Row], *, tied: bool) -> dict[str, tuple[float, float]]:
     """Where a fit of these rows looked for what it could turn, by name of TERMS."""
-    low = _LOW if tied else _lows(found)
-    fixed = {"link", *(["unit_bytes"] if tied else []), *unseen(found)}
-    return {name: (float(low[at]), float(_HIGH[at])) for at, name in enumerate(TERMS) if name not in fixed}
+    low, fixed = _lows(found), {*(["unit_bytes"] if tied else ["link", "beside"]), *unseen(found)}
+    looked = {name: TIED[name][:2] if tied else (float(low[at]), float(_HIGH[at])) for at, name in enumerate(TERMS)}
+    return {name: ends for name, ends in looked.items() if name not in fixed}
 
 
 def fit_tied(found: Sequence[Row]) -> Shares:
@@ -115,32 +124,39 @@ def _fit_tree(found: Sequence[Row], paths: Sequence[tuple[str, ...]], widths: Se
             be away before it costs as much as a row that is off by a tenth
     """
     terms, seconds, weight = _arrays(found)
-    terms, low, high, start = terms.sum(axis=1)[:, :-1], _LOW[:-1], _HIGH[:-1], _START[:-1]
+    quiet, beside, scale = terms[:, 0, :-1], terms[:, 1, :-1], _MOST
     nodes = list(dict.fromkeys(node for depth in zip(*paths, strict=True) for node in sorted(set(depth))))
     parents = {node: path[depth - 1] for path in paths for depth, node in enumerate(path) if depth}
     depths = {node: depth for path in paths for depth, node in enumerate(path)}
     at = {node: place for place, node in enumerate(nodes)}
     above, whose = [at[parents[node]] for node in nodes[1:]], np.array([at[path[-1]] for path in paths])
     apart = np.array([APART[name] for name in TERMS[:-1]])
-    near = _NEAR * high / (np.array([widths[depths[node]] for node in nodes])[:, None] * apart)
+    near = _NEAR * scale / (np.array([widths[depths[node]] for node in nodes])[:, None] * apart)
     pulls = _pulls(near, above)
+
+    def wall(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        mine = (flat.reshape(near.shape) * scale)[whose]
+        added = (beside * mine).sum(axis=1)
+        return mine, added, (quiet * mine).sum(axis=1) + mine[:, _BESIDE] * added
 
     def residuals(flat: np.ndarray) -> np.ndarray:
         scaled = flat.reshape(near.shape)
-        off = weight * np.log((terms * (scaled * high)[whose]).sum(axis=1) / seconds)
-        held = near * (scaled - np.vstack([start[None] / high, scaled[above]]))
+        off = weight * np.log(wall(flat)[2] / seconds)
+        held = near * (scaled - np.vstack([_FROM[None] / scale, scaled[above]]))
         return np.concatenate([damped(off), held.ravel()])
 
     def slopes(flat: np.ndarray) -> np.ndarray:
-        whole = (terms * (flat.reshape(near.shape) * high)[whose]).sum(axis=1)
-        each = (weight * damping(weight * np.log(whole / seconds)) / whole)[:, None] * terms * high
+        mine, added, whole = wall(flat)
+        each = quiet + mine[:, [_BESIDE]] * beside
+        each[:, _BESIDE] = added
+        each *= (weight * damping(weight * np.log(whole / seconds)) / whole)[:, None] * scale
         data = np.zeros((len(terms), *near.shape))
         data[np.arange(len(terms)), whose] = each
         return np.vstack([data.reshape(len(terms), -1), pulls])
 
-    first, least = np.tile(start / high, len(nodes)), np.tile(low / high, len(nodes))
+    first, least = np.tile(_FROM / scale, len(nodes)), np.tile(_LEAST / scale, len(nodes))
     best = least_squares(residuals, first, jac=slopes, bounds=(least, 1), max_nfev=100)
-    shares = np.column_stack([best.x.reshape(near.shape) * high, np.zeros(len(nodes))])
+    shares = np.column_stack([best.x.reshape(near.shape) * scale, np.zeros(len(nodes))])
     return dict(zip(nodes, shares, strict=True))
 
 
@@ -173,11 +189,15 @@ def seconds_of(terms: np.ndarray, shares: np.ndarray) -> np.ndarray:
     return np.asarray(kernels + terms[..., _OTHERS] @ shares[_OTHERS])
 
 
+def wall_s(row: Row, shares: np.ndarray) -> float:
+    """The seconds of all of a row: both pieces, of a served run the second as its engine's share says."""
+    pieces = seconds_of(row.terms, shares)
+    return float(pieces[0] + pieces[1] * (shares[_BESIDE] if row.served else 1.0))
+
+
 def predicted(found: Sequence[Row], shares: Shares) -> np.ndarray:
     """Predicted over measured, each row by its engine's shares, else by everyone's."""
-    return np.array([
-        seconds_of(row.terms, shares_of(shares, row.engine, row.family)).sum() / row.seconds for row in found
-    ])  # fmt: skip
+    return np.array([wall_s(row, shares_of(shares, row.engine, row.family)) / row.seconds for row in found])
 
 
 def with_prefill(found: Sequence[Row], share: float) -> list[Row]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 from engine_first import FIELDS as FIRST_FIELDS
-from engine_first import Waits, fit_waits
+from engine_first import Waits, fit_waits, waits_of
 from engine_rows import Row, again
 from engine_shares import FIELDS, Shares, fit_tied, shares_of
 
@@ -49,6 +49,5 @@ def _start(found: Sequence[Row]) -> Waits:
 def engine_with(shares: Shares, waits: Waits, row: Row) -> Engine:
     """The engine of a row with these numbers, everything else as the catalog has it."""
     own = dict(zip(FIELDS.values(), map(float, shares_of(shares, row.engine, row.family)), strict=True))
-    own |= dict(zip(FIRST_FIELDS, map(float, waits.get(row.engine, waits[""])), strict=True))
-    del own["link"]
+    own |= dict(zip(FIRST_FIELDS, map(float, waits_of(waits, row.engine, row.family)), strict=True))
     return msgspec.structs.replace(engine_named(row.engine, row.family, row.era), **own)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,22 @@ def write_toml(folder: Path, entries: list[dict[str, Any]], date: str) -> None:
                 f"{field} = {spelled(value, _digits)}\n" for field, value in plain.items() if value not in ([], ())
             ]
         (folder / f"{name}.toml").write_text("".join(lines))
+
+
+def with_others(folder: Path, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Entries, and beside them those of other families and eras that the same engines' files hold."""
+    keys = {_key(entry) for entry in entries}
+    kept = [
+        entry
+        for name in sorted({str(entry["id"]) for entry in entries})
+        for entry in tomllib.loads((folder / f"{name}.toml").read_text())["engine"]
+        if _key(entry) not in keys
+    ]
+    return sorted([*kept, *entries], key=_key)
+
+
+def _key(entry: dict[str, Any]) -> tuple[str, str, str]:
+    return str(entry["id"]), str(entry["family"]), str(entry["era"])
 
 
 def _digits(value: float) -> str:

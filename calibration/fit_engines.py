@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import datetime
 from pathlib import Path
+from typing import Any
 
 from engine_accuracy import accuracy
 from engine_asked import asked, caught, fitted
@@ -24,10 +25,13 @@ from engine_first import fit_first
 from engine_offline import offline_groups
 from engine_page import Page, write_page
 from engine_points import held_points
+from engine_report import Judged
 from engine_rows import rows
 from engine_served import GENERIC, served_groups
+from engine_shares import on_family
+from engine_slices import merged, whole_busy
 from engine_steady import fit_served
-from engine_toml import write_toml
+from engine_toml import with_others, write_toml
 
 from rooflight.catalog.calibration import NEWEST
 
@@ -41,6 +45,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "src/rooflight/catalog/calibration/engines")
     parser.add_argument("--report", type=Path, default=ROOT / "docs/accuracy.md")
     parser.add_argument("--evenness", action="store_true", help="also fit under other evenness of routing (slow)")
+    parser.add_argument("--served", action="store_true", help="only the served engines' entries, and no page")
     options = parser.parse_args()
     data = options.data
     found = list(rows(data))
@@ -49,18 +54,18 @@ def main() -> None:
     waits = {group.engine: group.entry for group in first}
     judged = served_groups(solved.rows, solved.shares)
     offline = [row for row in found if not row.served and row.era != NEWEST]
-    judged += offline_groups(offline, judged[0].entry)
+    if not options.served:
+        judged += offline_groups(offline, judged[0].entry)
     judged.sort(key=lambda group: (group.key != GENERIC, group.key))
     wider = cards_left_out(judged)
     for group in judged:
-        group.entry["unseen_card"] = wider[group.key[2]]
-        group.entry.update(waits.get(group.key[0], waits["generic"]))
-        if group.key[0] not in waits:  # nobody timed its first tokens: the mean of those that were
-            group.entry["not_fitted"] += FIRST_FIELDS
-            del group.entry["first_data"]
+        _complete(group, waits, wider[group.key[2]])
         print(f"{' '.join(group.key):34} {group.entry['error']}")
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     entries = [group.entry for group in judged]
+    if options.served:
+        write_toml(options.out, with_others(options.out, entries), today)
+        return
     write_toml(options.out, entries, today)
     with fitted(entries, today):
         points = [*held_points(judged, first), *asked(data)]
@@ -72,6 +77,19 @@ def main() -> None:
             tried=try_all(solved, offline, data) if options.evenness else (), against=accuracy(data, entries, today),
         ),
     )  # fmt: skip
+
+
+def _complete(group: Judged, waits: dict[str, dict[str, Any]], wider: float) -> None:
+    """Give an entry what others decide: its interval on other cards, and its first tokens."""
+    engine, family, era = group.key
+    name = on_family(engine, family) if era == NEWEST and family else engine
+    found = merged(group.entry, {"unseen_card": wider}, waits.get(name, waits["generic"]))
+    whole_busy(found)
+    if name not in waits:  # nobody timed its first tokens: the mean of those that were
+        found["not_fitted"] += FIRST_FIELDS
+        del found["first_data"]
+    group.entry.clear()
+    group.entry.update(found)
 
 
 if __name__ == "__main__":

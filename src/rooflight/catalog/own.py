@@ -15,7 +15,7 @@ from rooflight.catalog.calibration import calibration
 from rooflight.errors import BadConfig, BadInput, Named
 from rooflight.files import name_of, opened
 from rooflight.values.accelerator import Accelerator
-from rooflight.values.calibration import Engine
+from rooflight.values.calibration import Busy, Engine
 from rooflight.values.own import KINDS, QUANTITIES, SCHEMA, SHIFTED, OwnCalibration, OwnEntry, Shifts
 
 WANT = "a calibration, as `rooflight calibrate FILE.csv -o mine.toml` writes it"
@@ -170,6 +170,7 @@ def shifted(engine: Engine, entry: OwnEntry, model: str) -> Engine:
     keep the engine's intervals, as wide as they are on this accelerator without rows.
     """
     own = entry.of(model)
+    busy = None if engine.busy is None else msgspec.structs.replace(engine.busy, **_all_ends(engine.busy, entry, own))
     return msgspec.structs.replace(
         engine,
         step_share=engine.step_share * own.step.factor,
@@ -177,12 +178,17 @@ def shifted(engine: Engine, entry: OwnEntry, model: str) -> Engine:
         first_share=engine.first_share * own.first.factor,
         calibrated_on=entry.accelerator,
         prefill_low=own.prefill.low, prefill_high=own.prefill.high,
-        first_low=own.first.low, first_high=own.first.high,
-        **_ends(engine, entry, own, "dense", ""), **_ends(engine, entry, own, "routed", "moe_"),
+        **_all_ends(engine, entry, own), busy=busy,
     )  # fmt: skip
 
 
-def _ends(engine: Engine, entry: OwnEntry, own: Shifts, kind: str, front: str) -> dict[str, float]:
+def _all_ends(engine: Engine | Busy, entry: OwnEntry, own: Shifts) -> dict[str, float]:
+    """The ends of all intervals but a lone prefill's."""
+    first = {"first_low": own.first.low, "first_high": own.first.high}
+    return first | _ends(engine, entry, own, "dense", "") | _ends(engine, entry, own, "routed", "moe_")
+
+
+def _ends(engine: Engine | Busy, entry: OwnEntry, own: Shifts, kind: str, front: str) -> dict[str, float]:
     """The ends of the intervals of steps and of requests of a kind of model."""
     found = {}
     for name, shift in (("", own.step), ("run_", own.request)):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.numeric import Number, maximum
+from rooflight.numeric import Number, clipped, maximum
 from rooflight.roofline.expected import joined_s
 from rooflight.values.calibration import Engine
 from rooflight.values.steptime import Parts
@@ -18,6 +18,8 @@ UNIT_SHARPNESS = 4
 # in 16 bits at batch 1 without a context: 53.8 to 55.5 us for Qwen3 of 1.7B, 4B, 14B and 32B on an H20 alike (Qwen3's
 # speed page); 84 to 103 for four models on an A100 (Qwen's pages, prem), 43 to 59 in tinychat's tables.
 EAGER_KERNEL_S = 54e-6
+# Requests of a replica up to which an engine's intervals of few count, and from which those of many; mixed between.
+FEW, MANY = 16, 32
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,18 +49,39 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
 def step_s(part: Parts, engine: Engine, *, sequences: Number, expert_layers: int) -> Number:
     """Expected wall seconds of a step: an engine's shares of the parts, and the host.
 
-    = p-norm(body x body_share + experts x expert_share, unit_bytes x unit_byte_s) + floors x floor_share + link
+    = p-norm(body x body_share + experts x expert_share, unit_bytes x unit_byte_s) + floors x floor_share
+      + fp4_floors x fp4_floor_share + link x link_share
       + expert_layers x expert_layer_s + host_s + sequences x host_per_sequence_s
     and all of it x step_share, what your own calibration says.
 
     Source: fitted (calibration/fit_engines.py).
     """
+    link = part.link * engine.link_share
     kernels = part.body * engine.body_share + part.experts * engine.expert_share
     if engine.unit_byte_s:
         kernels = joined_s(kernels, part.unit_bytes * engine.unit_byte_s, sharpness=UNIT_SHARPNESS)
     host = engine.host_s + sequences * engine.host_per_sequence_s
-    plain = kernels + part.floors * engine.floor_share + part.link + expert_layers * engine.expert_layer_s + host
+    plain = kernels + floors_s(part, engine) + link + expert_layers * engine.expert_layer_s + host
     return plain * engine.step_share
+
+
+def floors_s(part: Parts, engine: Engine) -> Number:
+    """What an engine leaves of the kernels' floors."""
+    return part.floors * engine.floor_share + part.fp4_floors * engine.fp4_floor_share
+
+
+def interval(engine: Engine, kind: str, requests: Number) -> tuple[Number, Number]:
+    """Factors on an expected time that hold eight of ten measurements, with so many requests at once on a replica.
+
+    kind    how the fields of values.calibration.Engine begin: "", "moe_", "run_", "moe_run_" or "first_"
+    """
+    low: Number = getattr(engine, f"{kind}low")
+    high: Number = getattr(engine, f"{kind}high")
+    if engine.busy is None:
+        return low, high
+    part = clipped((requests - FEW) / (MANY - FEW), 0.0, 1.0)
+    busy_low, busy_high = getattr(engine.busy, f"{kind}low"), getattr(engine.busy, f"{kind}high")
+    return low + (busy_low - low) * part, high + (busy_high - high) * part
 
 
 def engine_time(
@@ -82,15 +105,15 @@ def engine_time(
     host = (engine.host_s + sequences * engine.host_per_sequence_s) * share
     waits = maximum(eager_s - seconds, 0)
     seconds, host = seconds + waits, host + waits
-    low, high = (engine.moe_low, engine.moe_high) if expert_layers else (engine.low, engine.high)
+    low, high = interval(engine, "moe_" if expert_layers else "", sequences)
     return Expected(
         seconds=seconds + part.host * fill,
         low=seconds * low / wider + part.host_low * fill,
         high=seconds * high * wider + part.host_high * fill,
         host=host,
-        link_s=part.link * share,
+        link_s=part.link * engine.link_share * share,
         experts_s=(part.experts * (engine.expert_share - 1) + expert_layers * engine.expert_layer_s) * share,
-        floors_s=part.floors * engine.floor_share * share,
+        floors_s=floors_s(part, engine) * share,
         places_s=part.host * fill,
         places_rated_s=part.host_rated * fill,
         places_low_s=part.host_low * fill,

@@ -43,9 +43,11 @@ def operator_parts(op: Operator, at: Setting) -> tuple[tuple[str, Number], ...]:
     if at.calibration.tables is not None:  # whole calls were timed: nothing of them is a floor that another one hides
         return (("experts" if op.kind == "experts" else "body", seconds * op.count),)
     floor = minimum(floor_s(op, at), seconds)
+    narrowed = isinstance(op.shape, Gemm) and op.compute == "fp4" and op.kind != "experts"
     return (
         ("unit_bytes", op.work.moved_bytes * op.count),
         ("floors", floor * op.count),
+        *((("fp4_floors", floor * op.count),) if narrowed else ()),
         ("experts" if op.kind == "experts" else "body", (seconds - floor) * op.count),
     )
 

@@ -226,7 +226,7 @@ def _device_s(way: Way) -> Number:
 def _device_parts(way: Way) -> Parts:
     """What is expected of the devices, in turn."""
     each = [turn.one.parts or Parts() for turn in way.device]
-    names = ("body", "floors", "link", "experts", "unit_bytes")
+    names = ("body", "floors", "fp4_floors", "link", "experts", "unit_bytes")
     return Parts(**{name: elements(sum(getattr(one, name) for one in each)) for name in names})
 
 
@@ -287,7 +287,7 @@ def _joined(copies: Number, parts: list[Parts], there_s: list[Number], beside: B
     as where the host multiplies, but no slower than copying at that share: a host takes tens of times as long to
     multiply a prompt, and an end that far off would say nothing.
     """
-    names = ("body", "floors", "link", "experts", "unit_bytes")
+    names = ("body", "floors", "fp4_floors", "link", "experts", "unit_bytes")
     rated, handover = _picked(copies, there_s), beside.handover_s
     low, high = rated, rated / beside.least
     if len(there_s) > 1:

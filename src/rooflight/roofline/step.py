@@ -16,7 +16,7 @@ from rooflight.values.work import Operator, Work
 from rooflight.work.step import total
 
 # The parts of what is expected that operators have.
-_TIMED = ("body", "floors", "link", "experts", "unit_bytes")
+_TIMED = ("body", "floors", "fp4_floors", "link", "experts", "unit_bytes")
 
 
 class Pass(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ import msgspec
 
 from rooflight.catalog import models
 from rooflight.errors import BadInput, Named, UnknownName
-from rooflight.values.calibration import Engine
+from rooflight.values.calibration import Busy, Engine
 from rooflight.values.deployment import OWN_LAYERS, Deployment
 from rooflight.values.model import Model
 from rooflight.values.note import Note
@@ -108,9 +108,15 @@ def draft_workload(load: Workload) -> Workload:
 
 def within_a_step(engine: Engine) -> Engine:
     """An engine's draft steps: the host's own time is the verify step's, and nobody measured them by themselves."""
-    ends = {name: getattr(engine, name) / UNFITTED_DRAFT for name in ("low", "moe_low")}
-    ends |= {name: getattr(engine, name) * UNFITTED_DRAFT for name in ("high", "moe_high")}
-    return msgspec.structs.replace(engine, host_s=0.0, host_per_sequence_s=0.0, **ends)
+    busy = None if engine.busy is None else msgspec.structs.replace(engine.busy, **_wider_steps(engine.busy))
+    own = _wider_steps(engine)
+    return msgspec.structs.replace(engine, host_s=0.0, host_per_sequence_s=0.0, busy=busy, **own)
+
+
+def _wider_steps(ends: Engine | Busy) -> dict[str, float]:
+    """The ends of intervals of steps, further out."""
+    low = {name: getattr(ends, name) / UNFITTED_DRAFT for name in ("low", "moe_low")}
+    return low | {name: getattr(ends, name) * UNFITTED_DRAFT for name in ("high", "moe_high")}
 
 
 def draft_notes(model: Model, own: Model, steps: Model, layout: Layout, cut: Layout) -> Iterator[Note]:

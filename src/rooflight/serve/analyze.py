@@ -11,8 +11,8 @@ from rooflight.errors import NoSteadyState
 from rooflight.numeric import Number
 from rooflight.roofline.engine import Expected
 from rooflight.roofline.rates import hardware_format, level_roofs, no_peak, ridges
-from rooflight.scenario.change import uncalibrated
 from rooflight.scenario.basis import basis_of
+from rooflight.scenario.change import uncalibrated
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.scenario.pools import prompts_on
 from rooflight.scenario.share import SHARES

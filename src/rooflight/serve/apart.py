@@ -76,16 +76,17 @@ def apart(sc: Scenario, *, users: Number | None = None) -> WholeRun:
         schedule="apart", sc=sc, users=users, devices=both.devices, tokens=other.steps * token,
         limits=least, least_s=least.request_s, expected=times[0], roofline=times[1],
         running=minimum(found.decoding + prompts, users), decoding=found.decoding, prefill_share=None, used=None,
-        first=first_interval(both.prefill), steps=step_interval(sc), whole=_whole_interval(both),
+        first=first_interval(both.prefill, one.users), steps=step_interval(sc, other.users),
+        whole=_whole_interval(both, other.users),
         prefill=_pool(both.prefill, both.prefill_workers, prompts, found.prompt_s),
         decode=_pool(both.decode, both.decode_workers, found.decoding, found.step_s),
     ))  # fmt: skip
 
 
-def _whole_interval(both: Pools) -> tuple[float, float]:
+def _whole_interval(both: Pools, requests: Number) -> tuple[Number, Number]:
     """That of the workers whose interval is the wider, at each end."""
-    ends = [whole_interval(one) for one in (both.prefill, both.decode)]
-    return min(low for low, _ in ends), max(high for _, high in ends)
+    (low, high), (other_low, other_high) = (whole_interval(one, requests) for one in (both.prefill, both.decode))
+    return minimum(low, other_low), maximum(high, other_high)
 
 
 def _sent_s(both: Pools) -> Number:

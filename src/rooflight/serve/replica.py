@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from rooflight.numeric import Number, capped, is_plain, maximum, minimum
+from rooflight.roofline.engine import interval
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.drafted import draft_steps
 from rooflight.serve.expected import drafted_wider, expected
@@ -95,6 +96,8 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
         share = self.sc.engine.prefill_share if decoding is None else 1.0
         step, sequences = self._step(decoding, tokens), self.sequences(decoding, tokens)
         seconds = self._expected(self.sc, step, sequences, share)
+        if decoding is not None and tokens is not None and self.sc.engine.beside_share != 1:
+            seconds = self._beside(seconds, step, decoding)
         return seconds + self._drafting_s(decoding, tokens, self._expected) if self.drafts else seconds
 
     def host_shares(self, decoding: Number | None, tokens: Number | None) -> Shares:
@@ -162,6 +165,12 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
         seconds = expected(sc, sc.steps.parts(step, passes=self.passes), sequences=sequences).seconds
         return maximum(seconds * share, self._roofline_s(sc, step))
 
+    def _beside(self, seconds: Number, step: steps.Step, decoding: Number) -> Number:
+        """A step that takes so long, with the engine's share of what its prompt tokens add to it."""
+        quiet_s = self._expected(self.sc, self._step(decoding, None), self.sequences(decoding, None))
+        longer = quiet_s + maximum(seconds - quiet_s, 0) * self.sc.engine.beside_share
+        return maximum(longer, self._roofline_s(self.sc, step))
+
     def _drafting_s(self, decoding: Number | None, tokens: Number | None, clock: _StepClock) -> Number:
         """What drafting takes before a step: a share of the plain step of one sequence, or draft steps of their own.
 
@@ -223,10 +232,10 @@ def room(sc: Scenario) -> Number:
     return most if sc.deployment.ignore_capacity else minimum(admitted(sc), most)
 
 
-def step_interval(sc: Scenario) -> tuple[float, float]:
-    """Factors on expected steps that hold eight of ten measurements."""
-    engine, wider = sc.engine, drafted_wider(sc)
-    low, high = (engine.moe_low, engine.moe_high) if sc.expert_layers else (engine.low, engine.high)
+def step_interval(sc: Scenario, requests: Number) -> tuple[Number, Number]:
+    """Factors on expected steps that hold eight of ten measurements, of so many requests of a replica."""
+    wider = drafted_wider(sc)
+    low, high = interval(sc.engine, "moe_" if sc.expert_layers else "", requests)
     return low / wider, high * wider
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from rooflight.numeric import Number, ceil, clipped, is_plain, maximum, minimum, where
+from rooflight.roofline.engine import interval
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.expected import drafted_wider, encoding, widened
 from rooflight.serve.limits import Limits, limits
@@ -70,7 +71,7 @@ def served(sc: Scenario, *, users: Number | None = None) -> WholeRun:
     least = limits(one)
     share = where(found.inside > 1, found.per_s, 1 / found.request_s) * found.prompt_s
     running = minimum(found.per_s * (one.steps * found.step_s + found.own_s), found.inside)
-    first, steps, whole = _intervals(one, found.decoding, first_interval(sc))
+    first, steps, whole = _intervals(one, found.inside, found.decoding, first_interval(sc, found.inside))
     return made(Course(
         schedule="served", sc=sc, users=one.users * one.copies, devices=sc.layout.devices, tokens=one.steps * one.each,
         limits=least, least_s=least.request_s, expected=_steady_times(one, found), roofline=_steady_times(one, fast),
@@ -96,7 +97,7 @@ def alone(sc: Scenario) -> WholeRun:
         for first, step in (((server_s + prompt_s) * sc.engine.first_share, step_s), (fast_prompt_s, fast_s))
     ]
     whole_s, least = times[0].cycle_s, limits(one)
-    first, steps, whole = _intervals(one, 1, first_interval(sc))
+    first, steps, whole = _intervals(one, 1, 1, first_interval(sc, 1))
     return made(Course(
         schedule="alone", sc=sc, users=1, devices=sc.layout.devices, tokens=one.steps * one.each, limits=least,
         least_s=least.request_s, expected=times[0], roofline=times[1], running=1.0, decoding=1.0,
@@ -121,7 +122,7 @@ def batch(sc: Scenario) -> WholeRun:
     mean = msgspec.structs.replace(least, request_s=maximum(least.lone_s, (waves + 1) / (2 * waves) * least.request_s))
     engine, wider = sc.engine, widened(sc) * encoding(sc)
     prompts = engine.prefill_low / wider, engine.prefill_high * wider
-    first, steps, whole = _intervals(wave, wave.users, prompts)
+    first, steps, whole = _intervals(wave, wave.users, wave.users, prompts)
     return made(Course(
         schedule="batch", sc=sc, users=one.users * one.copies, devices=sc.layout.devices, tokens=one.steps * one.each,
         limits=mean, least_s=least.request_s, expected=times[0], roofline=times[1], running=wave.users * one.copies,
@@ -144,10 +145,10 @@ def wave_steps(one: Replica) -> tuple[Number, Number]:
     return tokens / chunk, chunk
 
 
-def _intervals(one: Replica, decoding: Number, first: Factors) -> tuple[Factors, Factors, Factors]:
+def _intervals(one: Replica, requests: Number, decoding: Number, first: Factors) -> tuple[Factors, Factors, Factors]:
     """Factors on the first token, on steps and on the whole; a host's part of each has its own."""
     sc = one.sc
-    whole, steps = whole_interval(sc), step_interval(sc)
+    whole, steps = whole_interval(sc, requests), step_interval(sc, requests)
     if sc.rates.beside is None:
         return first, steps, whole
     tokens = minimum(one.prompt, one.budget)
@@ -157,16 +158,17 @@ def _intervals(one: Replica, decoding: Number, first: Factors) -> tuple[Factors,
     return prompt.beside(*first), step.beside(*steps), both.beside(*whole)
 
 
-def first_interval(sc: Scenario) -> Factors:
-    """Factors on the expected time to first token that hold eight of ten measurements."""
-    engine, wider = sc.engine, widened(sc) * encoding(sc)
-    return engine.first_low / wider, engine.first_high * wider
+def first_interval(sc: Scenario, requests: Number) -> Factors:
+    """Factors on the expected time to first token that hold eight of ten measurements, of so many of a replica."""
+    wider = widened(sc) * encoding(sc)
+    low, high = interval(sc.engine, "first_", requests)
+    return low / wider, high * wider
 
 
-def whole_interval(sc: Scenario) -> Factors:
+def whole_interval(sc: Scenario, requests: Number) -> Factors:
     """Factors on the expected time of a request that hold eight of ten measurements, and so on rates."""
-    engine, wider = sc.engine, drafted_wider(sc) * encoding(sc)
-    low, high = (engine.moe_run_low, engine.moe_run_high) if sc.expert_layers else (engine.run_low, engine.run_high)
+    wider = drafted_wider(sc) * encoding(sc)
+    low, high = interval(sc.engine, "moe_run_" if sc.expert_layers else "run_", requests)
     return low / wider, high * wider
 
 

@@ -276,6 +276,21 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     tables: Tables | None = None
 
 
+class Busy(msgspec.Struct, frozen=True, kw_only=True):
+    """An engine's intervals where many requests run at once, as Engine names those of few."""
+
+    low: Low
+    high: High
+    moe_low: Low
+    moe_high: High
+    run_low: Low
+    run_high: High
+    moe_run_low: Low
+    moe_run_high: High
+    first_low: Low
+    first_high: High
+
+
 class Engine(Provenance, frozen=True, kw_only=True):
     """A serving engine on a device family, as the time of its steps shows it: kernels, host, waiting.
 
@@ -286,10 +301,14 @@ class Engine(Provenance, frozen=True, kw_only=True):
     unit_byte_s             what a compute unit takes for a byte it moves, where the engine's own kernels keep fewer
                             loads in flight than memory could serve (0: as many as the kernels that were timed)
     floor_share             of the kernels' floors that its graphs and overlapped launches leave
+    fp4_floor_share         the same of the floors of products in FP4 other than experts', on top: a kernel of its own
+                            narrows the inputs of each
+    link_share              of what collectives take alone: above 1 where devices wait for each other
     host_s                  between steps, whatever the batch: scheduling, sampling, copying
     host_per_sequence_s     the same per sequence
     expert_share            of the bodies of routed experts' products
     expert_layer_s          of each layer with routed experts: routing, sorting, waiting for the busiest device
+    beside_share            what prompt tokens add to a step of decoding sequences, over what the kernels say
     prefill_share           what a lone prefill takes beyond all that (1: nothing), with an interval of its own
     reserved_output         share of its output a running sequence holds memory for: 1 where a request is admitted only
                             once all of it fits, 0.5 (the mean over its life) where memory is taken as it grows
@@ -297,7 +316,8 @@ class Engine(Provenance, frozen=True, kw_only=True):
     queue                   how many prompts queue: of C requests (C - 1) / sqrt(1 + (C - 1) / queue^2) are ahead of one
     low, high               interval of a step of a model without routed experts; moe_low, moe_high with them;
                             run_low, run_high and moe_run_low, moe_run_high of a whole request and of rates;
-                            first_low, first_high of the time to first token
+                            first_low, first_high of the time to first token; busy: the same of replicas with many
+                            requests at once (roofline.engine.interval), None: the load makes no difference
     first_data              the runs that server_s and queue were fitted on
     step_share, first_share what your own calibration makes of a step (catalog.own), and of a first token in a run: 1 in
                             every fit. calibrated_on: the accelerator that it was made on, whose intervals are its own
@@ -313,10 +333,13 @@ class Engine(Provenance, frozen=True, kw_only=True):
     body_share: Annotated[float, Meta(ge=0.5, le=3)] = 1.0
     unit_byte_s: Annotated[float, Meta(ge=0, le=8e-10)] = 0.0
     floor_share: Annotated[float, Meta(ge=0, le=2)] = 0.4
+    fp4_floor_share: Annotated[float, Meta(ge=0, le=4)] = 0.0
+    link_share: Annotated[float, Meta(ge=0.5, le=3)] = 1.0
     host_s: Annotated[float, Meta(ge=0, le=0.05)] = 0.001
     host_per_sequence_s: Annotated[float, Meta(ge=0, le=3e-4)] = 2e-5
     expert_share: Annotated[float, Meta(ge=0.5, le=4)] = 1.2
     expert_layer_s: Annotated[float, Meta(ge=0, le=2e-4)] = 4e-5
+    beside_share: Annotated[float, Meta(ge=0.5, le=3)] = 1.0
     prefill_share: Annotated[float, Meta(ge=0.3, le=20)] = 1.0
     prefill_low: Low = 0.7
     prefill_high: High = 1.6
@@ -333,6 +356,7 @@ class Engine(Provenance, frozen=True, kw_only=True):
     moe_run_high: High = 1.8
     first_low: Low = 0.5
     first_high: High = 2.5
+    busy: Busy | None = None
     first_data: Data | None = None
     step_share: float = 1.0
     first_share: float = 1.0

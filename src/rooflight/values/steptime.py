@@ -16,7 +16,8 @@ BINDING = (*BOUNDS, "host_memory", "host_link")
 class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """Expected seconds of a pass by what they are, before an engine takes its shares; may hold arrays.
 
-    body        kernels, beyond their floors; floors: of all kernels
+    body        kernels, beyond their floors; floors: of all kernels; fp4_floors: of those, of products in FP4 that
+                are not routed experts', beside each of which another kernel narrows the inputs
     link        collectives
     experts     bodies of the routed experts' products
     host        the host's memory and the link to it, at the share of their rates that an engine gets; host_rated: at
@@ -26,6 +27,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
 
     body: Number = 0.0
     floors: Number = 0.0
+    fp4_floors: Number = 0.0
     link: Number = 0.0
     experts: Number = 0.0
     unit_bytes: Number = 0.0

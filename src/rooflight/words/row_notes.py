@@ -19,6 +19,11 @@ def _checkpoint_cache(note: Note) -> str:
     return f"kv_cache not stated: {cache}, as {note.why}'s {weights} checkpoints carry"
 
 
+def _suite_cache(note: Note) -> str:
+    cache, weights = note.value
+    return f"kv_cache not stated: {cache}, as suites of served runs mostly have with {weights} weights"
+
+
 def _not_the_devices(note: Note) -> str:
     tp, pp, dp, gpus = note.value
     return f"tp {tp} x pp {pp} x dp {dp} is not {gpus} devices: the fastest legal layout of {gpus} counts"
@@ -83,6 +88,8 @@ ROW_WORDS: dict[str, Callable[[Note], str]] = {
     "lightest": lambda note: f"{note.why} read as {note.value}, the lightest it can be",
     # value: formats of (cache, weights); why: the engine
     "checkpoint_cache": _checkpoint_cache,
+    # value: (format of the cache, of the weights)
+    "suite_cache": _suite_cache,
     # value: devices; why: the accelerator
     "weights_beyond": lambda note: f"the weights alone are more than {devices_named(note.why, note.value)} hold",
     # value: sequences

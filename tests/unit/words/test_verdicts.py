@@ -203,6 +203,10 @@ def test_what_was_taken_for_granted_follows_the_reason():
             Note(key="checkpoint_cache", value=("fp8", "nvfp4"), why="trtllm"),
             "kv_cache not stated: fp8, as trtllm's nvfp4 checkpoints carry",
         ),
+        (
+            Note(key="suite_cache", value=("fp8", "nvfp4")),
+            "kv_cache not stated: fp8, as suites of served runs mostly have with nvfp4 weights",
+        ),
         (Note(key="weights_beyond", value=2, why="l4"), "the weights alone are more than 2 x l4 hold"),
         (
             Note(key="filled_batch", value=2554),

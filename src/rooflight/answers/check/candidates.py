@@ -16,7 +16,7 @@ from rooflight.errors import BadInput, RooflightError
 from rooflight.ingest.rows import BadRow
 from rooflight.scenario.alike import sparse
 from rooflight.scenario.change import spread
-from rooflight.scenario.definite import Scenario
+from rooflight.scenario.definite import Scenario, checkpoint_cache, suite_cache
 from rooflight.serve.room import holds_weights
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import OWN_LAYERS, SHAPE, Deployment
@@ -140,11 +140,21 @@ def _unlaid(row: Measurement, card: Accelerator, routed: bool, notes: list[Note]
     if not routed and workers.get("prefill_ep"):
         workers["prefill_ep"] = 1
     return Deployment(
-        weights=row.weights, kv_cache=row.kv_cache, compute=row.compute, engine=row.engine if known else None,
+        weights=row.weights, kv_cache=row.kv_cache or _suite_cache(row, known, notes), compute=row.compute, engine=row.engine if known else None,
         engine_version=_version(row) if known else None,
         max_num_batched_tokens=row.max_num_batched_tokens, max_num_seqs=row.max_num_seqs,
         network=row.network, ignore_capacity=card.memory_bytes is None, draft_model=_draft(row), **workers,
     )  # fmt: skip
+
+
+def _suite_cache(row: Measurement, known: bool, notes: list[Note]) -> str | None:
+    """The cache of a served row that says none, where it is no default of the engine's."""
+    if not (row.served and known) or checkpoint_cache(row.engine, row.weights):
+        return None
+    cache = suite_cache(row.engine, row.weights)
+    if cache is not None:
+        notes.append(Note(key="suite_cache", value=(cache, row.weights)))
+    return cache
 
 
 def _draft(row: Measurement) -> str | None:
