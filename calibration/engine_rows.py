@@ -49,8 +49,15 @@ ENGINES = {
 }
 # Engines whose kernels are their own, and so may draw fewer bytes a compute unit than those that were timed.
 OWN_KERNELS = ("llama.cpp", "exllama")
-# Names of a fit's unknowns, in the order of Row.terms.
-TERMS = ("body", "floors", "link", "experts", "steps", "sequence_steps", "expert_layers", "unit_bytes")
+# Engines that launch kernels one by one, routed experts one after the other.
+EAGER = ("transformers",)
+# Engine, era and families whose decode attention reads the cache once for each query head.
+UNSHARED = ("vllm", "2024", ("CDNA2", "CDNA3"))
+# Names of a fit's unknowns, in the order of Row.terms; the last three are of some engines alone.
+TERMS = (
+    "body", "floors", "link", "experts", "steps", "sequence_steps", "expert_layers", "unshared", "launches",
+    "unit_bytes",
+)  # fmt: skip
 
 
 # Files of served runs, two rows each (ID-tpot, ID-ttft), and of everything else.
@@ -78,7 +85,8 @@ class Row(NamedTuple):
     """One measurement: its seconds, and the terms that an engine's shares and host times make them from.
 
     terms       two pieces, each: body, floors, link, experts in seconds; steps; sequences x steps; layers with
-                experts x steps; bytes a compute unit moves, of engines with kernels of their own
+                experts x steps; of some engines: seconds of reads of the cache that others share, kernels launched
+                one by one, bytes a compute unit moves
     shape       of the model: DeepSeek-R1 and -V3 are one; point: all that was asked, whoever measured it
     weights     as the row says; load: sequences of a replica
     line        the row of the file, of which the hash is made; raw: the row, of a served run both
@@ -261,7 +269,10 @@ def row_of(raw: tuple[dict[str, str], ...], data: Path, engine: Engine | None = 
     if got is None:
         return None
     terms, seconds = got
-    terms[:, -1] *= name in OWN_KERNELS
+    era, family = era_of(name, line.get("engine_version")), sc.accelerator.family
+    terms[:, TERMS.index("unit_bytes")] *= name in OWN_KERNELS
+    terms[:, TERMS.index("launches")] *= name in EAGER
+    terms[:, TERMS.index("unshared")] *= (name, era) == UNSHARED[:2] and family in UNSHARED[2]
     layout = (str(sc.layout.tp), str(sc.layout.pp), str(sc.layout.ep), str(sc.layout.dp))
     asked = (line["weights"], line["batch"], line["input_len"], line["output_len"], line["phase"], line["metric"])
     return Row(
@@ -283,7 +294,8 @@ def vector(part: Parts, *, steps_: float, sequences: float, layers: int) -> np.n
     """The terms (TERMS) of `steps_` steps of these parts."""
     seconds = (part.body, part.floors, part.link, part.experts)
     each = (steps_, sequences * steps_, layers * steps_)
-    return np.array([*(steps_ * part_ for part_ in seconds), *each, steps_ * part.unit_bytes], dtype=float)
+    own = (part.unshared, part.launches, part.unit_bytes)
+    return np.array([*(steps_ * part_ for part_ in seconds), *each, *(steps_ * part_ for part_ in own)], dtype=float)
 
 
 def _step(one: Replica, decoding: Number | None, tokens: Number | None, steps_: float) -> np.ndarray:
@@ -338,8 +350,11 @@ def _offline(sc: Scenario, raw: dict[str, str]) -> tuple[np.ndarray, float] | No
         seconds = value / 1e3 if metric == "ttft_ms" else batch * new / value
         step = sc.steps.parts(steps.prefill(sequences=prompts, isl=load_.isl, cached_prefix=load_.cached_prefix))
         return np.array([none, one(step, sequences=float(prompts))]), seconds
-    if phase == _WHOLE and metric in ("e2e_latency_ms", "output_tok_s_per_user") and osl > 1:
-        seconds = value / 1e3 if metric == "e2e_latency_ms" else osl / value
+    if phase == _WHOLE and metric in ("e2e_latency_ms", "output_tok_s_per_user", "total_tok_s") and osl > 1:
+        seconds = {
+            "e2e_latency_ms": value / 1e3, "output_tok_s_per_user": osl / value,
+            "total_tok_s": batch * (load_.isl + osl) / value,
+        }[metric]  # fmt: skip
         wave = replica(sc)
         times, tokens = wave_steps(wave)
         return np.array([_step(wave, None, tokens, times), _step(wave, wave.users, None, wave.steps)]), seconds

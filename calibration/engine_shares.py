@@ -21,14 +21,14 @@ from rooflight.roofline.expected import joined_s
 
 # What an entry calls the shares of TERMS.
 FIELDS = dict(zip(TERMS, (
-    "body_share", "floor_share", "link", "expert_share", "host_s", "host_per_sequence_s", "expert_layer_s",
-    "unit_byte_s",
+    "body_share", "floor_share", "link_share", "expert_share", "host_s", "host_per_sequence_s", "expert_layer_s",
+    "unshared_kv_share", "launch_s", "unit_byte_s",
 ), strict=True))  # fmt: skip
 # What a fit may turn, with the range it is looked for in (values.calibration.Engine's is wider), and where it starts.
 FREE = {
-    "body": (0.8, 2.5, 1.0), "floors": (0.05, 1.2, 0.4), "link": (1.0, 1.0 + 1e-9, 1.0), "experts": (0.8, 3.0, 1.2),
+    "body": (0.8, 2.5, 1.0), "floors": (0.05, 1.2, 0.4), "link": (0.5, 8.0, 1.0), "experts": (0.8, 3.0, 1.2),
     "steps": (0.0, 2e-2, 1e-3), "sequence_steps": (0.0, 1e-4, 1e-5), "expert_layers": (0.0, 1.2e-4, 3e-5),
-    "unit_bytes": (0.0, 5e-10, 1e-10),
+    "unshared": (0.0, 8.0, 1.0), "launches": (0.0, 1.5e-4, 5e-5), "unit_bytes": (0.0, 5e-10, 1e-10),
 }  # fmt: skip
 # How far an engine may be from everyone's share, or its family's, before it costs as much as a row off by a tenth.
 APART = {
@@ -40,35 +40,49 @@ PULL = 3
 LEAST_ROWS = 12
 # Errors of up to a tenth count as their square, larger ones less.
 _NEAR = 0.1
-# What a compute unit's limit is held against, and what comes on top.
+# Terms of some engines alone, the last ones; where no row has anything of one it is 0.
+OWN = TERMS[TERMS.index("unshared") :]
+_OWN = len(TERMS) - len(OWN)
+_UNITS, _LAUNCHES = TERMS.index("unit_bytes"), TERMS.index("launches")
+# What a compute unit's limit is held against, what launches are held against beside it, and what comes on top.
 _KERNELS = [TERMS.index(name) for name in ("body", "experts")]
-_OTHERS = [place for place in range(len(TERMS) - 1) if place not in _KERNELS]
+_DEVICE = [TERMS.index(name) for name in ("floors", "link", "expert_layers", "unshared")]
+_HOST = [TERMS.index(name) for name in ("steps", "sequence_steps")]
 _LOW, _HIGH, _START = (np.array([FREE[name][side] for name in TERMS]) for side in range(3))
+
+# Engines that are fitted together have links as they were timed.
+_TIED_LOW, _TIED_HIGH = _LOW[:_OWN].copy(), _HIGH[:_OWN].copy()
+_TIED_LOW[TERMS.index("link")], _TIED_HIGH[TERMS.index("link")] = 1.0, 1.0 + 1e-9
 
 # Shares by engine, and by engine on a family (on_family), in the order of TERMS; "" is everyone's.
 Shares = dict[str, np.ndarray]
 
 
 def fit_alone(found: Sequence[Row]) -> Shares:
-    """One set of shares for all rows. A lone card may hide what its compute units draw: no more than most others'."""
-    terms, seconds, weight = _arrays(found)
-    low = _lows(found)
+    """One set of shares for all rows. A lone card may hide what its compute units draw: no more than most others'.
 
-    def residuals(shares: np.ndarray) -> np.ndarray:
-        return np.asarray(weight * np.log(seconds_of(terms, shares * _HIGH).sum(axis=1) / seconds))
+    What no row has anything of stays where it starts, or is 0 where only some engines have it.
+    """
+    terms, seconds, weight = _arrays(found)
+    seen = terms.any(axis=(0, 1))
+    high, low, shares = _HIGH[seen], _lows(found)[seen], _START.copy()
+    shares[_OWN:] *= seen[_OWN:]
+
+    def residuals(part: np.ndarray) -> np.ndarray:
+        shares[seen] = part * high
+        return np.asarray(weight * np.log(seconds_of(terms, shares).sum(axis=1) / seconds))
 
     best = least_squares(
-        residuals, _START / _HIGH, bounds=(low / _HIGH * (1 - 1e-9), 1), loss="soft_l1", f_scale=_NEAR,
+        residuals, _START[seen] / high, bounds=(low / high * (1 - 1e-9), 1), loss="soft_l1", f_scale=_NEAR,
     )  # fmt: skip
-    shares = best.x * _HIGH
-    shares[-1] *= terms[..., -1].any()
+    shares[seen] = best.x * high
     return {"": shares}
 
 
 def _lows(found: Sequence[Row]) -> np.ndarray:
     low = _LOW.copy()
     if len({row.accelerator for row in found}) == 1:
-        low[-1] = _START[-1]
+        low[_UNITS] = _START[_UNITS]
     return low
 
 
@@ -81,7 +95,7 @@ def unseen(found: Sequence[Row]) -> list[str]:
 def ranges(found: Sequence[Row], *, tied: bool) -> dict[str, tuple[float, float]]:
     """Where a fit of these rows looked for what it could turn, by name of TERMS."""
     low = _LOW if tied else _lows(found)
-    fixed = {"link", *(["unit_bytes"] if tied else []), *unseen(found)}
+    fixed = {*(("link", *OWN) if tied else ()), *unseen(found)}
     return {name: (float(low[at]), float(_HIGH[at])) for at, name in enumerate(TERMS) if name not in fixed}
 
 
@@ -89,7 +103,7 @@ def fit_tied(found: Sequence[Row]) -> Shares:
     """Shares of each engine, held near everyone's by APART, and of each engine on a family, held near the family's.
 
     A family's shares are held near everyone's too, less so: they take up what its kernel fits miss. An engine's own are
-    for families that it was not seen on. Kernels are those that were timed: no unit_bytes.
+    for families that it was not seen on. Kernels are those that were timed: none of OWN.
     """
     by_engine = _fit_tree(found, [("", row.engine) for row in found], (PULL, 1))
     by_family = _fit_tree(
@@ -115,13 +129,13 @@ def _fit_tree(found: Sequence[Row], paths: Sequence[tuple[str, ...]], widths: Se
             be away before it costs as much as a row that is off by a tenth
     """
     terms, seconds, weight = _arrays(found)
-    terms, low, high, start = terms.sum(axis=1)[:, :-1], _LOW[:-1], _HIGH[:-1], _START[:-1]
+    terms, low, high, start = terms.sum(axis=1)[:, :_OWN], _TIED_LOW, _TIED_HIGH, _START[:_OWN]
     nodes = list(dict.fromkeys(node for depth in zip(*paths, strict=True) for node in sorted(set(depth))))
     parents = {node: path[depth - 1] for path in paths for depth, node in enumerate(path) if depth}
     depths = {node: depth for path in paths for depth, node in enumerate(path)}
     at = {node: place for place, node in enumerate(nodes)}
     above, whose = [at[parents[node]] for node in nodes[1:]], np.array([at[path[-1]] for path in paths])
-    apart = np.array([APART[name] for name in TERMS[:-1]])
+    apart = np.array([APART[name] for name in TERMS[:_OWN]])
     near = _NEAR * high / (np.array([widths[depths[node]] for node in nodes])[:, None] * apart)
     pulls = _pulls(near, above)
 
@@ -140,7 +154,7 @@ def _fit_tree(found: Sequence[Row], paths: Sequence[tuple[str, ...]], widths: Se
 
     first, least = np.tile(start / high, len(nodes)), np.tile(low / high, len(nodes))
     best = least_squares(residuals, first, jac=slopes, bounds=(least, 1), max_nfev=100)
-    shares = np.column_stack([best.x.reshape(near.shape) * high, np.zeros(len(nodes))])
+    shares = np.column_stack([best.x.reshape(near.shape) * high, np.zeros((len(nodes), len(OWN)))])
     return dict(zip(nodes, shares, strict=True))
 
 
@@ -169,8 +183,10 @@ def damping(off: np.ndarray) -> np.ndarray:
 def seconds_of(terms: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """The seconds that shares make of terms, as roofline.engine.step_s does."""
     kernels = terms[..., _KERNELS] @ shares[_KERNELS]
-    kernels = joined_s(kernels, terms[..., -1] * shares[-1], sharpness=UNIT_SHARPNESS)
-    return np.asarray(kernels + terms[..., _OTHERS] @ shares[_OTHERS])
+    kernels = joined_s(kernels, terms[..., _UNITS] * shares[_UNITS], sharpness=UNIT_SHARPNESS)
+    device = kernels + terms[..., _DEVICE] @ shares[_DEVICE]
+    device = joined_s(device, terms[..., _LAUNCHES] * shares[_LAUNCHES], sharpness=UNIT_SHARPNESS)
+    return np.asarray(device + terms[..., _HOST] @ shares[_HOST])
 
 
 def predicted(found: Sequence[Row], shares: Shares) -> np.ndarray:

@@ -50,5 +50,4 @@ def engine_with(shares: Shares, waits: Waits, row: Row) -> Engine:
     """The engine of a row with these numbers, everything else as the catalog has it."""
     own = dict(zip(FIELDS.values(), map(float, shares_of(shares, row.engine, row.family)), strict=True))
     own |= dict(zip(FIRST_FIELDS, map(float, waits.get(row.engine, waits[""])), strict=True))
-    del own["link"]
     return msgspec.structs.replace(engine_named(row.engine, row.family, row.era), **own)

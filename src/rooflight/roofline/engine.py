@@ -47,16 +47,22 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
 def step_s(part: Parts, engine: Engine, *, sequences: Number, expert_layers: int) -> Number:
     """Expected wall seconds of a step: an engine's shares of the parts, and the host.
 
-    = p-norm(body x body_share + experts x expert_share, unit_bytes x unit_byte_s) + floors x floor_share + link
-      + expert_layers x expert_layer_s + host_s + sequences x host_per_sequence_s
+    = p-norm(device, launches x launch_s) + host_s + sequences x host_per_sequence_s
+    device = p-norm(body x body_share + experts x expert_share, unit_bytes x unit_byte_s) + floors x floor_share
+      + link x link_share + unshared x unshared_kv_share + expert_layers x expert_layer_s
 
     Source: fitted (calibration/fit_engines.py).
     """
     kernels = part.body * engine.body_share + part.experts * engine.expert_share
     if engine.unit_byte_s:
         kernels = joined_s(kernels, part.unit_bytes * engine.unit_byte_s, sharpness=UNIT_SHARPNESS)
-    host = engine.host_s + sequences * engine.host_per_sequence_s
-    return kernels + part.floors * engine.floor_share + part.link + expert_layers * engine.expert_layer_s + host
+    device = kernels + part.floors * engine.floor_share + expert_layers * engine.expert_layer_s
+    device = device + part.link * engine.link_share
+    if engine.unshared_kv_share:
+        device = device + part.unshared * engine.unshared_kv_share
+    if engine.launch_s:
+        device = joined_s(device, part.launches * engine.launch_s, sharpness=UNIT_SHARPNESS)
+    return device + engine.host_s + sequences * engine.host_per_sequence_s
 
 
 def engine_time(
@@ -85,7 +91,7 @@ def engine_time(
         low=seconds * low / wider + part.host_low * fill,
         high=seconds * high * wider + part.host_high * fill,
         host=host,
-        link_s=part.link * fill,
+        link_s=part.link * engine.link_share * fill,
         experts_s=(part.experts * (engine.expert_share - 1) + expert_layers * engine.expert_layer_s) * fill,
         floors_s=part.floors * engine.floor_share * fill,
         places_s=part.host * fill,
