@@ -53,9 +53,9 @@ OWN_KERNELS = ("llama.cpp", "exllama")
 EAGER = ("transformers",)
 # Engine, era and families whose decode attention reads the cache once for each query head.
 UNSHARED = ("vllm", "2024", ("CDNA2", "CDNA3"))
-# Names of a fit's unknowns, in the order of Row.terms; the last three are of some engines alone.
+# Names of a fit's unknowns, in the order of Row.terms; the last four are of some engines alone.
 TERMS = (
-    "body", "floors", "link", "experts", "steps", "sequence_steps", "expert_layers", "unshared", "launches",
+    "body", "floors", "link", "experts", "steps", "sequence_steps", "expert_layers", "unshared", "repeated", "launches",
     "unit_bytes",
 )  # fmt: skip
 
@@ -85,8 +85,8 @@ class Row(NamedTuple):
     """One measurement: its seconds, and the terms that an engine's shares and host times make them from.
 
     terms       two pieces, each: body, floors, link, experts in seconds; steps; sequences x steps; layers with
-                experts x steps; of some engines: seconds of reads of the cache that others share, kernels launched
-                one by one, bytes a compute unit moves
+                experts x steps; of some engines: seconds of reads of the cache that others share, of all of them a
+                query head, kernels launched one by one, bytes a compute unit moves
     shape       of the model: DeepSeek-R1 and -V3 are one; point: all that was asked, whoever measured it
     weights     as the row says; load: sequences of a replica
     line        the row of the file, of which the hash is made; raw: the row, of a served run both
@@ -227,9 +227,8 @@ def workload_of(raw: dict[str, str]) -> Workload:
     depth, isl, osl = (int(float(raw.get(name) or 0)) for name in ("depth", "input_len", "output_len"))
     if raw["phase"] == "decode":
         return Workload(batch=batch, prefill_batch=batch, isl=max(isl, depth, 1), osl=max(osl, 1))
-    prompts = 1 if (raw["phase"], raw["metric"]) == ("prefill", "ttft_ms") else batch
     whole = max(isl + depth, 1)
-    return Workload(batch=batch, prefill_batch=prompts, isl=whole, cached_prefix=min(depth, whole - 1), osl=max(osl, 1))
+    return Workload(batch=batch, prefill_batch=batch, isl=whole, cached_prefix=min(depth, whole - 1), osl=max(osl, 1))
 
 
 def _workers(raw: dict[str, str]) -> dict[str, int]:
@@ -271,7 +270,7 @@ def row_of(raw: tuple[dict[str, str], ...], data: Path, engine: Engine | None = 
     terms, seconds = got
     era, family = era_of(name, line.get("engine_version")), sc.accelerator.family
     terms[:, TERMS.index("unit_bytes")] *= name in OWN_KERNELS
-    terms[:, TERMS.index("launches")] *= name in EAGER
+    terms[:, [TERMS.index("launches"), TERMS.index("repeated")]] *= name in EAGER
     terms[:, TERMS.index("unshared")] *= (name, era) == UNSHARED[:2] and family in UNSHARED[2]
     layout = (str(sc.layout.tp), str(sc.layout.pp), str(sc.layout.ep), str(sc.layout.dp))
     asked = (line["weights"], line["batch"], line["input_len"], line["output_len"], line["phase"], line["metric"])
@@ -294,7 +293,7 @@ def vector(part: Parts, *, steps_: float, sequences: float, layers: int) -> np.n
     """The terms (TERMS) of `steps_` steps of these parts."""
     seconds = (part.body, part.floors, part.link, part.experts)
     each = (steps_, sequences * steps_, layers * steps_)
-    own = (part.unshared, part.launches, part.unit_bytes)
+    own = (part.unshared, part.repeated, part.launches, part.unit_bytes)
     return np.array([*(steps_ * part_ for part_ in seconds), *each, *(steps_ * part_ for part_ in own)], dtype=float)
 
 

@@ -22,13 +22,14 @@ from rooflight.roofline.expected import joined_s
 # What an entry calls the shares of TERMS.
 FIELDS = dict(zip(TERMS, (
     "body_share", "floor_share", "link_share", "expert_share", "host_s", "host_per_sequence_s", "expert_layer_s",
-    "unshared_kv_share", "launch_s", "unit_byte_s",
+    "unshared_kv_share", "repeated_kv_share", "launch_s", "unit_byte_s",
 ), strict=True))  # fmt: skip
 # What a fit may turn, with the range it is looked for in (values.calibration.Engine's is wider), and where it starts.
 FREE = {
     "body": (0.8, 2.5, 1.0), "floors": (0.05, 1.2, 0.4), "link": (0.5, 8.0, 1.0), "experts": (0.8, 3.0, 1.2),
     "steps": (0.0, 2e-2, 1e-3), "sequence_steps": (0.0, 1e-4, 1e-5), "expert_layers": (0.0, 1.2e-4, 3e-5),
-    "unshared": (0.0, 8.0, 1.0), "launches": (0.0, 1.5e-4, 5e-5), "unit_bytes": (0.0, 5e-10, 1e-10),
+    "unshared": (0.0, 8.0, 1.0), "repeated": (0.0, 30.0, 5.0), "launches": (0.0, 1.5e-4, 5e-5),
+    "unit_bytes": (0.0, 5e-10, 1e-10),
 }  # fmt: skip
 # How far an engine may be from everyone's share, or its family's, before it costs as much as a row off by a tenth.
 APART = {
@@ -46,7 +47,7 @@ _OWN = len(TERMS) - len(OWN)
 _UNITS, _LAUNCHES = TERMS.index("unit_bytes"), TERMS.index("launches")
 # What a compute unit's limit is held against, what launches are held against beside it, and what comes on top.
 _KERNELS = [TERMS.index(name) for name in ("body", "experts")]
-_DEVICE = [TERMS.index(name) for name in ("floors", "link", "expert_layers", "unshared")]
+_DEVICE = [TERMS.index(name) for name in ("floors", "link", "expert_layers", "unshared", "repeated")]
 _HOST = [TERMS.index(name) for name in ("steps", "sequence_steps")]
 _LOW, _HIGH, _START = (np.array([FREE[name][side] for name in TERMS]) for side in range(3))
 

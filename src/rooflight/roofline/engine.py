@@ -49,7 +49,7 @@ def step_s(part: Parts, engine: Engine, *, sequences: Number, expert_layers: int
 
     = p-norm(device, launches x launch_s) + host_s + sequences x host_per_sequence_s
     device = p-norm(body x body_share + experts x expert_share, unit_bytes x unit_byte_s) + floors x floor_share
-      + link x link_share + unshared x unshared_kv_share + expert_layers x expert_layer_s
+      + link x link_share + unshared x unshared_kv_share + repeated x repeated_kv_share + expert_layers x expert_layer_s
 
     Source: fitted (calibration/fit_engines.py).
     """
@@ -60,6 +60,8 @@ def step_s(part: Parts, engine: Engine, *, sequences: Number, expert_layers: int
     device = device + part.link * engine.link_share
     if engine.unshared_kv_share:
         device = device + part.unshared * engine.unshared_kv_share
+    if engine.repeated_kv_share:
+        device = device + part.repeated * engine.repeated_kv_share
     if engine.launch_s:
         device = joined_s(device, part.launches * engine.launch_s, sharpness=UNIT_SHARPNESS)
     return device + engine.host_s + sequences * engine.host_per_sequence_s

@@ -58,19 +58,20 @@ def operator_parts(op: Operator, at: Setting) -> tuple[tuple[str, Number], ...]:
 
 
 def _launches(op: Operator) -> Number:
-    """Kernels of one run as a framework launches them by itself: a product of routed experts is one for each of them."""
+    """Kernels of one run as a framework launches them by itself: of routed experts one for each of them."""
     each = op.shape.held if op.kind == "experts" and isinstance(op.shape, Gemm) else 1
     return op.work.launches * each
 
 
 def _unshared(op: Operator, at: Setting) -> tuple[tuple[str, Number], ...]:
-    """What decode attention's reads of the cache take more where each query head reads for itself."""
+    """Of decode attention, at memory's rate: the cache read for each query head, and what of it others would spare."""
     shape = op.shape
-    if not isinstance(shape, Scores) or not shape.decoding or shape.latent or shape.heads <= shape.kv_heads:
+    if not isinstance(shape, Scores) or not shape.decoding or shape.latent:
         return ()
-    more = (shape.heads / shape.kv_heads - 1) * op.work.kv_read_bytes
+    group = maximum(shape.heads / shape.kv_heads, 1)
+    once = op.work.kv_read_bytes / at.rates.memory_bytes_per_s * op.count
     alone = (shape.sequences * shape.heads > ALONE_FROM) | (shape.keys <= ALONE_TOKENS)
-    return (("unshared", elements(more / at.rates.memory_bytes_per_s * op.count) * elements(alone)),)
+    return (("repeated", once * group), ("unshared", elements(once * (group - 1)) * elements(alone)))
 
 
 def operator_s(op: Operator, at: Setting) -> Number:

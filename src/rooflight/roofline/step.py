@@ -16,7 +16,7 @@ from rooflight.values.work import Operator, Work
 from rooflight.work.step import total
 
 # The parts of what is expected that operators have.
-TIMED = ("body", "floors", "link", "experts", "unit_bytes", "unshared", "launches")
+TIMED = ("body", "floors", "link", "experts", "unit_bytes", "unshared", "repeated", "launches")
 
 
 class Pass(msgspec.Struct, frozen=True, kw_only=True):

@@ -294,6 +294,8 @@ class Engine(Provenance, frozen=True, kw_only=True):
     unshared_kv_share       how much of the reads that query heads sharing a head's keys and values would save is paid:
                             0 where decode attention reads the cache once for them, 1 where once for each (vLLM of 2024
                             on CDNA), above where those reads are slower than memory
+    repeated_kv_share       reads of the cache for each query head that come on top, where a framework copies the cache
+                            each step and repeats it for query heads, in kernels that are not split over the context
     link_share              of collectives' time: 1 where they are as fast as the fitted ones, above where an engine's
                             are slower, or wait for the slowest device
     launch_s                what launching a kernel takes where a framework does so one by one, routed experts one after
@@ -323,7 +325,8 @@ class Engine(Provenance, frozen=True, kw_only=True):
     host_per_sequence_s: Annotated[float, Meta(ge=0, le=3e-4)] = 2e-5
     expert_share: Annotated[float, Meta(ge=0.5, le=4)] = 1.2
     expert_layer_s: Annotated[float, Meta(ge=0, le=2e-4)] = 4e-5
-    unshared_kv_share: Annotated[float, Meta(ge=0, le=4)] = 0.0
+    unshared_kv_share: Annotated[float, Meta(ge=0, le=8)] = 0.0
+    repeated_kv_share: Annotated[float, Meta(ge=0, le=40)] = 0.0
     link_share: Annotated[float, Meta(ge=0.3, le=10)] = 1.0
     launch_s: Annotated[float, Meta(ge=0, le=2e-4)] = 0.0
     prefill_share: Annotated[float, Meta(ge=0.3, le=20)] = 1.0
