@@ -127,9 +127,9 @@ class Row(NamedTuple):
 def rows(data: Path) -> Iterator[Row]:
     """All rows whose scenario is definite: model, card, batch, lengths and layout known."""
     for raw in raw_runs(data, SERVED):
-        yield from _known((raw["tpot_ms"], raw.get("ttft_ms", {})), data)
+        yield from rows_of((raw["tpot_ms"], raw.get("ttft_ms", {})), data)
     for raw in raw_runs(data, OFFLINE):
-        yield from _known((raw[""],), data)
+        yield from rows_of((raw[""],), data)
 
 
 def raw_runs(data: Path, names: Sequence[str]) -> list[dict[str, dict[str, str]]]:
@@ -145,7 +145,7 @@ def raw_runs(data: Path, names: Sequence[str]) -> list[dict[str, dict[str, str]]
     return [run for run in runs.values() if "" in run or "tpot_ms" in run]
 
 
-def _known(raw: tuple[dict[str, str], ...], data: Path) -> Iterator[Row]:
+def rows_of(raw: tuple[dict[str, str], ...], data: Path) -> Iterator[Row]:
     """The row of a run, none where its scenario is not definite."""
     if unclear(raw[0]) or raw[0].get("mode") == "disagg":
         return
@@ -349,9 +349,10 @@ def _offline(sc: Scenario, raw: dict[str, str]) -> tuple[np.ndarray, float] | No
         seconds = value / 1e3 if metric == "ttft_ms" else batch * new / value
         step = sc.steps.parts(steps.prefill(sequences=prompts, isl=load_.isl, cached_prefix=load_.cached_prefix))
         return np.array([none, one(step, sequences=float(prompts))]), seconds
-    if phase == _WHOLE and metric in ("e2e_latency_ms", "output_tok_s_per_user", "total_tok_s") and osl > 1:
+    if phase == _WHOLE and osl > 1:
         seconds = {
-            "e2e_latency_ms": value / 1e3, "output_tok_s_per_user": osl / value,
+            "e2e_latency_ms": value / 1e3, "output_tok_s_per_user": osl / value, "output_tok_s": batch * osl / value,
+            "output_tok_s_per_gpu": batch * osl / value / sc.layout.devices,
             "total_tok_s": batch * (load_.isl + osl) / value,
         }[metric]  # fmt: skip
         wave = replica(sc)
