@@ -9,8 +9,8 @@ import numpy as np
 from engine_intervals import ends, interval, unseen_card
 from engine_judge import left_out, parts_of
 from engine_report import SOURCES, HeldOut, Judged, Key, bounds
-from engine_rows import TERMS, Row, timed
-from engine_shares import FIELDS, LEAST_ROWS, Shares, on_family, predicted, ranges, shares_of, unseen
+from engine_rows import TERMS, UNSHARED, Row, timed
+from engine_shares import FIELDS, LEAST_ROWS, OWN, Shares, on_family, predicted, ranges, shares_of, unseen
 from provenance import at_edge, data_of
 
 from rooflight.catalog.calibration import NEWEST
@@ -69,10 +69,10 @@ def provenance_of(
 ) -> dict[str, Data | tuple[str, ...]]:
     """What a fit of the rows `fitted` says of its entry for `found`: the data, and what the rows did not set.
 
-    unit_byte_s of engines without kernels of their own is 0 by definition, no fit's doing.
+    What only some engines have (engine_shares.OWN) is 0 of others by definition, no fit's doing.
     """
     edges = at_edge(dict(zip(TERMS, shares, strict=True)), ranges(found, tied=tied))
-    usual = ("unit_bytes",) if tied else ("link", "beside", "fp4_floors", "unit_bytes")
+    usual = OWN if tied else ("beside", "fp4_floors", *OWN)
     missing = [FIELDS[name] for name in unseen(found) if name not in usual]
     if len(found) - len(timed(found)) < LEAST_ROWS:
         missing.append("prefill_share")
@@ -90,6 +90,8 @@ def entry_of(key: Key, found: list[Row], shares: Shares, out: HeldOut, *, fitted
     """
     judged, mine = timed(found), shares_of(shares, *key[:2])
     named = dict(zip(FIELDS.values(), mine, strict=True))
+    if key[1] not in UNSHARED[2]:
+        named["unshared_kv_share"] = 0.0  # rows of these families show it, and say nothing of others
     by = ("by fifths", "by model", "by accelerator")
     errors = [
         f"{np.nanmedian(np.abs(ratio - 1)):.1%} {what}"

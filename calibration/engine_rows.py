@@ -49,9 +49,14 @@ ENGINES = {
 }
 # Engines whose kernels are their own, and so may draw fewer bytes a compute unit than those that were timed.
 OWN_KERNELS = ("llama.cpp", "exllama")
-# Names of a fit's unknowns, in the order of Row.terms.
+# Engines that launch kernels one by one, routed experts one after the other.
+EAGER = ("transformers",)
+# Engine, era and families whose decode attention reads the cache once for each query head.
+UNSHARED = ("vllm", "2024", ("CDNA2", "CDNA3"))
+# Names of a fit's unknowns, in the order of Row.terms; the last four are of some engines alone.
 TERMS = (
     "body", "floors", "link", "experts", "steps", "sequence_steps", "expert_layers", "fp4_floors", "beside",
+    "unshared", "repeated", "launches",
     "unit_bytes",
 )  # fmt: skip
 
@@ -82,8 +87,9 @@ class Row(NamedTuple):
 
     terms       two pieces, each: body, floors, link, experts in seconds; steps; sequences x steps; layers with
                 experts x steps; floors of products in FP4; nothing, where the share of prompts beside decode stands;
-                bytes a compute unit moves, of engines with kernels of their own. Of a served run the pieces are a
-                step without prompts, and what prompts add to it in the mean
+                of some engines: seconds of reads of the cache that others share, of all of them a query head, kernels
+                launched one by one, bytes a compute unit moves. Of a served run the pieces are a step without prompts,
+                and what prompts add to it in the mean
     shape       of the model: DeepSeek-R1 and -V3 are one; point: all that was asked, whoever measured it
     weights     as the row says; load: sequences of a replica
     line        the row of the file, of which the hash is made; raw: the row, of a served run both
@@ -129,9 +135,9 @@ class Row(NamedTuple):
 def rows(data: Path) -> Iterator[Row]:
     """All rows whose scenario is definite: model, card, batch, lengths and layout known."""
     for raw in raw_runs(data, SERVED):
-        yield from _known((raw["tpot_ms"], raw.get("ttft_ms", {})), data)
+        yield from rows_of((raw["tpot_ms"], raw.get("ttft_ms", {})), data)
     for raw in raw_runs(data, OFFLINE):
-        yield from _known((raw[""],), data)
+        yield from rows_of((raw[""],), data)
 
 
 def raw_runs(data: Path, names: Sequence[str]) -> list[dict[str, dict[str, str]]]:
@@ -147,7 +153,7 @@ def raw_runs(data: Path, names: Sequence[str]) -> list[dict[str, dict[str, str]]
     return [run for run in runs.values() if "" in run or "tpot_ms" in run]
 
 
-def _known(raw: tuple[dict[str, str], ...], data: Path) -> Iterator[Row]:
+def rows_of(raw: tuple[dict[str, str], ...], data: Path) -> Iterator[Row]:
     """The row of a run, none where its scenario is not definite."""
     if unclear(raw[0]) or raw[0].get("mode") == "disagg":
         return
@@ -235,9 +241,8 @@ def workload_of(raw: dict[str, str]) -> Workload:
     depth, isl, osl = (int(float(raw.get(name) or 0)) for name in ("depth", "input_len", "output_len"))
     if raw["phase"] == "decode":
         return Workload(batch=batch, prefill_batch=batch, isl=max(isl, depth, 1), osl=max(osl, 1))
-    prompts = 1 if (raw["phase"], raw["metric"]) == ("prefill", "ttft_ms") else batch
     whole = max(isl + depth, 1)
-    return Workload(batch=batch, prefill_batch=prompts, isl=whole, cached_prefix=min(depth, whole - 1), osl=max(osl, 1))
+    return Workload(batch=batch, prefill_batch=batch, isl=whole, cached_prefix=min(depth, whole - 1), osl=max(osl, 1))
 
 
 def _workers(raw: dict[str, str]) -> dict[str, int]:
@@ -277,7 +282,10 @@ def row_of(raw: tuple[dict[str, str], ...], data: Path, engine: Engine | None = 
     if got is None:
         return None
     terms, seconds = got
-    terms[:, -1] *= name in OWN_KERNELS
+    era, family = era_of(name, line.get("engine_version")), sc.accelerator.family
+    terms[:, TERMS.index("unit_bytes")] *= name in OWN_KERNELS
+    terms[:, [TERMS.index("launches"), TERMS.index("repeated")]] *= name in EAGER
+    terms[:, TERMS.index("unshared")] *= (name, era) == UNSHARED[:2] and family in UNSHARED[2]
     layout = (str(sc.layout.tp), str(sc.layout.pp), str(sc.layout.ep), str(sc.layout.dp))
     asked = (line["weights"], line["batch"], line["input_len"], line["output_len"], line["phase"], line["metric"])
     return Row(
@@ -299,8 +307,11 @@ def vector(part: Parts, *, steps_: float, sequences: float, layers: int) -> np.n
     """The terms (TERMS) of `steps_` steps of these parts."""
     seconds = (part.body, part.floors, part.link, part.experts)
     each = (steps_, sequences * steps_, layers * steps_)
-    rest = (steps_ * part.fp4_floors, 0.0, steps_ * part.unit_bytes)
-    return np.array([*(steps_ * part_ for part_ in seconds), *each, *rest], dtype=float)
+    rest = (steps_ * part.fp4_floors, 0.0)
+    own = (part.unshared, part.repeated, part.launches, part.unit_bytes)
+    return np.array(
+        [*(steps_ * part_ for part_ in seconds), *each, *rest, *(steps_ * part_ for part_ in own)], dtype=float
+    )
 
 
 def _step(one: Replica, decoding: Number | None, tokens: Number | None, steps_: float) -> np.ndarray:
@@ -355,8 +366,12 @@ def _offline(sc: Scenario, raw: dict[str, str]) -> tuple[np.ndarray, float] | No
         seconds = value / 1e3 if metric == "ttft_ms" else batch * new / value
         step = sc.steps.parts(steps.prefill(sequences=prompts, isl=load_.isl, cached_prefix=load_.cached_prefix))
         return np.array([none, one(step, sequences=float(prompts))]), seconds
-    if phase == _WHOLE and metric in ("e2e_latency_ms", "output_tok_s_per_user") and osl > 1:
-        seconds = value / 1e3 if metric == "e2e_latency_ms" else osl / value
+    if phase == _WHOLE and osl > 1:
+        seconds = {
+            "e2e_latency_ms": value / 1e3, "output_tok_s_per_user": osl / value, "output_tok_s": batch * osl / value,
+            "output_tok_s_per_gpu": batch * osl / value / sc.layout.devices,
+            "total_tok_s": batch * (load_.isl + osl) / value,
+        }[metric]  # fmt: skip
         wave = replica(sc)
         times, tokens = wave_steps(wave)
         return np.array([_step(wave, None, tokens, times), _step(wave, wave.users, None, wave.steps)]), seconds

@@ -22,17 +22,19 @@ from rooflight.roofline.expected import joined_s
 # What an entry calls the shares of TERMS.
 FIELDS = dict(zip(TERMS, (
     "body_share", "floor_share", "link_share", "expert_share", "host_s", "host_per_sequence_s", "expert_layer_s",
-    "fp4_floor_share", "beside_share", "unit_byte_s",
+    "fp4_floor_share", "beside_share", "unshared_kv_share", "repeated_kv_share", "launch_s", "unit_byte_s",
 ), strict=True))  # fmt: skip
 # What a fit may turn, with the range it is looked for in (values.calibration.Engine's is wider), and where it starts.
 FREE = {
-    "body": (0.8, 2.5, 1.0), "floors": (0.05, 1.2, 0.4), "link": (1.0, 1.0 + 1e-9, 1.0), "experts": (0.8, 3.0, 1.2),
+    "body": (0.8, 2.5, 1.0), "floors": (0.05, 1.2, 0.4), "link": (0.5, 8.0, 1.0), "experts": (0.8, 3.0, 1.2),
     "steps": (0.0, 2e-2, 1e-3), "sequence_steps": (0.0, 1e-4, 1e-5), "expert_layers": (0.0, 1.2e-4, 3e-5),
-    "fp4_floors": (0.0, 1e-9, 0.0), "beside": (1.0, 1.0 + 1e-9, 1.0), "unit_bytes": (0.0, 5e-10, 1e-10),
+    "fp4_floors": (0.0, 1e-9, 0.0), "beside": (1.0, 1.0 + 1e-9, 1.0),
+    "unshared": (0.0, 8.0, 1.0), "repeated": (0.0, 30.0, 5.0), "launches": (0.0, 1.5e-4, 5e-5),
+    "unit_bytes": (0.0, 5e-10, 1e-10),
 }  # fmt: skip
 # The same for engines that are fitted together: no time is negative, more is not asked of them.
 TIED = FREE | {
-    "body": (0.0, 3.0, 1.0), "floors": (0.0, 2.0, 0.4), "link": (0.0, 3.0, 1.0), "experts": (0.0, 4.0, 1.2),
+    "body": (0.0, 3.0, 1.0), "floors": (0.0, 2.0, 0.4), "link": (0.3, 3.0, 1.0), "experts": (0.0, 4.0, 1.2),
     "expert_layers": (0.0, 2e-4, 3e-5), "sequence_steps": (0.0, 3e-4, 1e-5), "fp4_floors": (0.0, 4.0, 0.2),
     "beside": (0.0, 3.0, 1.0),
 }  # fmt: skip
@@ -46,37 +48,47 @@ PULL = 3
 LEAST_ROWS = 12
 # Errors of up to a tenth count as their square, larger ones less.
 _NEAR = 0.1
-# What a compute unit's limit is held against, and what comes on top.
+# Terms of some engines alone, the last ones; where no row has anything of one it is 0.
+OWN = TERMS[TERMS.index("unshared") :]
+_OWN = len(TERMS) - len(OWN)
+_UNITS, _LAUNCHES = TERMS.index("unit_bytes"), TERMS.index("launches")
+# What a compute unit's limit is held against, what launches are held against beside it, and what comes on top.
 _KERNELS = [TERMS.index(name) for name in ("body", "experts")]
-_OTHERS = [place for place in range(len(TERMS) - 1) if place not in _KERNELS]
+_DEVICE = [TERMS.index(name) for name in ("floors", "fp4_floors", "link", "expert_layers", "unshared", "repeated")]
+_HOST = [TERMS.index(name) for name in ("steps", "sequence_steps")]
 _BESIDE = TERMS.index("beside")
 _LOW, _HIGH, _START = (np.array([FREE[name][side] for name in TERMS]) for side in range(3))
-_LEAST, _MOST, _FROM = (np.array([TIED[name][side] for name in TERMS[:-1]]) for side in range(3))
+_LEAST, _MOST, _FROM = (np.array([TIED[name][side] for name in TERMS[:_OWN]]) for side in range(3))
 
 # Shares by engine, and by engine on a family (on_family), in the order of TERMS; "" is everyone's.
 Shares = dict[str, np.ndarray]
 
 
 def fit_alone(found: Sequence[Row]) -> Shares:
-    """One set of shares for all rows. A lone card may hide what its compute units draw: no more than most others'."""
-    terms, seconds, weight = _arrays(found)
-    low = _lows(found)
+    """One set of shares for all rows. A lone card may hide what its compute units draw: no more than most others'.
 
-    def residuals(shares: np.ndarray) -> np.ndarray:
-        return np.asarray(weight * np.log(seconds_of(terms, shares * _HIGH).sum(axis=1) / seconds))
+    What no row has anything of stays where it starts, or is 0 where only some engines have it.
+    """
+    terms, seconds, weight = _arrays(found)
+    seen = terms.any(axis=(0, 1))
+    high, low, shares = _HIGH[seen], _lows(found)[seen], _START.copy()
+    shares[_OWN:] *= seen[_OWN:]
+
+    def residuals(part: np.ndarray) -> np.ndarray:
+        shares[seen] = part * high
+        return np.asarray(weight * np.log(seconds_of(terms, shares).sum(axis=1) / seconds))
 
     best = least_squares(
-        residuals, _START / _HIGH, bounds=(low / _HIGH * (1 - 1e-9), 1), loss="soft_l1", f_scale=_NEAR,
+        residuals, _START[seen] / high, bounds=(low / high * (1 - 1e-9), 1), loss="soft_l1", f_scale=_NEAR,
     )  # fmt: skip
-    shares = best.x * _HIGH
-    shares[-1] *= terms[..., -1].any()
+    shares[seen] = best.x * high
     return {"": shares}
 
 
 def _lows(found: Sequence[Row]) -> np.ndarray:
     low = _LOW.copy()
     if len({row.accelerator for row in found}) == 1:
-        low[-1] = _START[-1]
+        low[_UNITS] = _START[_UNITS]
     return low
 
 
@@ -89,7 +101,7 @@ def unseen(found: Sequence[Row]) -> list[str]:
 
 def ranges(found: Sequence[Row], *, tied: bool) -> dict[str, tuple[float, float]]:
     """Where a fit of these rows looked for what it could turn, by name of TERMS."""
-    low, fixed = _lows(found), {*(["unit_bytes"] if tied else ["link", "beside"]), *unseen(found)}
+    low, fixed = _lows(found), {*(OWN if tied else ("beside", "fp4_floors")), *unseen(found)}
     looked = {name: TIED[name][:2] if tied else (float(low[at]), float(_HIGH[at])) for at, name in enumerate(TERMS)}
     return {name: ends for name, ends in looked.items() if name not in fixed}
 
@@ -98,7 +110,7 @@ def fit_tied(found: Sequence[Row]) -> Shares:
     """Shares of each engine, held near everyone's by APART, and of each engine on a family, held near the family's.
 
     A family's shares are held near everyone's too, less so: they take up what its kernel fits miss. An engine's own are
-    for families that it was not seen on. Kernels are those that were timed: no unit_bytes.
+    for families that it was not seen on. Kernels are those that were timed: none of OWN.
     """
     by_engine = _fit_tree(found, [("", row.engine) for row in found], (PULL, 1))
     by_family = _fit_tree(
@@ -124,13 +136,13 @@ def _fit_tree(found: Sequence[Row], paths: Sequence[tuple[str, ...]], widths: Se
             be away before it costs as much as a row that is off by a tenth
     """
     terms, seconds, weight = _arrays(found)
-    quiet, beside, scale = terms[:, 0, :-1], terms[:, 1, :-1], _MOST
+    quiet, beside, scale = terms[:, 0, :_OWN], terms[:, 1, :_OWN], _MOST
     nodes = list(dict.fromkeys(node for depth in zip(*paths, strict=True) for node in sorted(set(depth))))
     parents = {node: path[depth - 1] for path in paths for depth, node in enumerate(path) if depth}
     depths = {node: depth for path in paths for depth, node in enumerate(path)}
     at = {node: place for place, node in enumerate(nodes)}
     above, whose = [at[parents[node]] for node in nodes[1:]], np.array([at[path[-1]] for path in paths])
-    apart = np.array([APART[name] for name in TERMS[:-1]])
+    apart = np.array([APART[name] for name in TERMS[:_OWN]])
     near = _NEAR * scale / (np.array([widths[depths[node]] for node in nodes])[:, None] * apart)
     pulls = _pulls(near, above)
 
@@ -156,7 +168,7 @@ def _fit_tree(found: Sequence[Row], paths: Sequence[tuple[str, ...]], widths: Se
 
     first, least = np.tile(_FROM / scale, len(nodes)), np.tile(_LEAST / scale, len(nodes))
     best = least_squares(residuals, first, jac=slopes, bounds=(least, 1), max_nfev=100)
-    shares = np.column_stack([best.x.reshape(near.shape) * scale, np.zeros(len(nodes))])
+    shares = np.column_stack([best.x.reshape(near.shape) * scale, np.zeros((len(nodes), len(OWN)))])
     return dict(zip(nodes, shares, strict=True))
 
 
@@ -185,8 +197,10 @@ def damping(off: np.ndarray) -> np.ndarray:
 def seconds_of(terms: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """The seconds that shares make of terms, as roofline.engine.step_s does."""
     kernels = terms[..., _KERNELS] @ shares[_KERNELS]
-    kernels = joined_s(kernels, terms[..., -1] * shares[-1], sharpness=UNIT_SHARPNESS)
-    return np.asarray(kernels + terms[..., _OTHERS] @ shares[_OTHERS])
+    kernels = joined_s(kernels, terms[..., _UNITS] * shares[_UNITS], sharpness=UNIT_SHARPNESS)
+    device = kernels + terms[..., _DEVICE] @ shares[_DEVICE]
+    device = joined_s(device, terms[..., _LAUNCHES] * shares[_LAUNCHES], sharpness=UNIT_SHARPNESS)
+    return np.asarray(device + terms[..., _HOST] @ shares[_HOST])
 
 
 def wall_s(row: Row, shares: np.ndarray) -> float:

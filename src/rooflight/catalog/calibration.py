@@ -21,6 +21,8 @@ from rooflight.values.calibration import Calibration, Collectives, Engine
 _FOLDER = Path(__file__).parent / "calibration"
 _DEFAULT = "default"
 _GENERIC = "generic"
+# The least that values.calibration.Efficiency may be.
+_LEAST_EFFICIENCY = 0.05
 # The era of fits that counts where no version is known.
 NEWEST = "2025"
 
@@ -66,12 +68,19 @@ def _inheritance(family: str) -> dict[str, Any]:
 def _inherited(raw: dict[str, Any]) -> dict[str, Any]:
     """A calibration completed from the family it inherits, whose intervals are widened."""
     parent = msgspec.to_builtins(msgspec.structs.replace(calibration(raw["inherits"]), collectives=None))
-    widened = raw.get("widened", 1.0)
+    widened, compute = raw.get("widened", 1.0), raw.get("compute", 1.0)
     merged = {name: raw.get(name, parent[name]) for name in ("date", "source", "fitted_on")}
     for part in ("gemm", "decode", "prefill", "links"):
-        merged[part] = {key: _wider(fit, widened) for key, fit in parent[part].items()} | raw.get(part, {})
+        fits = {key: _wider(_slower(fit, compute), widened) for key, fit in parent[part].items()}
+        merged[part] = fits | raw.get(part, {})
     merged["elementwise"] = raw.get("elementwise") or _wider(parent["elementwise"], widened)
     return raw | merged
+
+
+def _slower(fit: dict[str, Any], share: float) -> dict[str, Any]:
+    """A fit whose arithmetic reaches this share of what it reached."""
+    reached = fit.get("compute_efficiency")
+    return fit if reached is None else fit | {"compute_efficiency": max(reached * share, _LEAST_EFFICIENCY)}
 
 
 def _wider(fit: dict[str, Any], factor: float) -> dict[str, Any]:

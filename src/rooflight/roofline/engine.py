@@ -49,9 +49,10 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
 def step_s(part: Parts, engine: Engine, *, sequences: Number, expert_layers: int) -> Number:
     """Expected wall seconds of a step: an engine's shares of the parts, and the host.
 
-    = p-norm(body x body_share + experts x expert_share, unit_bytes x unit_byte_s) + floors x floor_share
-      + fp4_floors x fp4_floor_share + link x link_share
-      + expert_layers x expert_layer_s + host_s + sequences x host_per_sequence_s
+    = p-norm(device, launches x launch_s) + host_s + sequences x host_per_sequence_s
+    device = p-norm(body x body_share + experts x expert_share, unit_bytes x unit_byte_s) + floors x floor_share
+      + fp4_floors x fp4_floor_share + link x link_share + unshared x unshared_kv_share + repeated x repeated_kv_share
+      + expert_layers x expert_layer_s
     and all of it x step_share, what your own calibration says.
 
     Source: fitted (calibration/fit_engines.py).
@@ -60,9 +61,14 @@ def step_s(part: Parts, engine: Engine, *, sequences: Number, expert_layers: int
     kernels = part.body * engine.body_share + part.experts * engine.expert_share
     if engine.unit_byte_s:
         kernels = joined_s(kernels, part.unit_bytes * engine.unit_byte_s, sharpness=UNIT_SHARPNESS)
-    host = engine.host_s + sequences * engine.host_per_sequence_s
-    plain = kernels + floors_s(part, engine) + link + expert_layers * engine.expert_layer_s + host
-    return plain * engine.step_share
+    device = kernels + floors_s(part, engine) + link + expert_layers * engine.expert_layer_s
+    if engine.unshared_kv_share:
+        device = device + part.unshared * engine.unshared_kv_share
+    if engine.repeated_kv_share:
+        device = device + part.repeated * engine.repeated_kv_share
+    if engine.launch_s:
+        device = joined_s(device, part.launches * engine.launch_s, sharpness=UNIT_SHARPNESS)
+    return (device + engine.host_s + sequences * engine.host_per_sequence_s) * engine.step_share
 
 
 def floors_s(part: Parts, engine: Engine) -> Number:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.affine import like
+from rooflight.affine import elements, like
 from rooflight.numeric import Number, maximum, minimum
 from rooflight.roofline import expected, formulas, tables
 from rooflight.roofline.collectives import experts_across_s, library_s, send_across_s
@@ -17,6 +17,11 @@ from rooflight.values.work import Exchange, Gemm, Operator, Scores
 # Compute units taken where an entry names none: those of a large GPU.
 COMPUTE_UNITS = 128
 _LEAST_TOUCHED = 1e-12
+# vLLM of 2024 takes the kernel that is not split over the context, in which each query head reads the cache for itself,
+# where a device has more than so many sequences x query heads, or a context is one partition. Source: vLLM 0.6,
+# vllm/attention/ops/paged_attn.py (use_v1, _PARTITION_SIZE).
+ALONE_FROM = 512
+ALONE_TOKENS = 512
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,10 +51,29 @@ def operator_parts(op: Operator, at: Setting) -> tuple[tuple[str, Number], ...]:
     narrowed = isinstance(op.shape, Gemm) and op.compute == "fp4" and op.kind != "experts"
     return (
         ("unit_bytes", op.work.moved_bytes * op.count),
+        ("launches", _launches(op) * op.count),
         ("floors", floor * op.count),
         *((("fp4_floors", floor * op.count),) if narrowed else ()),
         ("experts" if op.kind == "experts" else "body", (seconds - floor) * op.count),
+        *_unshared(op, at),
     )
+
+
+def _launches(op: Operator) -> Number:
+    """Kernels of one run as a framework launches them by itself: of routed experts one for each of them."""
+    each = op.shape.held if op.kind == "experts" and isinstance(op.shape, Gemm) else 1
+    return op.work.launches * each
+
+
+def _unshared(op: Operator, at: Setting) -> tuple[tuple[str, Number], ...]:
+    """Of decode attention, at memory's rate: the cache read for each query head, and what of it others would spare."""
+    shape = op.shape
+    if not isinstance(shape, Scores) or not shape.decoding or shape.latent:
+        return ()
+    group = maximum(shape.heads / shape.kv_heads, 1)
+    once = op.work.kv_read_bytes / at.rates.memory_bytes_per_s * op.count
+    alone = (shape.sequences * shape.heads > ALONE_FROM) | (shape.keys <= ALONE_TOKENS)
+    return (("repeated", once * group), ("unshared", elements(once * (group - 1)) * elements(alone)))
 
 
 def operator_s(op: Operator, at: Setting) -> Number:

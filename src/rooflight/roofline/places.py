@@ -8,7 +8,7 @@ from rooflight.affine import elements
 from rooflight.numeric import Number, largest_of, maximum, minimum, where
 from rooflight.roofline.formulas import largest
 from rooflight.roofline.rates import Beside, Rates, Stage, no_peak, unrated
-from rooflight.roofline.step import Pass, evaluated, step_time
+from rooflight.roofline.step import TIMED, Pass, evaluated, step_time
 from rooflight.values.calibration import Calibration
 from rooflight.values.steptime import BOUNDS, Parts, StepTime, Terms
 from rooflight.values.work import Operator, Work
@@ -226,8 +226,7 @@ def _device_s(way: Way) -> Number:
 def _device_parts(way: Way) -> Parts:
     """What is expected of the devices, in turn."""
     each = [turn.one.parts or Parts() for turn in way.device]
-    names = ("body", "floors", "fp4_floors", "link", "experts", "unit_bytes")
-    return Parts(**{name: elements(sum(getattr(one, name) for one in each)) for name in names})
+    return Parts(**{name: elements(sum(getattr(one, name) for one in each)) for name in TIMED})
 
 
 def stretched(parts: Parts, times: Number) -> Parts:
@@ -287,7 +286,6 @@ def _joined(copies: Number, parts: list[Parts], there_s: list[Number], beside: B
     as where the host multiplies, but no slower than copying at that share: a host takes tens of times as long to
     multiply a prompt, and an end that far off would say nothing.
     """
-    names = ("body", "floors", "fp4_floors", "link", "experts", "unit_bytes")
     rated, handover = _picked(copies, there_s), beside.handover_s
     low, high = rated, rated / beside.least
     if len(there_s) > 1:
@@ -297,7 +295,7 @@ def _joined(copies: Number, parts: list[Parts], there_s: list[Number], beside: B
         "host_low": low, "host_high": high + 2 * handover,
     }  # fmt: skip
     return msgspec.structs.replace(
-        parts[0], **{name: _picked(copies, [getattr(one, name) for one in parts]) for name in names},
+        parts[0], **{name: _picked(copies, [getattr(one, name) for one in parts]) for name in TIMED},
         **{name: elements(seconds) for name, seconds in host.items()},
     )  # fmt: skip
 

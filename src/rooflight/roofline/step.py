@@ -16,7 +16,7 @@ from rooflight.values.work import Operator, Work
 from rooflight.work.step import total
 
 # The parts of what is expected that operators have.
-_TIMED = ("body", "floors", "fp4_floors", "link", "experts", "unit_bytes")
+TIMED = ("body", "floors", "fp4_floors", "link", "experts", "unit_bytes", "unshared", "repeated", "launches")
 
 
 class Pass(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +67,7 @@ def evaluated(
     far: Number = 0.0
     roofline: Number = 0
     fusible: Number = 0
-    expected: dict[str, Number] = dict.fromkeys(_TIMED, 0.0)
+    expected: dict[str, Number] = dict.fromkeys(TIMED, 0.0)
     for op in operators:
         terms = _terms(op, rates)
         seconds = formulas.largest(terms.compute, terms.memory, terms.link, terms.launch) * op.count

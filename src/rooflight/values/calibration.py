@@ -252,8 +252,8 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
     date         of the fit
     fitted_on    devices and data
-    inherits     the family whose fits these are ("" where all are its own), and why, and by what factor the
-                 intervals were widened
+    inherits     the family whose fits these are ("" where all are its own), and why, by what factor the intervals
+                 were widened, and what large products reach of the peak over what that family's do (compute)
     gemm         by storage format of the weights; decode by format of the cache; prefill by format of the products
     links        by "kind of link/collective", of an engine: the best of its own kernels and a library
     collectives  of libraries, on links and networks of any family; None in a calibration made by hand
@@ -267,6 +267,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     inherits: str = ""
     why: str = ""
     widened: float = 1.0
+    compute: float = 1.0
     gemm: dict[str, GemmFit]
     decode: dict[str, DecodeFit]
     prefill: dict[str, PrefillFit]
@@ -303,12 +304,20 @@ class Engine(Provenance, frozen=True, kw_only=True):
     floor_share             of the kernels' floors that its graphs and overlapped launches leave
     fp4_floor_share         the same of the floors of products in FP4 other than experts', on top: a kernel of its own
                             narrows the inputs of each
-    link_share              of what collectives take alone: above 1 where devices wait for each other
     host_s                  between steps, whatever the batch: scheduling, sampling, copying
     host_per_sequence_s     the same per sequence
     expert_share            of the bodies of routed experts' products
     expert_layer_s          of each layer with routed experts: routing, sorting, waiting for the busiest device
     beside_share            what prompt tokens add to a step of decoding sequences, over what the kernels say
+    unshared_kv_share       how much of the reads that query heads sharing a head's keys and values would save is paid:
+                            0 where decode attention reads the cache once for them, 1 where once for each (vLLM of 2024
+                            on CDNA), above where those reads are slower than memory
+    repeated_kv_share       reads of the cache for each query head that come on top, where a framework copies the cache
+                            each step and repeats it for query heads, in kernels that are not split over the context
+    link_share              of collectives' time: 1 where they are as fast as the fitted ones, above where an engine's
+                            are slower, or wait for the slowest device
+    launch_s                what launching a kernel takes where a framework does so one by one, routed experts one after
+                            the other: no step takes less than all of its launches (0: graphs, or kernels that wait)
     prefill_share           what a lone prefill takes beyond all that (1: nothing), with an interval of its own
     reserved_output         share of its output a running sequence holds memory for: 1 where a request is admitted only
                             once all of it fits, 0.5 (the mean over its life) where memory is taken as it grows
@@ -334,12 +343,15 @@ class Engine(Provenance, frozen=True, kw_only=True):
     unit_byte_s: Annotated[float, Meta(ge=0, le=8e-10)] = 0.0
     floor_share: Annotated[float, Meta(ge=0, le=2)] = 0.4
     fp4_floor_share: Annotated[float, Meta(ge=0, le=4)] = 0.0
-    link_share: Annotated[float, Meta(ge=0.5, le=3)] = 1.0
     host_s: Annotated[float, Meta(ge=0, le=0.05)] = 0.001
     host_per_sequence_s: Annotated[float, Meta(ge=0, le=3e-4)] = 2e-5
     expert_share: Annotated[float, Meta(ge=0.5, le=4)] = 1.2
     expert_layer_s: Annotated[float, Meta(ge=0, le=2e-4)] = 4e-5
     beside_share: Annotated[float, Meta(ge=0.5, le=3)] = 1.0
+    unshared_kv_share: Annotated[float, Meta(ge=0, le=8)] = 0.0
+    repeated_kv_share: Annotated[float, Meta(ge=0, le=40)] = 0.0
+    link_share: Annotated[float, Meta(ge=0.3, le=10)] = 1.0
+    launch_s: Annotated[float, Meta(ge=0, le=2e-4)] = 0.0
     prefill_share: Annotated[float, Meta(ge=0.3, le=20)] = 1.0
     prefill_low: Low = 0.7
     prefill_high: High = 1.6

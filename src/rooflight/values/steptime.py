@@ -23,6 +23,10 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     host        the host's memory and the link to it, at the share of their rates that an engine gets; host_rated: at
                 their rates; host_low, host_high: the ends of its interval
     unit_bytes  bytes (no seconds) that each compute unit moves
+    unshared    what decode attention's reads of the cache would take more at memory's rate, were it read once for each
+                query head and not once for those that share a head's keys and values; nothing of few sequences
+    repeated    decode attention's reads of the cache at memory's rate, once for each query head
+    launches    kernels (no seconds) as a framework launches them one by one, those of each routed expert by themselves
     """
 
     body: Number = 0.0
@@ -31,6 +35,9 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     link: Number = 0.0
     experts: Number = 0.0
     unit_bytes: Number = 0.0
+    unshared: Number = 0.0
+    repeated: Number = 0.0
+    launches: Number = 0.0
     host: Number = 0.0
     host_rated: Number = 0.0
     host_low: Number = 0.0

@@ -87,6 +87,7 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     """Attention of `sequences` sequences with `new` queries each over `keys` positions; heads are one device's.
 
     decoding    few queries a sequence over a cache (decode, verify); False: a prompt or a chunk of one
+    latent      all heads read the one latent cache of MLA; False: each group of them its own head's keys and values
     """
 
     decoding: bool
@@ -96,6 +97,7 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     heads: Number
     kv_heads: Number
     head_dim: Number
+    latent: bool = False
 
 
 class Exchange(msgspec.Struct, frozen=True, kw_only=True):

@@ -99,6 +99,10 @@ ROW_WORDS: dict[str, Callable[[Note], str]] = {
     "alone": lambda _: "batch not stated: one sequence, the fastest",
     "empty_cache": lambda _: "input_len not stated: an empty cache at the start",
     "decode_alone": lambda _: "input_len and output_len are not both stated: decoding alone, from an empty cache",
+    "prompts_together": lambda note: (
+        f"a time to first token of {note.value:,} prompts started together is that of all of them prefilled; "
+        "the ceiling is that of one prompt"
+    ),
     "one_prompt": lambda _: "a time to first token is one prompt's own: the ceiling is that of one prompt",
     # value: (batch, output tok/s, ms a token, to the first token, of a request; None: not given)
     "implied_batch": _implied_batch,

@@ -123,6 +123,7 @@ def _scores_shape(mixer: Attention | LatentAttention, part: Slice, layout: Layou
         heads=mixer.heads / layout.tp,
         kv_heads=kv_heads,
         head_dim=width,
+        latent=not isinstance(mixer, Attention),
     )
 
 

@@ -10,7 +10,7 @@ import msgspec
 from rooflight.answers.check.names import Names
 from rooflight.answers.check.offloaded import others, splits
 from rooflight.catalog import models
-from rooflight.catalog.calibration import calibrated
+from rooflight.catalog.calibration import calibrated, engine_id
 from rooflight.catalog.unlike import groups
 from rooflight.errors import BadInput, RooflightError
 from rooflight.ingest.rows import BadRow
@@ -27,6 +27,8 @@ from rooflight.work.layout import Layout
 
 # Engines that put whole layers on each card instead of cutting matrices.
 _LAYER_SPLIT = ("llama.cpp", "llamacpp", "exllama", "ollama")
+# The same where nothing else is stated: transformers by device_map.
+_IN_TURN = ("transformers",)
 _MOST_DEVICES = 4096
 _NARROW = "nvfp4"
 _LONGEST_VERSION = 60
@@ -140,8 +142,8 @@ def _unlaid(row: Measurement, card: Accelerator, routed: bool, notes: list[Note]
     if not routed and workers.get("prefill_ep"):
         workers["prefill_ep"] = 1
     return Deployment(
-        weights=row.weights, kv_cache=row.kv_cache or _suite_cache(row, known, notes), compute=row.compute, engine=row.engine if known else None,
-        engine_version=_version(row) if known else None,
+        weights=row.weights, kv_cache=row.kv_cache or _suite_cache(row, known, notes), compute=row.compute,
+        engine=row.engine if known else None, engine_version=_version(row) if known else None,
         max_num_batched_tokens=row.max_num_batched_tokens, max_num_seqs=row.max_num_seqs,
         network=row.network, ignore_capacity=card.memory_bytes is None, draft_model=_draft(row), **workers,
     )  # fmt: skip
@@ -203,9 +205,10 @@ def _layouts(row: Measurement, gpus: int | None, routed: bool, notes: list[Note]
         raise BadRow(f"gpus is {gpus}: want at most {_MOST_DEVICES:,}")
     if gpus == stated:
         return [Layout(tp=tp, pp=pp, dp=dp, ep=ep)], False
-    if row.tp is None and row.dp is None and row.engine.lower().startswith(_LAYER_SPLIT):
+    if row.tp is None and row.dp is None and _in_turn(row.engine):
         notes.append(Note(key="layers_split", value=gpus, why=row.engine))
-        return [Layout(pp=gpus, ep=ep)], False
+        # what is expected; its habit bounds nothing, so the ceiling is that of the fastest
+        return [Layout(pp=gpus, ep=ep), *_all(gpus, ep, routed)], False
     rest, over = divmod(gpus, stated)
     if not over and row.tp is None and (row.pp is not None or row.dp is not None):
         return [Layout(tp=rest, pp=pp, dp=dp, ep=ep)], False
@@ -216,6 +219,11 @@ def _layouts(row: Measurement, gpus: int | None, routed: bool, notes: list[Note]
     if not options and (over or row.tp is not None):
         notes.append(Note(key="not_the_devices", value=(tp, pp, dp, gpus)))
     return options or list(_all(gpus, ep, routed)), True
+
+
+def _in_turn(engine: str) -> bool:
+    """Whether the engine passes cards in turn where nobody says otherwise."""
+    return engine.lower().startswith(_LAYER_SPLIT) or engine_id(engine) in _IN_TURN
 
 
 def _apart(row: Measurement, routed: bool, notes: list[Note]) -> tuple[list[Layout], bool]:

@@ -10,6 +10,7 @@ import msgspec
 from rooflight.answers.check.candidates import Candidates, candidates, least
 from rooflight.answers.check.names import Names
 from rooflight.answers.check.wording import plain
+from rooflight.catalog.calibration import calibrated
 from rooflight.ingest.rows import BadRow
 from rooflight.scenario.change import spread
 from rooflight.scenario.definite import Scenario
@@ -171,8 +172,12 @@ def _prefill(row: Measurement, options: Candidates, notes: list[Note]) -> Questi
     if not row.input_len:
         raise BadRow("input_len is not stated, so what was prefilled is not known")
     depth = row.depth or 0
-    one = row.measures.time
-    if one and (row.batch or 1) > 1:
+    one, batch = row.measures.time, row.batch or 1
+    if one and batch > 1 and row.phase != "e2e_server" and (not row.engine or calibrated(row.engine)):
+        # a step of the whole batch; a run's ceiling is that of one prompt, as some may have come before others
+        notes.append(Note(key="prompts_together", value=batch))
+        row, one = msgspec.structs.replace(row, phase="e2e_offline"), False
+    elif one and batch > 1:
         notes.append(Note(key="one_prompt"))
     served = row.served and row.timed is not Timed.PREFILL
     # a prefill by itself ends in a token's logits (llama-bench, whose tables say an output of 0)
@@ -180,8 +185,8 @@ def _prefill(row: Measurement, options: Candidates, notes: list[Note]) -> Questi
     alone = row.batch is None and row.timed is Timed.SERVED_FIRST
     notes += [Note(key="alone")] if alone else []
     return Question(
-        row=row, options=options, notes=tuple(notes), batch=row.batch or 1, alone=alone,
-        isl=depth + row.input_len, osl=osl, cached=depth + _found_cached(row), prompts=1 if one else row.batch or 1,
+        row=row, options=options, notes=tuple(notes), batch=batch, alone=alone,
+        isl=depth + row.input_len, osl=osl, cached=depth + _found_cached(row), prompts=1 if one else batch,
     )  # fmt: skip
 
 
