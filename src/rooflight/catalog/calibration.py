@@ -16,6 +16,7 @@ import msgspec
 
 from rooflight.catalog import tables
 from rooflight.errors import BadConfig, Named, UnknownName
+from rooflight.values.accelerator import Accelerator
 from rooflight.values.calibration import Calibration, Collectives, Engine
 
 _FOLDER = Path(__file__).parent / "calibration"
@@ -43,6 +44,26 @@ def calibration(family: str) -> Calibration:
         return msgspec.structs.replace(found, collectives=collectives())
     except msgspec.ValidationError as error:
         raise BadConfig(f"the calibration of {family} is not one", where=path.name, got=str(error)) from None
+
+
+def fitted_family(card: Accelerator) -> str:
+    """The family whose fits an accelerator takes: its own, but where default.toml tells them apart by their memory."""
+    memory = next((fact.note for fact in card.facts if fact.what == "memory-bandwidth" and not fact.doubt), "")
+    return _by_memory(card.family, memory)
+
+
+@functools.cache
+def _by_memory(family: str, memory: str) -> str:
+    entries = tables.read(_FOLDER / f"{_DEFAULT}.toml").get("memory", [])
+    kinds = [one for one in entries if one["family"] == family and memory.startswith(one["memory"])]
+    return str(kinds[0]["as"]) if kinds else family
+
+
+@functools.cache
+def line_of(family: str) -> str:
+    """The line of devices that a family belongs to, which stands in for it before all others; "" if it is in none."""
+    lines = tables.read(_FOLDER / f"{_DEFAULT}.toml").get("line", [])
+    return next((str(one["name"]) for one in lines if family in one["families"]), "")
 
 
 @functools.cache
@@ -106,24 +127,43 @@ def all_engines() -> tuple[Engine, ...]:
     return tuple(one for name in engine_ids() for one in engines(name))
 
 
-# Other spellings of engines.
+# Other spellings of engines, each with the backend behind it, where the name says one that is not the vendor's own:
+# "engine/backend".
 _SPELLED = {
     "trtllm": "tensorrt-llm", "trt-llm": "tensorrt-llm", "tensorrt": "tensorrt-llm", "ollama": "llama.cpp",
-    "llamacpp": "llama.cpp", "llama.cpp-cuda": "llama.cpp", "llama.cpp-rocm": "llama.cpp",
-    "llama.cpp-vulkan": "llama.cpp", "llama.cpp-sycl": "llama.cpp", "llama.cpp-cpu": "llama.cpp",
-    "llama.cpp-metal": "llama.cpp", "llama-server": "llama.cpp", "docker-model-runner": "llama.cpp",
-    "lm studio (vulkan)": "llama.cpp", "lm studio (rocm)": "llama.cpp", "lm-studio (vulkan)": "llama.cpp",
+    "llamacpp": "llama.cpp", "llama.cpp-cuda": "llama.cpp", "llama.cpp-rocm": "llama.cpp/rocm",
+    "llama.cpp-hip": "llama.cpp/rocm", "llama.cpp-vulkan": "llama.cpp/vulkan", "llama.cpp-sycl": "llama.cpp/sycl",
+    "llama.cpp-cpu": "llama.cpp", "llama.cpp-metal": "llama.cpp", "llama-server": "llama.cpp",
+    "docker-model-runner": "llama.cpp", "lm studio (vulkan)": "llama.cpp/vulkan",
+    "lm studio (rocm)": "llama.cpp/rocm", "lm-studio (vulkan)": "llama.cpp/vulkan",
     # forked from it: the same graph of kernels a layer, other matrix products
-    "ik_llama.cpp": "llama.cpp", "ik_llama.cpp-cuda": "llama.cpp", "ik_llama.cpp-cpu": "llama.cpp",
+    "ik_llama.cpp": "llama.cpp/ik", "ik_llama.cpp-cuda": "llama.cpp/ik", "ik_llama.cpp-cpu": "llama.cpp/ik",
     "deepspeed-mii": "deepspeed", "transformers (pytorch)": "transformers", "exllamav2": "exllama",
+    # servers and forks around MLX's kernels
+    "mlx-lm": "mlx", "mlx-vlm": "mlx", "omlx": "mlx", "vllm-mlx": "mlx", "mlx-lm-turboquant": "mlx",
 }  # fmt: skip
+# A version at the end of an engine's name: mlx-vlm-0.4.4.
+_VERSION = re.compile(r"-v?\d+(\.\d+)+$")
 
 
 def engine_id(name: str) -> str:
     """The id of an engine by any of its spellings; "ollama or llama.cpp" are one."""
+    return _read(name)[0]
+
+
+def backend_of(name: str) -> str:
+    """The backend that an engine's name says: "llama.cpp-vulkan" -> "vulkan"; "" is the vendor's own."""
+    return _read(name)[1]
+
+
+def _read(name: str) -> tuple[str, str]:
     plain = name.strip().lower()
-    ids = {_SPELLED.get(one.strip(), one.strip()) for one in plain.split(" or ")}
-    return ids.pop() if len(ids) == 1 else plain
+    parts = [_VERSION.sub("", one.strip()) for one in plain.split(" or ")]
+    found = [_SPELLED.get(one, one).partition("/") for one in parts]
+    engines, backends = {one[0] for one in found}, {one[2] for one in found}
+    if len(engines) > 1:
+        return plain, ""
+    return engines.pop(), backends.pop() if len(backends) == 1 else ""
 
 
 def calibrated(name: str) -> bool:
@@ -132,7 +172,8 @@ def calibrated(name: str) -> bool:
 
 
 def engine_named(name: str | None, family: str = "", era: str = NEWEST) -> Engine:
-    """The engine a name stands for, of its era before any other, on a device family, else on all it was seen on.
+    """The engine a name stands for, of its era before any other, on a device family, else its line, else all it was
+    seen on; by its backend, where the name says one.
 
     Where none is named, the mean of the serving engines. Raises UnknownName.
     """
@@ -143,9 +184,20 @@ def engine_named(name: str | None, family: str = "", era: str = NEWEST) -> Engin
             f"no engine {name!r} is calibrated", where=Named.of("engine"), got=name,
             want="one of " + ", ".join(engine_ids()),
         )  # fmt: skip
-    return nearest(engines(engine_id(name)), family, era)
+    return nearest(engines(engine_id(name)), family, era, backend_of(name))
 
 
-def nearest(entries: Sequence[Engine], family: str, era: str) -> Engine:
-    """Of an engine's entries the one of the era before any other, on the family, else on all it was seen on."""
-    return max(entries, key=lambda engine: (engine.era == era, engine.family == family, engine.family == ""))
+def nearest(entries: Sequence[Engine], family: str, era: str, backend: str = "") -> Engine:
+    """Of an engine's entries the one of the era before any other; then by what stands nearest.
+
+    That is the family under the backend, its line under it, the family under any, its line, all it was seen on.
+    """
+    line = line_of(family)
+    order = [(family, backend), (line, backend), (family, ""), (line, ""), ("", backend), ("", "")]
+    order = [place for place in order if place[0] or place in (("", backend), ("", ""))]
+
+    def rank(engine: Engine) -> tuple[bool, int]:
+        place = (engine.family, engine.backend)
+        return engine.era == era, -order.index(place) if place in order else -len(order)
+
+    return max(entries, key=rank)

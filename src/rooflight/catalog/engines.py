@@ -30,12 +30,18 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, rename={"families_not": "n
 
 
 class EngineFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """An engine's entry; before: the first version that is of the newer era."""
+    """An engine's entry; before: the first version that is of the newer era.
+
+    fp16_sums       it adds products up in 16 bits where the card is faster so
+    piece_tokens    of a prompt, that pass the stages of a pipeline after one another; None: a prompt is one piece
+    """
 
     id: str
     source: str
     read: str
     before: str = ""
+    fp16_sums: bool = False
+    piece_tokens: int | None = None
     rule: tuple[Rule, ...]
 
 

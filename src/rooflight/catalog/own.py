@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from rooflight.catalog.calibration import calibration
+from rooflight.catalog.calibration import calibration, fitted_family
 from rooflight.errors import BadConfig, BadInput, Named
 from rooflight.files import name_of, opened
 from rooflight.values.accelerator import Accelerator
@@ -141,7 +141,7 @@ def calibrated_by(own: OwnCalibration | None, engine: Engine, accelerator: Accel
     entry = None if own is None else own.entry(engine.id, engine.era, accelerator.id)
     if own is None or entry is None:
         return None
-    now = fit_of(engine, accelerator.family)
+    now = fit_of(engine, fitted_family(accelerator))
     if entry.fit != now:
         raise BadConfig(
             f"the calibration's factors for {entry.engine} on {entry.accelerator} are relative to other fits than this "

@@ -198,13 +198,13 @@ def _fits(card: Accelerator, wide: str) -> Calibration | None:
     Where a machine was measured, fits of other devices say nothing of it. What a layer takes beyond its kernels, and a
     routed expert, is no part of a kernel alone.
     """
-    from rooflight.catalog.calibration import calibration, families
+    from rooflight.catalog.calibration import calibration, families, fitted_family
 
     tables = None if card.measured is None else card.measured.tables
     if tables is not None:
         alone = msgspec.structs.replace(tables, layer_s={}, expert_s={})
-        return msgspec.structs.replace(calibration(card.family), tables=alone.among(wide))
-    return calibration(card.family) if card.measured is None or card.family in families() else None
+        return msgspec.structs.replace(calibration(fitted_family(card)), tables=alone.among(wide))
+    return calibration(fitted_family(card)) if card.measured is None or card.family in families() else None
 
 
 def _same(op: Operator) -> object:

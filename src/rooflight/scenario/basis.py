@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from rooflight.catalog.accelerators import load
-from rooflight.catalog.calibration import calibrated, calibration, engines
+from rooflight.catalog.calibration import calibrated, calibration, engines, fitted_family
 from rooflight.scenario.cards import prompts_card
 from rooflight.scenario.definite import Scenario, engine_of
 from rooflight.values.accelerator import Accelerator
@@ -34,8 +34,9 @@ def _of_card(card: Accelerator, engine: Engine, sc: Scenario) -> ExpectedBasis:
             basis=MACHINE, accelerator=card.id, family=card.family, engine=engine.id, era=engine.era,
             cards=(card.id,), of_family=(card.id,),
         )  # fmt: skip
-    fits = calibration(card.family)
-    alike = _of_family(card.family, engine.family, engine.cards)
+    family = fitted_family(card)
+    fits = calibration(family)
+    alike = _of_family(family, engine.family, engine.cards)
     own = CARD if card.id in engine.cards else FAMILY if alike or not fits.inherits else INHERITED
     return ExpectedBasis(
         basis=own,
@@ -45,7 +46,7 @@ def _of_card(card: Accelerator, engine: Engine, sc: Scenario) -> ExpectedBasis:
         era=engine.era,
         cards=engine.cards,
         of_family=alike,
-        other_versions=_in_other_years(card.family, engine),
+        other_versions=_in_other_years(family, engine),
         inherits=fits.inherits or None,
         why=fits.why or None,
     )
@@ -56,7 +57,7 @@ def _of_family(family: str, fitted: str, cards: tuple[str, ...]) -> tuple[str, .
     """Those of an engine's cards that are of a family; `fitted`: of which its entry is, "" of several."""
     if fitted:
         return cards if fitted == family else ()
-    return tuple(card for card in cards if load(card)[0].family == family)
+    return tuple(card for card in cards if fitted_family(load(card)[0]) == family)
 
 
 def _in_other_years(family: str, engine: Engine) -> bool:

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from rooflight.catalog.accelerators import with_memory
-from rooflight.catalog.calibration import NEWEST, calibrated, calibration, engine_id, engine_named
+from rooflight.catalog.calibration import NEWEST, calibrated, calibration, engine_id, engine_named, fitted_family
 from rooflight.catalog.engine_memory import EngineMemory, engine_memory
-from rooflight.catalog.engines import Limits, era_of, limits
+from rooflight.catalog.engines import Limits, engine_facts, era_of, limits
 from rooflight.catalog.own import owned
 from rooflight.errors import BadInput, Named
 from rooflight.numeric import Number, is_plain, maximum, tidy
@@ -159,7 +159,8 @@ def scenario(
     machine = _rates(accelerator, kept, layout, deployment)
     missing = unrated(prompts_card(accelerator, deployment), assume.multiplied(named, numbers))
     engine, own = owned(engine_of(deployment, accelerator), deployment.calibration, accelerator, model.id)
-    fits = torch_fits(accelerator, named, numbers) if is_torch(deployment.engine) else calibration(accelerator.family)
+    torch = is_torch(deployment.engine)
+    fits = torch_fits(accelerator, named, numbers) if torch else calibration(fitted_family(accelerator))
     plans = Plans() if plans is None else plans
     habits = habits_of(deployment)
     usual = limits(habits.engine if habits is not None else engine_id(deployment.engine or ""), accelerator)
@@ -215,8 +216,10 @@ def _drafted(sc: Scenario) -> Scenario:
 def _rates(accelerator: Accelerator, model: Model, layout: Layout, deployment: Deployment) -> Rates:
     """The machine's rates, with the host beside it and unlike devices among it. Raises MissingFact, BadInput."""
     graphs = deployment.graphs
-    found = rates(accelerator, layout, graphs=graphs, network=deployment.network)
-    return with_stages(with_host(found, model, deployment, layout), model, layout, graphs=graphs)
+    facts = engine_facts().get(engine_id(deployment.engine or ""))
+    short = facts is not None and facts.fp16_sums
+    found = rates(accelerator, layout, graphs=graphs, network=deployment.network, fp16_sums=short)
+    return with_stages(with_host(found, model, deployment, layout), model, layout, graphs=graphs, fp16_sums=short)
 
 
 def _noted(sc: Scenario, named: Model, own: Limits) -> Scenario:
@@ -310,7 +313,7 @@ def engine_of(deployment: Deployment, accelerator: Accelerator) -> Engine:
     if name is not None and not calibrated(name) and engine_memory(engine_id(name), None) is not None:
         name = None
     when = NEWEST if name is None else era_of(engine_id(name), version)
-    return engine_named(name, accelerator.family, when)
+    return engine_named(name, fitted_family(accelerator), when)
 
 
 def _numbers(model: Model, kept: Model, deployment: Deployment) -> Numbers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.catalog.calibration import calibration, engine_id
+from rooflight.catalog.calibration import calibration, engine_id, fitted_family
 from rooflight.errors import MissingFact, Named
 from rooflight.roofline.tables import aside
 from rooflight.scenario.assume import multiplied
@@ -61,7 +61,7 @@ def torch_fits(accelerator: Accelerator, model: Model, numbers: Numbers) -> Cali
         )
     wide = "fp32" if numbers.act_bytes > 2 else "fp16" if "fp16" in forms else "bf16"
     form = wide if wide in tables.elementwise else next(form for form in (*forms, *tables.formats))
-    return msgspec.structs.replace(calibration(accelerator.family), tables=tables.among(form))
+    return msgspec.structs.replace(calibration(fitted_family(accelerator)), tables=tables.among(form))
 
 
 def _packed(model: Model) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from rooflight.catalog.calibration import calibration
+from rooflight.catalog.calibration import calibration, fitted_family
 from rooflight.catalog.unlike import groups, mean_of, slowest_of
 from rooflight.errors import BadInput, Named
 from rooflight.roofline.rates import Rates, Stage
@@ -64,7 +64,7 @@ def _check(card: Accelerator, deployment: Deployment) -> None:
             raise BadInput(f"{card.id}: {why}", where=Named.of(name), got="unlike cards", want=want)
 
 
-def with_stages(rates: Rates, model: Model, layout: Layout, *, graphs: bool) -> Rates:
+def with_stages(rates: Rates, model: Model, layout: Layout, *, graphs: bool, fp16_sums: bool = False) -> Rates:
     """The rates with those of each kind of device that layers are split over; as they are where they are not.
 
     Layers are split by what a program is given of each device's memory, as llama.cpp does by default (its
@@ -77,8 +77,8 @@ def with_stages(rates: Rates, model: Model, layout: Layout, *, graphs: bool) -> 
     found, first = [], 0
     for one, devices in groups(card):
         last = first + sum(counts.pop(0) for _ in range(devices))
-        own = msgspec.structs.replace(rates_of(one, Layout(), graphs=graphs), links=rates.links)
-        fits = calibration(one.family)
+        own = msgspec.structs.replace(rates_of(one, Layout(), graphs=graphs, fp16_sums=fp16_sums), links=rates.links)
+        fits = calibration(fitted_family(one))
         found.append(Stage(rates=own, devices=devices, first=first, last=last, fits=fits))
         first = last
     return msgspec.structs.replace(rates, unlike=tuple(found))

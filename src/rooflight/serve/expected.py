@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.catalog.calibration import calibration
+from rooflight.catalog.calibration import calibration, fitted_family
 from rooflight.numeric import Number
 from rooflight.roofline.engine import EAGER_KERNEL_S, Expected, engine_time
 from rooflight.scenario.assume import UNFITTED_ENCODER, unfitted_kind
@@ -70,7 +70,7 @@ def widening(accelerator: Accelerator, engine: Engine) -> float:
     """
     if accelerator.id in engine.cards or accelerator.id == engine.calibrated_on:
         return 1.0
-    return max(calibration(accelerator.family).widened, engine.unseen_card)
+    return max(calibration(fitted_family(accelerator)).widened, engine.unseen_card)
 
 
 def eager_s(sc: Scenario) -> Number:

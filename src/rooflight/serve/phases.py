@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from rooflight.numeric import Number, is_plain
+from rooflight.catalog.engines import engine_facts
+from rooflight.numeric import Number, is_plain, maximum
 from rooflight.roofline.engine import Expected
 from rooflight.roofline.rates import hardware_format, ridges
 from rooflight.scenario.definite import Scenario, context_tokens
@@ -199,10 +200,19 @@ def prefill(
     ends = steps.prompt_ends(sc.model, load.osl)
     step = steps.prefill(sequences=share.sequences, isl=isl, cached_prefix=cached_prefix, ends=ends)
     stages = sc.layout.pp
-    overlap, fill = share.passes / stages, (share.passes + stages - 1) / stages
+    pieces = _pieces(sc, isl - cached_prefix)
+    overlap, fill = share.passes / stages, (share.passes * pieces + stages - 1) / (stages * pieces)
     time, part = _timed(sc, step, share, overlap=overlap, fill=fill, bounds_only=bounds_only)
     found = None if part is None else expected_prefill(sc, part, sequences=share.sequences, fill=fill)
     return _phase(sc, time, found, share, tokens=prompts * isl, users=None)
+
+
+def _pieces(sc: Scenario, tokens: Number) -> Number:
+    """Into how many pieces the engine cuts a prompt for the stages of a pipeline."""
+    facts = engine_facts().get(sc.engine.id)
+    if sc.layout.pp == 1 or facts is None or facts.piece_tokens is None:
+        return 1
+    return maximum(tokens / facts.piece_tokens, 1)
 
 
 def _workers(sc: Scenario, *, prefill: bool = False) -> Scenario:

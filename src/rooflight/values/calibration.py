@@ -295,7 +295,9 @@ class Busy(msgspec.Struct, frozen=True, kw_only=True):
 class Engine(Provenance, frozen=True, kw_only=True):
     """A serving engine on a device family, as the time of its steps shows it: kernels, host, waiting.
 
-    family                  the device family it was fitted on; "" for all families it was seen on
+    family                  the device family it was fitted on, or a line of them (catalog/calibration/default.toml);
+                            "" for all families it was seen on
+    backend                 what it drives the device by, where that is not the vendor's own or rows tell it apart
     era                     "2024" for versions of that year and before, "2025" for later ones
     cards                   accelerators it was fitted on; unseen_card: by how much its intervals are wider on others
     body_share              of the kernels' bodies: below 1 where it fuses better than what was timed, above where worse
@@ -334,6 +336,7 @@ class Engine(Provenance, frozen=True, kw_only=True):
 
     id: str
     family: str = ""
+    backend: str = ""
     era: str = "2025"
     date: str
     fitted_on: str

@@ -29,6 +29,7 @@ from rooflight.answers.calibrate.shrink import (
     shows,
 )
 from rooflight.answers.check.outcome import Judged, NoCeiling
+from rooflight.catalog.calibration import fitted_family
 from rooflight.catalog.own import fit_of
 from rooflight.serve.expected import widening
 from rooflight.serve.metrics import STEPS
@@ -81,7 +82,7 @@ def entry(rows: Sequence[Counted]) -> OwnEntry:
     return OwnEntry(
         engine=engine.id, era=engine.era,
         engine_versions=tuple(dict.fromkeys(row.engine_version for row in asked if row.engine_version)),
-        accelerator=card.id, fit=fit_of(engine, card.family), widened=widening(card, engine),
+        accelerator=card.id, fit=fit_of(engine, fitted_family(card)), widened=widening(card, engine),
         kinds=tuple(kind for kind, routed in zip(KINDS, (False, True), strict=True) if routed in kinds),
         rows=len(rows), runs=len({row.run for row in seen}), sha256=_digest(rows),
         dropped=tuple(name for name in shows(seen) if name not in choice.active),

@@ -19,6 +19,7 @@ from rooflight.serve.replica import step_interval
 from rooflight.serve.run import first_interval, whole_interval
 from rooflight.values.measurement import Timed
 from rooflight.values.own import SHIFTED
+from rooflight.work.layout import share_out
 
 # Why a row counts for nothing: what `check` says of it; nothing expected of it; a batch that nobody states; drafts of
 # which the row says nothing more; or further off than any factor.
@@ -115,10 +116,12 @@ def nudged(sc: Scenario, factors: dict[str, float]) -> Scenario:
 def intervals(sc: Scenario) -> dict[str, tuple[float, float]]:
     """The engine's own intervals by quantity, as wide as they are on this accelerator."""
     engine, wider = sc.engine, widening(sc.accelerator, sc.engine)
-    return {
-        "step": step_interval(sc), "prefill": (engine.prefill_low / wider, engine.prefill_high * wider),
-        "first": first_interval(sc), "request": whole_interval(sc),
+    requests = share_out(sc.workload.batch, sc.layout).sequences
+    ends = {
+        "step": step_interval(sc, requests), "prefill": (engine.prefill_low / wider, engine.prefill_high * wider),
+        "first": first_interval(sc, requests), "request": whole_interval(sc, requests),
     }  # fmt: skip
+    return {name: (float(low), float(high)) for name, (low, high) in ends.items()}
 
 
 def known(scenarios: list[Scenario]) -> Known:

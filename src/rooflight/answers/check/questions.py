@@ -172,6 +172,7 @@ def _prefill(row: Measurement, options: Candidates, notes: list[Note]) -> Questi
     if not row.input_len:
         raise BadRow("input_len is not stated, so what was prefilled is not known")
     depth = row.depth or 0
+    isl = depth + row.input_len
     one, batch = row.measures.time, row.batch or 1
     if one and batch > 1 and row.phase != "e2e_server" and (not row.engine or calibrated(row.engine)):
         # a step of the whole batch; a run's ceiling is that of one prompt, as some may have come before others
@@ -186,7 +187,7 @@ def _prefill(row: Measurement, options: Candidates, notes: list[Note]) -> Questi
     notes += [Note(key="alone")] if alone else []
     return Question(
         row=row, options=options, notes=tuple(notes), batch=batch, alone=alone,
-        isl=depth + row.input_len, osl=osl, cached=depth + _found_cached(row), prompts=1 if one else batch,
+        isl=isl, osl=osl, cached=depth + _found_cached(row), prompts=1 if one else batch,
     )  # fmt: skip
 
 
