@@ -159,14 +159,13 @@ def scenario(
     machine = _rates(accelerator, kept, layout, deployment)
     missing = unrated(prompts_card(accelerator, deployment), assume.multiplied(named, numbers))
     engine, own = owned(engine_of(deployment, accelerator), deployment.calibration, accelerator, model.id)
-    torch = is_torch(deployment.engine)
-    fits = torch_fits(accelerator, named, numbers) if torch else calibration(fitted_family(accelerator))
     plans = Plans() if plans is None else plans
     habits = habits_of(deployment)
     usual = limits(habits.engine if habits is not None else engine_id(deployment.engine or ""), accelerator)
     budget = deployment.max_num_batched_tokens or usual.budget_tokens
     check_budget(budget, workload)
     share = share_of(deployment, None if habits is None else habits.rule, accelerator, kept, layout, budget)
+    fits = _fits(accelerator, named, numbers, deployment)
     found = Scenario(
         model=kept,
         checkpoint=model,
@@ -190,6 +189,13 @@ def scenario(
         warnings=(),
     )
     return _noted(_drafted(found), named, usual)
+
+
+def _fits(accelerator: Accelerator, model: Model, numbers: Numbers, deployment: Deployment) -> Calibration:
+    """What kernels take: as timed on the very machine where the engine's name says so, else as fitted."""
+    if is_torch(deployment.engine):
+        return torch_fits(accelerator, model, numbers)
+    return calibration(fitted_family(accelerator))
 
 
 def _drafted(sc: Scenario) -> Scenario:
