@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import re
 from collections.abc import Iterator
@@ -68,6 +69,7 @@ def inner(kind: Any) -> Iterator[type[msgspec.Struct]]:
             yield from inner(one)
 
 
+@functools.cache
 def reachable() -> dict[str, type[msgspec.Struct]]:
     """Every struct of the documents, by its full name."""
     found: dict[str, type[msgspec.Struct]] = {}
@@ -82,6 +84,7 @@ def reachable() -> dict[str, type[msgspec.Struct]]:
     return found
 
 
+@functools.cache
 def sections() -> dict[str, str]:
     """json.md by its markers: what stands behind one, up to the next."""
     parts = re.split(r"<!-- (?:struct|keys): (\S+) -->", page("json.md"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 
 import pytest
@@ -28,9 +29,14 @@ def test_defaults_are_the_librarys_but_for_tp():
     assert Question().asked()[1].tp == 1
 
 
+@functools.cache
+def properties():
+    return make_app().openapi()["components"]["schemas"]["Question"]["properties"]
+
+
 @pytest.mark.parametrize(("name", "field"), FIELDS.items())
 def test_the_schema_says_limits_and_words(name, field):
-    shown = make_app().openapi()["components"]["schemas"]["Question"]["properties"][name]
+    shown = properties()[name]
     told = next((one for one in shown.get("anyOf", [shown]) if one.get("type") != "null"), shown)
     least, most = bounds(field)
 
