@@ -54,8 +54,6 @@ ODD = (
     Odd("experts in a loop, several cards one after the other", True, backend="^transformers",
         phase="end to end|decode"),
     Odd("prompts of a few tokens: launches take them", backend="ollama", phase="prefill"),
-    Odd("sums in 16 bits, twice the printed peak", False, family="^(Ada|Ampere|Blackwell)$", engine="llama.cpp",
-        phase="prefill"),
 )  # fmt: skip
 
 

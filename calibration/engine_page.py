@@ -241,13 +241,25 @@ def _far(points: Sequence[Point]) -> list[str]:
         way = "too little" if key[4] else "too much"
         lines.append((*key[:4], len(found), f"{off[0]:.1f} to {off[-1]:.1f}x {way}", key[5]))
     very = sorted((one for one in far if one.times_off > _VERY_FAR), key=lambda one: -one.times_off)
-    each = [(f"`{one.id}`", one.phase, f"{one.ratio:.3g}", odd_of(one) or "-") for one in very]
+    alike = grouped(
+        very, lambda one: (one.table, one.backend, one.accelerator, one.model, one.phase, odd_of(one) or "-")
+    )
+    each = [
+        (
+            f"`{found[0].id}`",
+            f"{len(found) - 1} more" if len(found) > 1 else "",
+            key[4],
+            f"{found[0].ratio:.3g}",
+            key[5],
+        )
+        for key, found in alike.items()
+    ]
     return [
         f"\n## Rows off by more than {_FAR:g}x\n\n{len(far):,} of {len(known):,} rows as asked; {rest} of them in\n"
         f"groups of fewer than {_LEAST_FAR}, not shown.\n\n",
         *rows_of(lines, "table", "backend", "family", "what", "rows", "expected", "why, where known"),
-        f"\nMore than {_VERY_FAR:g}x, expected over measured time:\n\n",
-        *rows_of(each, "row", "what", "ratio", "why, where known"),
+        f"\nMore than {_VERY_FAR:g}x, the worst row of each engine, card and model, expected over measured time:\n\n",
+        *rows_of(each, "row", "and alike", "what", "ratio", "why, where known"),
     ]  # fmt: skip
 
 

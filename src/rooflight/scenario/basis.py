@@ -62,5 +62,7 @@ def _of_family(family: str, fitted: str, cards: tuple[str, ...]) -> tuple[str, .
 
 def _in_other_years(family: str, engine: Engine) -> bool:
     """Whether an engine has an entry of a family for versions of another era alone."""
+    if not calibrated(engine.id):
+        return False
     eras = {one.era for one in engines(engine.id) if one.family == family}
     return bool(eras) and engine.era not in eras
