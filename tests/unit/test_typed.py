@@ -102,9 +102,9 @@ def served(url: str) -> float | None:
 
 
 def calibrated(plan: rooflight.Model) -> float:
-    own: rooflight.OwnCalibration = rooflight.calibrate("rows.csv", configs=["configs"])
+    own: rooflight.OwnCalibration = rooflight.calibrate("measured.csv", configs=["."])
     one: rooflight.Analysis = rooflight.analyze(plan, on="h100", engine="vllm", calibration=own)
-    print(own.to_dict(), own.records(), own.left_out, one.calibration, rooflight.check("b.csv", calibration="mine.toml"))
+    print(own.to_dict(), own.records(), own.left_out, one.calibration, rooflight.check("measured.csv", calibration=own))
     return own.entries[0].others.step.factor
 
 

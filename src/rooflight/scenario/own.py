@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rooflight.catalog.own import factors_of
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.calibration import Engine
 from rooflight.values.deployment import Deployment
