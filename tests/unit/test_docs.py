@@ -41,6 +41,7 @@ DOCUMENTS = (
     "rooflight.values.endpoint.EndpointReport",
     "rooflight.values.diagnosis.Diagnosis",
     "rooflight.values.explain.Explained",
+    "rooflight.values.own.OwnCalibration",
 )
 
 

@@ -101,6 +101,13 @@ def served(url: str) -> float | None:
     return None if report.figures.ttft_s is None else report.figures.ttft_s.p99
 
 
+def calibrated(plan: rooflight.Model) -> float:
+    own: rooflight.OwnCalibration = rooflight.calibrate("measured.csv", configs=["."])
+    one: rooflight.Analysis = rooflight.analyze(plan, on="h100", engine="vllm", calibration=own)
+    print(own.to_dict(), own.records(), own.left_out, one.calibration, rooflight.check("measured.csv", calibration=own))
+    return own.entries[0].others.step.factor
+
+
 cards: rooflight.AcceleratorCatalog = rooflight.accelerators("h100", vendor="nvidia")
 plans: rooflight.ModelCatalog = rooflight.models("llama")
 card: rooflight.Accelerator = cards[0]
@@ -113,7 +120,7 @@ print(tokens_per_s(answer), chart.svg(), cards[:2].ids, len(plans), cards.to_dic
 print(best(rooflight.moves(plan, on=card, batch=3, objective="latency")))
 print(labels(rooflight.compare(plan, on=[card, other, "h200"], tp=[1, 2], deployment=rooflight.Deployment(ep=1))))
 print(worst(rooflight.claim(plan, on=card, output_tok_s=300, batch=1)), worst(rooflight.check("measured.csv")))
-print(words(plan))
+print(words(plan), calibrated(plan))
 print(swept(rooflight.sweep(plan, on=card, axes={"batch": [1, 2]}, ttft_slo_ms=500)))
 print(rooflight.display(answer), rooflight.records(answer), rooflight.document(answer), answer.chart().title)
 try:
@@ -136,6 +143,7 @@ rooflight.models(kind="llama")
 rooflight.changed("h100", bandwidth=3e12)
 rooflight.measure_endpoint("http://localhost", concurency=3)
 rooflight.measure(quik=True)
+rooflight.calibrate("rows.csv", egine="vllm")
 rooflight.explain(tpot_s=3)
 rooflight.diagnose("a.json", modle="llama-3.1-8b")
 rooflight.measure_model("llama-3.1-8b", wieghts="bf16")

@@ -16,7 +16,7 @@ from rooflight.errors import BadConfig, BadInput, Named
 from rooflight.files import name_of, opened
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.calibration import Busy, Engine
-from rooflight.values.own import KINDS, QUANTITIES, SCHEMA, SHIFTED, OwnCalibration, OwnEntry, Shifts
+from rooflight.values.own import KINDS, SCHEMA, SHIFTED, OwnCalibration, OwnEntry, Shifts
 
 WANT = "a calibration, as `rooflight calibrate FILE.csv -o mine.toml` writes it"
 AGAIN = "rooflight calibrate FILE.csv -o mine.toml"
@@ -197,9 +197,3 @@ def _ends(engine: Engine | Busy, entry: OwnEntry, own: Shifts, kind: str, front:
         found[low] = shift.low if seen else getattr(engine, low) / entry.widened
         found[high] = shift.high if seen else getattr(engine, high) * entry.widened
     return found
-
-
-def factors_of(own: Shifts) -> dict[str, float]:
-    """The factors by quantity that are not 1."""
-    found = {name: getattr(own, name).factor for name in QUANTITIES}
-    return {name: factor for name, factor in found.items() if factor != 1}

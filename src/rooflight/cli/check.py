@@ -99,17 +99,20 @@ def command(
     if values:
         raise _both(file, model, on, values, given)
     from rooflight.answers.check.names import Names
+    from rooflight.answers.check.opened import noted
     from rooflight.ingest.rows import open_measured
     from rooflight.library.questions import own_of
     from rooflight.values.recorded import Recorded
 
-    names = Names(configs, own_of(given["calibration"]))
+    own = own_of(given["calibration"])
+    names = Names(configs, own)
     found = open_measured(file)
     if isinstance(found, Recorded):
         return _results(found, model, on, given, configs, output)
     with found as table:
         if model is not None or on is not None or options.fields(given):
             raise _both(file, model, on, values, given)
+        table.notes[:0] = noted((), own)
         return _file(table, names, output, jobs)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rooflight.catalog.own import factors_of
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.calibration import Engine
 from rooflight.values.deployment import Deployment
@@ -25,8 +24,7 @@ def own_notes(
         yield Note(key="own_unused", value=(engine.id, engine.era, others), why=accelerator.id)
         return
     of = entry.of(model.id)
-    yield Note(
-        key="own_calibration", value=(own.date, engine.id, entry, tuple(factors_of(of).items())), why=accelerator.id
-    )
+    shifts = tuple((name, factor) for name, factor in of.factors.items() if factor != 1)
+    yield Note(key="own_calibration", value=(own.date, engine.id, entry, shifts), why=accelerator.id)
     if not of.model:
         yield Note(key="own_other_models", value=tuple(one.model for one in entry.models), why=model.id)

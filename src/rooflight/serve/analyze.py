@@ -44,7 +44,7 @@ from rooflight.values.analysis import (
     Step,
 )
 from rooflight.values.like import AdapterBlock, SpeculationBlock
-from rooflight.values.own import SHIFTED, OwnBlock, OwnRun
+from rooflight.values.own import OwnBlock, OwnRun
 from rooflight.values.run import Run, WholeRun
 from rooflight.values.steptime import BINDING, BOUNDS, OperatorTime
 from rooflight.work import count
@@ -101,7 +101,7 @@ def _own(sc: Scenario, *, serving: bool) -> OwnBlock | msgspec.UnsetType:
         return bare
     of = entry.of(sc.model.id)
     used = msgspec.structs.replace(
-        bare, used=True, rows=entry.rows, model=of.model, factors={name: getattr(of, name).factor for name in SHIFTED},
+        bare, used=True, rows=entry.rows, model=of.model, factors=of.factors,
         error=entry.all,
     )  # fmt: skip
     try:

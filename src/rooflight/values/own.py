@@ -58,6 +58,11 @@ class Shifts(Part, msgspec.Struct, frozen=True, kw_only=True):
     first: Shift
     request: Shift
 
+    @property
+    def factors(self) -> dict[str, float]:
+        """By quantity."""
+        return {name: getattr(self, name).factor for name in SHIFTED}
+
 
 class OwnError(Part, msgspec.Struct, frozen=True, kw_only=True):
     """How far off rows of one quantity ("all": of any) are, as shares of the measured value.
@@ -116,7 +121,7 @@ class OwnEntry(Part, msgspec.Struct, frozen=True, kw_only=True):
     @property
     def shifts(self) -> bool:
         """Whether any factor is another than 1."""
-        return any(getattr(of, name).factor != 1 for of in (self.others, *self.models) for name in SHIFTED)
+        return any(factor != 1 for of in (self.others, *self.models) for factor in of.factors.values())
 
     @property
     def all(self) -> OwnError | None:

@@ -14,7 +14,7 @@ from rooflight.errors import BadInput
 from rooflight.files import name_of
 from rooflight.ingest.rows import RowLike
 from rooflight.units import percent
-from rooflight.values.own import SHIFTED, LeftOut, OwnCalibration, OwnEntry
+from rooflight.values.own import LeftOut, OwnCalibration, OwnEntry
 from rooflight.values.recorded import Recorded
 from rooflight.words.own import TIMES, engine, error, factors
 from rooflight.words.verdicts import verdict
@@ -79,7 +79,7 @@ def entry(one: OwnEntry) -> str:
     """An entry's sentence, without its end."""
     rows = f"{one.rows:,} row{'s' * (one.rows != 1)} of {one.runs:,} run{'s' * (one.runs != 1)}"
     of = one.models[0] if len(one.models) == 1 else one.others
-    shifts = {name: getattr(of, name).factor for name in SHIFTED if getattr(of, name).factor != 1}
+    shifts = {name: factor for name, factor in of.factors.items() if factor != 1}
     whose = of.model if of.model else "models in general"
     said = f"{engine(one.engine)} on {one.accelerator}, {rows}: {factors(shifts)} ({whose}); {error(one.all)}"
     return f"{said}; {dropped(one)}" if one.dropped else said

@@ -91,6 +91,8 @@ def test_every_command_that_takes_a_deployment_takes_it(ask, mine, rows):
     assert said in words(claim)
     judged = list(csv.DictReader(io.StringIO(ask("check", rows, "--calibration", mine, "--format", "csv").stdout)))
     assert float(judged[0]["expected"]) > float(judged[0]["expected_uncalibrated"])
+    told = json.loads(ask("check", rows, "--calibration", mine, "--json").stdout)["notes"]
+    assert told[0].startswith("expected values of vllm on h100-sxm are by your own calibration of")
 
 
 def test_without_it_no_column_is_added(ask, rows):

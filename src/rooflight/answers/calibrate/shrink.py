@@ -37,6 +37,8 @@ PRIOR_ROWS = 4
 # From so many runs of a quantity on, rows further than so many usual deviations from most count for less, found in so
 # many rounds. Huber's constant: 95 % as efficient where errors are normal.
 _MANY_RUNS, _HUBER, _ROUNDS = 5, 1.345, 4
+# The median row may be so many times as far off, and by as much as repeated runs differ.
+_FAIR = 1.1
 # Above so many runs the rest of all rows stands for that of all but one.
 _FEW_RUNS = 24
 
@@ -247,10 +249,10 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def chosen(rows: Sequence[Seen], known: Known) -> Chosen:
-    """The factors with which rows that are left out are nearest, mean and median together; of sets alike the largest.
+    """The factors with which rows that are left out are nearest in the mean, and the median row no further off.
 
-    The mean alone would shift all for the few that are far off, the median alone would never see them. One run alone
-    says nothing of the sort: all that it shows may shift, by as little as one row moves it.
+    The mean alone would shift all for the few that are far off. Of sets that are alike the largest counts. One run
+    alone says nothing of the sort: all that it shows may shift, by as little as one row moves it.
     """
     shown = shows(rows)
     if len({row.run for row in rows}) < 2:
@@ -261,12 +263,13 @@ def chosen(rows: Sequence[Seen], known: Known) -> Chosen:
         for active in combinations(shown, count)
     ]
 
-    def off(one: Chosen) -> float:
-        """What rows are off, mean and median together; a hundredth of a percent is no difference."""
-        each = [abs(row.y - there.shift) for row, there in zip(rows, one.left or (), strict=True)]
-        return round(statistics.fmean(each) + statistics.median(each), 4)
+    def each(one: Chosen) -> list[float]:
+        return [abs(row.y - there.shift) for row, there in zip(rows, one.left or (), strict=True)]
 
-    return min(tried, key=off)
+    plain = statistics.median(each(tried[-1]))
+    fair = [one for one in tried if statistics.median(each(one)) <= plain * _FAIR + NOISE or one is tried[-1]]
+    # a hundredth of a percent is no difference
+    return min(fair, key=lambda one: round(statistics.fmean(each(one)), 4))
 
 
 def shows(rows: Iterable[Seen]) -> tuple[str, ...]:

@@ -17,6 +17,9 @@ from rooflight.values.measurement import Measurement
 from rooflight.values.own import OwnCalibration
 from rooflight.values.recorded import Recorded
 
+# Entries of a calibration that are named.
+_FEW = 3
+
 
 class OpenedRows(NamedTuple):
     """Rows judged one after the other, and what was odd about where they come from, complete once they have passed.
@@ -27,6 +30,16 @@ class OpenedRows(NamedTuple):
     judged: Iterable[Judged | NoCeiling]
     notes: Sequence[str]
     results: Recorded | None = None
+
+
+def noted(notes: Sequence[str], own: OwnCalibration | None) -> list[str]:
+    """Notes on rows, with that on your own calibration in front where there is one."""
+    said = "" if own is None else (
+        f"expected values of {', '.join(f'{one.engine} on {one.accelerator}' for one in own.entries[:_FEW])}"
+        f"{' and others' * (len(own.entries) > _FEW)} are by your own calibration of {own.date}; expected_uncalibrated "
+        "is without it"
+    )  # fmt: skip
+    return [*([said] if said else []), *notes]
 
 
 def opened_rows(
@@ -40,7 +53,8 @@ def opened_rows(
     if isinstance(found, Recorded):
         asked = rows_of(found, Said() if said is None else said, configs, calibration)
         lacks = (f"the file does not say {what}" for what in found.lacks)
-        return OpenedRows(judged_rows(asked.rows, asked.names), (*found.notes, *lacks, *asked.notes), found)
+        notes = noted((*found.notes, *lacks, *asked.notes), calibration)
+        return OpenedRows(judged_rows(asked.rows, asked.names), notes, found)
     if said is not None:
         if isinstance(found, Table):
             found.close()
@@ -49,11 +63,12 @@ def opened_rows(
             want="a benchmark's results, or rows without anything beside them",
         )  # fmt: skip
     if isinstance(found, Table):
+        found.notes[:0] = noted((), calibration)
         return OpenedRows(_table(found, names), found.notes)
     rows = (found,) if isinstance(found, Mapping | Measurement) else found
     if not isinstance(rows, Iterable):
         raise BadInput("there are no rows to check", where=Named.of("source"), got=source, want="a file or mappings")
-    return OpenedRows(judged_rows(given_rows(rows), names), ())
+    return OpenedRows(judged_rows(given_rows(rows), names), noted((), calibration))
 
 
 def _table(found: Table, names: Names) -> Iterator[Judged | NoCeiling]:
