@@ -141,7 +141,8 @@ def _unlaid(row: Measurement, card: Accelerator, routed: bool, notes: list[Note]
     if not routed and workers.get("prefill_ep"):
         workers["prefill_ep"] = 1
     return Deployment(
-        weights=row.weights, kv_cache=row.kv_cache or _suite_cache(row, known, notes), compute=row.compute, engine=row.engine if known else None,
+        weights=row.weights, kv_cache=row.kv_cache or _suite_cache(row, known, notes), compute=row.compute,
+        engine=row.engine if known else None,
         engine_version=_version(row) if known else None,
         max_num_batched_tokens=row.max_num_batched_tokens, max_num_seqs=row.max_num_seqs,
         network=row.network, ignore_capacity=card.memory_bytes is None, draft_model=_draft(row), **workers,
