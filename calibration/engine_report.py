@@ -237,7 +237,7 @@ def _first(judged: Sequence[FirstJudged]) -> list[str]:
             ratios = [ratio[mine] for ratio in (group.fifths, group.models)]
             errors = [f"{f(np.abs(ratio - 1)):.1%}" for ratio in ratios for f in (np.median, np.mean)]
             requests = np.array([row.requests for row in group.rows])[mine]
-            low, high = ends(group.entry, "first_", requests)
+            low, high = ends(group.entry, "moe_first_" if routed else "first_", requests)
             inside = [f"{((1 / ratio >= low) & (1 / ratio <= high)).mean():.0%}" for ratio in ratios]
             cells = (group.engine, "routed" if routed else "dense", mine.sum(), *errors, *inside)
             lines.append(f"| {' | '.join(map(str, cells))} |\n")

@@ -289,6 +289,8 @@ class Busy(msgspec.Struct, frozen=True, kw_only=True):
     moe_run_high: High
     first_low: Low
     first_high: High
+    moe_first_low: Low
+    moe_first_high: High
 
 
 class Engine(Provenance, frozen=True, kw_only=True):
@@ -316,8 +318,9 @@ class Engine(Provenance, frozen=True, kw_only=True):
     queue                   how many prompts queue: of C requests (C - 1) / sqrt(1 + (C - 1) / queue^2) are ahead of one
     low, high               interval of a step of a model without routed experts; moe_low, moe_high with them;
                             run_low, run_high and moe_run_low, moe_run_high of a whole request and of rates;
-                            first_low, first_high of the time to first token; busy: the same of replicas with many
-                            requests at once (roofline.engine.interval), None: the load makes no difference
+                            first_low, first_high and moe_first_low, moe_first_high of the time to first token;
+                            busy: the same of replicas with many requests at once (roofline.engine.interval), None: the
+                            load makes no difference
     first_data              the runs that server_s and queue were fitted on
     """
 
@@ -354,6 +357,8 @@ class Engine(Provenance, frozen=True, kw_only=True):
     moe_run_high: High = 1.8
     first_low: Low = 0.5
     first_high: High = 2.5
+    moe_first_low: Low = 0.5
+    moe_first_high: High = 2.5
     busy: Busy | None = None
     first_data: Data | None = None
     error: str = ""
