@@ -150,7 +150,7 @@ def _firsts(first: Sequence[FirstJudged]) -> Iterator[Point]:
             continue  # of all families together: their runs are in the families' own
         for how, ratios in ((POINTS, group.fifths), (MODELS, group.models)):
             for row, ratio in zip(group.rows, ratios, strict=True):
-                low, high = _numbers(group.entry, "first_", row)
+                low, high = _numbers(group.entry, "moe_first_" if row.routed else "first_", row)
                 yield from _point(how, row, "TTFT", float(ratio), low, high)
 
 

@@ -17,7 +17,8 @@ from rooflight.catalog.config import read_model
 from rooflight.catalog.engines import era_of, limits
 from rooflight.errors import RooflightError, UnknownName
 from rooflight.numeric import Number
-from rooflight.scenario.definite import Scenario, checkpoint_cache, context_tokens, scenario, suite_cache
+from rooflight.scenario.caches import suite_cache
+from rooflight.scenario.definite import Scenario, checkpoint_cache, context_tokens, scenario
 from rooflight.serve.replica import NO_STEPS, Replica, replica
 from rooflight.serve.room import holds_weights
 from rooflight.serve.run import wave_steps

@@ -14,9 +14,8 @@ from engine_shares import on_family
 from rooflight.roofline.engine import FEW
 from rooflight.values.calibration import Busy
 
-# How the fields of intervals begin, of dense models and of routed experts: of a step, of a whole request, and of the
-# first token, where the two are not told apart.
-STEPS, WHOLES, FIRSTS = ("", "moe_"), ("run_", "moe_run_"), ("first_",)
+# How the fields of intervals begin, of dense models and of routed experts: of a step, a whole request, a first token.
+STEPS, WHOLES, FIRSTS = ("", "moe_"), ("run_", "moe_run_"), ("first_", "moe_first_")
 
 
 def by_load(
@@ -25,10 +24,11 @@ def by_load(
     """The intervals of everyone (""), of each engine and of each engine on a family, of few requests and of many.
 
     Each is held near that of the larger group: an engine on a family with so much load near all its own, that near all
-    of the family, that near everyone's; dense models and routed experts apart.
+    of the family, that near everyone's; dense models and routed experts apart. Who was seen with one of the two alone
+    has of the other the wider of what all engines on the family need and of what it needs itself.
 
     fifths, models  predicted over measured, without the operating point, and without the model
-    kinds           how the fields begin, of dense models and of routed experts; one: of both
+    kinds           how the fields begin, of dense models and of routed experts
     models_count    what a row predicted without its model counts, beside one without its operating point
     """
     engine, family, load, routed = (
@@ -43,12 +43,15 @@ def by_load(
     for name, groups in _groups(engine, family).items():
         entry: dict[str, Any] = {"busy": {}}
         for kind, side in itertools.product(kinds, sides):
-            of_kind = routed == kind.startswith("moe_") if len(kinds) > 1 else load > 0
+            of_kind = routed == kind.startswith("moe_")
             of_kind = of_kind if of_kind.any() else load > 0
             inside = [of_kind & group for group in groups]
             inside.append(inside[-1] & sides[side])
-            low, high = interval_within(logs, weight, [np.tile(one, 2) for one in inside])
-            (entry["busy"] if side else entry).update({f"{kind}low": low, f"{kind}high": high})
+            bounds = interval_within(logs, weight, [np.tile(one, 2) for one in inside])
+            if not inside[-2].any():
+                own = interval_within(logs, weight, [np.tile(groups[-1], 2)])
+                bounds = min(bounds[0], own[0]), max(bounds[1], own[1])
+            (entry["busy"] if side else entry).update({f"{kind}low": bounds[0], f"{kind}high": bounds[1]})
         bounds_[name] = entry
     return bounds_
 

@@ -80,10 +80,10 @@ def main() -> None:
 
 
 def _complete(group: Judged, waits: dict[str, dict[str, Any]], wider: float) -> None:
-    """Give an entry what others decide: its interval on other cards, and its first tokens."""
+    """Give an entry what others decide: its interval on other cards (its own of other families), its first tokens."""
     engine, family, era = group.key
     name = on_family(engine, family) if era == NEWEST and family else engine
-    found = merged(group.entry, {"unseen_card": wider}, waits.get(name, waits["generic"]))
+    found = merged({"unseen_card": wider}, group.entry, waits.get(name, waits["generic"]))
     whole_busy(found)
     if name not in waits:  # nobody timed its first tokens: the mean of those that were
         found["not_fitted"] += FIRST_FIELDS

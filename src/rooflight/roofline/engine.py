@@ -79,7 +79,7 @@ def floors_s(part: Parts, engine: Engine) -> Number:
 def interval(engine: Engine, kind: str, requests: Number) -> tuple[Number, Number]:
     """Factors on an expected time that hold eight of ten measurements, with so many requests at once on a replica.
 
-    kind    how the fields of values.calibration.Engine begin: "", "moe_", "run_", "moe_run_" or "first_"
+    kind    how the fields of values.calibration.Engine begin: "", "run_" or "first_", with experts "moe_" before it
     """
     low: Number = getattr(engine, f"{kind}low")
     high: Number = getattr(engine, f"{kind}high")

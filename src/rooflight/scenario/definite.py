@@ -374,18 +374,6 @@ def checkpoint_cache(engine: str | None, weights: str | None) -> str | None:
     return "fp8" if converted else None
 
 
-def suite_cache(engine: str | None, weights: str | None) -> str | None:
-    """The KV cache format of a served suite's row that leaves it blank, or None where an engine's default is likelier.
-
-    Suites state an FP8 cache in the recipes of FP8 and NVFP4 checkpoints and not in their results. Read so, vLLM's
-    Llama-3.1-70B runs of FP8 weights on Hopper are 4 % off in the mean, else 6; SGLang's of Llama-3.1-8B 16 %, with a
-    cache in 16 bit 11 (calibration/engine_rows.py). No engine's own default: logs of FP8 checkpoints show BF16 caches.
-    """
-    if engine_id(engine or "") == "sglang" and weights == "fp8":
-        return None
-    return "fp8" if weights in ("fp8", "nvfp4") else None
-
-
 def _compute_of(name: str) -> str:
     return arithmetic(name, "activations") or "bf16"
 

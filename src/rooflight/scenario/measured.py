@@ -39,7 +39,7 @@ def torch_engine(accelerator: Accelerator) -> Engine:
         body_share=1.0, floor_share=1.0, host_s=tables.step_s, host_per_sequence_s=tables.sequence_s, expert_share=1.0,
         expert_layer_s=0.0, prefill_share=1.0, prefill_low=low, prefill_high=high, reserved_output=1.0, server_s=0.0,
         low=low, high=high, moe_low=low, moe_high=high, run_low=low, run_high=high, moe_run_low=low, moe_run_high=high,
-        first_low=low, first_high=high,
+        first_low=low, first_high=high, moe_first_low=low, moe_first_high=high,
     )  # fmt: skip
 
 

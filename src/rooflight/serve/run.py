@@ -161,7 +161,7 @@ def _intervals(one: Replica, requests: Number, decoding: Number, first: Factors)
 def first_interval(sc: Scenario, requests: Number) -> Factors:
     """Factors on the expected time to first token that hold eight of ten measurements, of so many of a replica."""
     wider = widened(sc) * encoding(sc)
-    low, high = interval(sc.engine, "first_", requests)
+    low, high = interval(sc.engine, "moe_first_" if sc.expert_layers else "first_", requests)
     return low / wider, high * wider
 
 

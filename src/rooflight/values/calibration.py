@@ -290,6 +290,8 @@ class Busy(msgspec.Struct, frozen=True, kw_only=True):
     moe_run_high: High
     first_low: Low
     first_high: High
+    moe_first_low: Low
+    moe_first_high: High
 
 
 class Engine(Provenance, frozen=True, kw_only=True):
@@ -327,8 +329,9 @@ class Engine(Provenance, frozen=True, kw_only=True):
     queue                   how many prompts queue: of C requests (C - 1) / sqrt(1 + (C - 1) / queue^2) are ahead of one
     low, high               interval of a step of a model without routed experts; moe_low, moe_high with them;
                             run_low, run_high and moe_run_low, moe_run_high of a whole request and of rates;
-                            first_low, first_high of the time to first token; busy: the same of replicas with many
-                            requests at once (roofline.engine.interval), None: the load makes no difference
+                            first_low, first_high and moe_first_low, moe_first_high of the time to first token;
+                            busy: the same of replicas with many requests at once (roofline.engine.interval), None: the
+                            load makes no difference
     first_data              the runs that server_s and queue were fitted on
     step_share, first_share what your own calibration makes of a step (catalog.own), and of a first token in a run: 1 in
                             every fit. calibrated_on: the accelerator that it was made on, whose intervals are its own
@@ -371,6 +374,8 @@ class Engine(Provenance, frozen=True, kw_only=True):
     moe_run_high: High = 1.8
     first_low: Low = 0.5
     first_high: High = 2.5
+    moe_first_low: Low = 0.5
+    moe_first_high: High = 2.5
     busy: Busy | None = None
     first_data: Data | None = None
     step_share: float = 1.0

@@ -15,8 +15,9 @@ from rooflight.catalog.unlike import groups
 from rooflight.errors import BadInput, RooflightError
 from rooflight.ingest.rows import BadRow
 from rooflight.scenario.alike import sparse
+from rooflight.scenario.caches import suite_cache
 from rooflight.scenario.change import spread
-from rooflight.scenario.definite import Scenario, checkpoint_cache, suite_cache
+from rooflight.scenario.definite import Scenario, checkpoint_cache
 from rooflight.serve.room import holds_weights
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import OWN_LAYERS, SHAPE, Deployment
