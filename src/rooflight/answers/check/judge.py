@@ -132,13 +132,8 @@ class Judge:
         filled, row = known.filled, known.row
         if filled is None:
             return known
-        few = row.prompts is not None and row.prompts < filled.most
-        if (
-            question.saturated
-            and not few
-            and (full := _full(known.span, filled)) is not None
-            and row.value >= (full.low or 0.0)
-        ):
+        full = _full(known.span, filled, row) if question.saturated else None
+        if full is not None and row.value >= (full.low or 0.0):
             return self._under(replace(known, span=full, filled=None), full)
         together = question.batch is None
         if filled.usual is not None:
@@ -154,9 +149,14 @@ class Judge:
         return replace(judged, scenario=sc)
 
 
-def _full(span: Span, filled: Filled) -> Span | None:
-    """What is expected of a saturated run: of all that memory holds, down to what half as many get."""
+def _full(span: Span, filled: Filled, row: Measurement) -> Span | None:
+    """What is expected of a saturated run: of all that memory holds, down to what half as many get.
+
+    None where there were fewer requests than that, or nothing is expected.
+    """
     if span.low is None or filled.half is None or filled.half.low is None:
+        return None
+    if row.prompts is not None and row.prompts < filled.most:
         return None
     return replace(span, low=min(span.low, filled.half.low))
 
