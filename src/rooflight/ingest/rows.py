@@ -51,6 +51,10 @@ class BadRow(Exception):
     """Why a row is no measurement."""
 
 
+# What benchmarks call the number of all requests: --num-prompts of vLLM and SGLang, --num_requests of TensorRT-LLM.
+_PROMPTS = ("num_prompts", "num_requests", "requests")
+
+
 class GivenRow(msgspec.Struct, frozen=True):
     """A row as it was given, columns by name, and the measurement it is; or the problem with it.
 
@@ -142,6 +146,7 @@ def _read(line: int, given: dict[str, str]) -> GivenRow:
 def measurement(cells: Mapping[str, object]) -> Measurement:
     """The row's Measurement. Raises BadRow with the reason where a value is missing or cannot be what it should."""
     text = {name: _text(cells.get(name)) for name in COLUMNS}
+    text["prompts"] = text["prompts"] or next((told for name in _PROMPTS if (told := _text(cells.get(name)))), "")
     for name in NEEDED:
         if not text[name]:
             raise BadRow(f"{name} is blank")

@@ -107,6 +107,11 @@ ROW_WORDS: dict[str, Callable[[Note], str]] = {
     # value: (batch, output tok/s, ms a token, to the first token, of a request; None: not given)
     "implied_batch": _implied_batch,
     "run_batch": lambda note: f"batch not stated: {note.value:,}, as another row of the run says",
+    # value: prompts
+    "one_wave": lambda note: (
+        f"{note.value:,} prompts in all, as many as in flight: none come later, so what is expected reaches down to "
+        "steps without prompts"
+    ),
     # value: prompts, and the batch as stated
     "fewer_prompts": lambda note: (
         f"only {note.value[0]:,} prompts in all: no more than those are in flight, not {note.value[1]:,}"

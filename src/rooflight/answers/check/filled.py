@@ -26,7 +26,8 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
 
     least       sequences from which on the ceiling allows it; most: that memory holds at most
     usual       sequences at which it is what a well-run engine gets; None: at no number
-    tried       the largest batch that was tried; one, all: spans at one sequence and at that
+    tried       the largest batch that was tried; one, all: spans at one sequence and at that; half: at half of what
+                memory holds
     """
 
     least: int
@@ -35,6 +36,7 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
     tried: int
     one: Span
     all: Span
+    half: Span | None = None
 
 
 def filled(asked: Sequence[tuple[Scenario | None, Question]]) -> list[Filled | None]:
@@ -89,11 +91,13 @@ def _filled(one: Question, most: int, grid: Any, parts: Sequence[Any]) -> Filled
     ceiling, _, expected, low, high = parts
     value, time = one.row.value, one.row.measures.time
     allowed = np.flatnonzero(ceiling <= value if time else ceiling >= value)
+    half = int(np.argmin(np.abs(np.log(grid / max(most / 2, 1)))))
     ends = [Span(**{name: float(part[place]) for name, part in zip(Span.__struct_fields__, parts, strict=True)})
-            for place in (0, -1)]  # fmt: skip
+            for place in (0, -1, half)]  # fmt: skip
     return Filled(
         least=int(grid[allowed[0] if allowed.size else -1]), most=most, tried=int(grid[-1]),
         usual=_usual(value, grid, expected, (low[0], high[0]), (low[-1], high[-1])), one=ends[0], all=ends[1],
+        half=ends[2],
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from rooflight.answers.check.causes import causes, spared
 from rooflight.answers.check.doubts import doubts
+from rooflight.answers.check.filled import Filled
 from rooflight.answers.check.mixups import TOLERANCE, TooFast, mix_ups, too_fast
 from rooflight.answers.check.outcome import Finding, Judged, Limit, NoCeiling
 from rooflight.answers.check.questions import NO_TOKENS, ONE_TOKEN, Question
@@ -125,11 +126,15 @@ class Judge:
     def _open(self, known: Judged, question: Question) -> Judged:
         """No batch is stated: slow is what is slow at every batch, fast what is fast at every one.
 
-        A rate of all, whose ceiling is that of all that memory holds, is not held against what is expected there.
+        A rate of all, whose ceiling is that of all that memory holds, is not held against what is expected there, but
+        of a saturated run: as many ran, or half as many where requests came and went.
         """
         filled, row = known.filled, known.row
         if filled is None:
             return known
+        full = _full(known.span, filled, row) if question.saturated else None
+        if full is not None and row.value >= (full.low or 0.0):
+            return self._under(replace(known, span=full, filled=None), full)
         together = question.batch is None
         if filled.usual is not None:
             return replace(known, span=_bare(known.span)) if together else known
@@ -142,6 +147,18 @@ class Judge:
         at = sc if together != slow else replace(sc, workload=replace(sc.workload, batch=1))
         judged = self._under(replace(known, scenario=at, span=replace(known.span, **expected)), end)
         return replace(judged, scenario=sc)
+
+
+def _full(span: Span, filled: Filled, row: Measurement) -> Span | None:
+    """What is expected of a saturated run: of all that memory holds, down to what half as many get.
+
+    None where there were fewer requests than that, or nothing is expected.
+    """
+    if span.low is None or filled.half is None or filled.half.low is None:
+        return None
+    if row.prompts is not None and row.prompts < filled.most:
+        return None
+    return replace(span, low=min(span.low, filled.half.low))
 
 
 def _efficiency(question: Question, found: Answered) -> Efficiency | None:

@@ -43,6 +43,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     cached      tokens of the prompt that are cached already
     prompts     prefilled together; None: as many as the batch
     bare        lengths are missing, or nobody knows what lay on a host: there is a ceiling, but nothing is expected
+    saturated   an offline run of which nobody states the batch: as many ran as the engine takes, or nearly
     lengths     both are stated
     claimed     it is a claim, made by options, of which the devices are stated
     """
@@ -59,8 +60,16 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     prompts: int | None = None
     drafts: Drafts = Drafts()
     bare: bool = False
+    saturated: bool = False
     lengths: bool = True
     claimed: bool = False
+
+    @property
+    def one_wave(self) -> bool:
+        """Whether no more requests came than run at once, so that nobody replaces those that leave."""
+        row = self.row
+        timed = row.timed not in (Timed.STEP, Timed.PREFILL)
+        return row.served and timed and row.prompts is not None and 1 < row.prompts == row.batch
 
     @property
     def counts_tokens(self) -> bool:
@@ -88,6 +97,8 @@ def question(row: Measurement, names: Names, more: tuple[Note, ...] = ()) -> Que
     if row.prompts is not None and row.batch is not None and row.prompts < row.batch:
         notes.append(Note(key="fewer_prompts", value=(row.prompts, row.batch)))
         row = msgspec.structs.replace(row, batch=row.prompts)
+    if row.served and row.prompts is not None and 1 < row.prompts == row.batch:
+        notes.append(Note(key="one_wave", value=row.prompts))
     timed = row.timed
     make = _decode if timed is Timed.STEP else _prefill if timed.prompt else _request
     found = make(row, options, notes)
@@ -171,8 +182,7 @@ def _decode(row: Measurement, options: Candidates, notes: list[Note]) -> Questio
 def _prefill(row: Measurement, options: Candidates, notes: list[Note]) -> Question:
     if not row.input_len:
         raise BadRow("input_len is not stated, so what was prefilled is not known")
-    depth = row.depth or 0
-    isl = depth + row.input_len
+    depth, length = row.depth or 0, row.input_len
     one, batch = row.measures.time, row.batch or 1
     if one and batch > 1 and row.phase != "e2e_server" and (not row.engine or calibrated(row.engine)):
         # a step of the whole batch; a run's ceiling is that of one prompt, as some may have come before others
@@ -187,7 +197,7 @@ def _prefill(row: Measurement, options: Candidates, notes: list[Note]) -> Questi
     notes += [Note(key="alone")] if alone else []
     return Question(
         row=row, options=options, notes=tuple(notes), batch=batch, alone=alone,
-        isl=isl, osl=osl, cached=depth + _found_cached(row), prompts=1 if one else batch,
+        isl=depth + length, osl=osl, cached=depth + _found_cached(row), prompts=1 if one else batch,
     )  # fmt: skip
 
 
@@ -203,6 +213,7 @@ def _request(row: Measurement, options: Candidates, notes: list[Note]) -> Questi
             row=msgspec.structs.replace(row, phase=phase), options=options, batch=batch,
             alone=row.batch is None and batch is not None, isl=depth + row.input_len, osl=row.output_len,
             cached=depth + _found_cached(row), prompts=1, notes=tuple(notes),
+            saturated=batch is None and row.phase == "e2e_offline",
         )  # fmt: skip
     if row.measures.prompts:
         raise BadRow("input_len and output_len are not both stated, so the request is not known")

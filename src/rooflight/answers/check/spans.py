@@ -17,6 +17,7 @@ from rooflight.serve.metrics import (
     MOST_SEQUENCES,
     STEPS,
     ceiling,
+    metric_span,
     of_run,
     of_step,
     run_of,
@@ -85,6 +86,9 @@ def answered(questions: Sequence[Question]) -> list[Answered]:
         best[place] = _over_all(best[place], [*spans, *_in_chunks(questions[place])])
     for place, found in lightest.items():
         best[place] = _least_of(best[place], found, questions[place])
+    for place, one in enumerate(questions):
+        if place in best and one.one_wave:
+            best[place] = _drained(best[place], one)
     open_ = [place for place in best if best[place].span is not None and _asks(questions[place], best[place])]
     needs = filled([(best[place].scenario, questions[place]) for place in open_])
     for place, need in zip(open_, needs, strict=True):
@@ -120,6 +124,14 @@ def _over_all(found: Answered, spans: Sequence[Span]) -> Answered:
     if span is None or span.low is None or not low or not high:
         return found
     return msgspec.structs.replace(found, span=msgspec.structs.replace(span, low=min(low), high=max(high)))
+
+
+def _drained(found: Answered, one: Question) -> Answered:
+    """Of a served run without newcomers: also what a batch started together is expected to take."""
+    if found.scenario is None or found.span is None or one.bare:
+        return found
+    together = msgspec.structs.replace(one.row, phase="e2e_offline")
+    return _over_all(found, [found.span, metric_span(found.scenario, together).plain()])
 
 
 def _expected_of(stated: Answered, best: Answered, one: Question) -> Answered:
