@@ -119,6 +119,14 @@ def write_report(
 
 def bounds(group: Judged) -> tuple[np.ndarray, np.ndarray]:
     """The interval of each row, as factors on its expected time."""
+    if group.entry.get("prefill_kernels"):
+        alone = [row.what.startswith("prefill") for row in group.rows]
+        names = [
+            "prefill_" if one else "moe_" if row.routed else "" for row, one in zip(group.rows, alone, strict=True)
+        ]
+        ends = ([group.entry[name + end] for name in names] for end in ("low", "high"))
+        low, high = map(np.array, ends)
+        return low, high
     routed, entry = np.array([row.routed for row in group.rows]), group.entry
     return np.where(routed, entry["moe_low"], entry["low"]), np.where(routed, entry["moe_high"], entry["high"])
 
@@ -146,11 +154,16 @@ def _line(group: Judged) -> str:
     key, out = group.key, group.out
     error = np.abs(out.fifths - 1)
     cells = (
-        key[0], key[1] or "all", key[2], len(error), len({row.model for row in group.rows}), _median(out.fifths),
+        key[0], _where(group), key[2], len(error), len({row.model for row in group.rows}), _median(out.fifths),
         f"{error.mean():.1%}", f"{np.quantile(error, 0.9):.1%}", _median(out.models), _median(out.accelerators),
         *(_share(group, place) for place in range(len(out))),
     )  # fmt: skip
     return f"| {' | '.join(map(str, cells))} |\n"
+
+
+def _where(group: Judged) -> str:
+    """Family or line, and backend."""
+    return " ".join(filter(None, (group.entry["family"], group.entry.get("backend", "")))) or "all"
 
 
 def _overall(judged: Sequence[Judged]) -> list[str]:
