@@ -90,6 +90,8 @@ SOURCES = {
     "trtold": "TensorRT-LLM's older pages",
     "xdai": "X. Dai's GPU benchmarks of llama.cpp",
 }
+# Repositories and threads that measured2.csv is put together from.
+OTHERS = "repositories, issues and threads of users (measured2.csv)"
 TABLES = (
     ("By source", lambda row: SOURCES.get(row.source, row.source)),
     ("By accelerator", lambda row: row.accelerator),
@@ -115,6 +117,11 @@ def write_report(
         lines += _table(title, families, key)
     lines += _worst(families)
     path.write_text("".join(lines))
+
+
+def source_name(source: str) -> str:
+    """What a source is called in entries."""
+    return OTHERS if source.startswith("m2-") else SOURCES.get(source, source)
 
 
 def bounds(group: Judged) -> tuple[np.ndarray, np.ndarray]:

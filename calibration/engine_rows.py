@@ -276,7 +276,8 @@ def row_of(raw: tuple[dict[str, str], ...], data: Path, engine: Engine | None = 
     return Row(
         id=line["id"], source=line["id"].split("-")[0], engine=name, what=line["phase"] + " " + line["metric"],
         model=sc.model.id, shape=shape_of(sc.model), accelerator=sc.accelerator.id,
-        family=fitted_family(sc.accelerator), era=era_of(name, line.get("engine_version")), batch=float(line["batch"]), osl=sc.workload.osl,
+        family=fitted_family(sc.accelerator), era=era_of(name, line.get("engine_version")),
+        batch=float(line["batch"]), osl=sc.workload.osl,
         routed=sc.expert_layers > 0, weights=line["weights"], seconds=seconds, terms=terms, line=line_of(line),
         point=(shape_of(sc.model), sc.accelerator.id, name, *layout, *asked), raw=raw, first=first,
         backend=backend_of(line["engine"]),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from engine_intervals import unseen_card
 from engine_judge import fifths
-from engine_report import SOURCES, HeldOut, Judged
+from engine_report import HeldOut, Judged, source_name
 from engine_rows import Row
 from engine_shares import FIELDS
 from engine_tree import LIMITS, ROOT, SHARES, Node, Tree, fit_tree, nearest_node, paths_of, tree_ratio
@@ -145,7 +145,7 @@ def _entry(node: Node, mine: list[Row], tree: Tree, out: HeldOut, fitted: list[R
         "prefill_share": prefill, "prefill_kernels": True,
         "moe_prefill_share": float(np.clip(prefill * shares["routed_prefill"], 0.1, 40)),
         "error": "median, held out: " + ", ".join(errors),
-        "data": data_of([row.line for row in fitted], {SOURCES.get(row.source, row.source) for row in fitted}),
+        "data": data_of([row.line for row in fitted], {source_name(row.source) for row in fitted}),
         "at_edge": tuple(FIELDS.get(name, "moe_prefill_share") for name in edges),
         "not_fitted": _not_fitted(mine),
     }  # fmt: skip
