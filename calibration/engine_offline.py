@@ -1,4 +1,4 @@
-"""Offline runs: each engine and device family by itself."""
+"""Offline runs: engines of many devices as a tree of families (engine_tree.py), others each family by itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from engine_rows import Row, timed
 from engine_shares import LEAST_ROWS, Shares, fit_alone
 from engine_shares import with_prefill as with_prefill_share
 from engine_steady import ROUNDS
+from engine_tree_entries import tree_groups
 
+# Engines that are fitted on all families at once.
+TREES = ("llama.cpp", "mlx", "exllama", "autoawq", "tinychat")
 # A family whose fit is off by this much is not described by it: the engine's entry for all families stands in.
 USELESS = 0.35
 
@@ -21,7 +24,10 @@ USELESS = 0.35
 def offline_groups(found: list[Row], everyone: dict[str, Any]) -> list[Judged]:
     """Each engine and family by itself; those seen with few models have intervals nearer to everyone's."""
     judged = []
-    for key, group in groups_of(found).items():
+    for engine in TREES:
+        mine = [row for row in found if row.engine == engine]
+        judged += tree_groups(mine) if mine else []
+    for key, group in groups_of([row for row in found if row.engine not in TREES]).items():
         rows_, shares = alone(group)
         mine = timed(rows_)
         out = held_out(mine, fit_alone)

@@ -53,6 +53,13 @@ SOURCES = {
     "trtold": "TensorRT-LLM's older pages",
     "xdai": "X. Dai's GPU benchmarks of llama.cpp",
 }
+# Repositories and threads that measured2.csv is put together from.
+OTHERS = "repositories, issues and threads of users (measured2.csv)"
+
+
+def source_name(source: str) -> str:
+    """What a source is called in entries."""
+    return OTHERS if source.startswith("m2-") else SOURCES.get(source, source)
 
 
 def bounds(group: Judged) -> tuple[np.ndarray, np.ndarray]:
@@ -60,4 +67,9 @@ def bounds(group: Judged) -> tuple[np.ndarray, np.ndarray]:
     routed = np.array([row.routed for row in group.rows])
     requests = np.array([row.requests for row in group.rows])
     dense, moe = ends(group.entry, "", requests), ends(group.entry, "moe_", requests)
-    return np.where(routed, moe[0], dense[0]), np.where(routed, moe[1], dense[1])
+    low, high = np.where(routed, moe[0], dense[0]), np.where(routed, moe[1], dense[1])
+    if group.entry.get("prefill_kernels"):
+        alone = np.array([row.what.startswith("prefill") for row in group.rows])
+        low = np.where(alone, group.entry["prefill_low"], low)
+        high = np.where(alone, group.entry["prefill_high"], high)
+    return low, high

@@ -12,13 +12,14 @@ import msgspec
 import numpy as np
 
 from rooflight.catalog.accelerators import load
-from rooflight.catalog.calibration import calibrated, engine_named
+from rooflight.catalog.calibration import backend_of, calibrated, engine_named, fitted_family
 from rooflight.catalog.config import read_model
 from rooflight.catalog.engines import era_of, limits
 from rooflight.errors import RooflightError, UnknownName
 from rooflight.numeric import Number
 from rooflight.scenario.caches import suite_cache
 from rooflight.scenario.definite import Scenario, checkpoint_cache, context_tokens, scenario
+from rooflight.serve.phases import prompt_fill
 from rooflight.serve.replica import NO_STEPS, Replica, replica
 from rooflight.serve.room import holds_weights
 from rooflight.serve.run import wave_steps
@@ -95,6 +96,7 @@ class Row(NamedTuple):
     weights     as the row says; load: sequences of a replica
     line        the row of the file, of which the hash is made; raw: the row, of a served run both
     first       of a served run whose first token is known
+    backend     that the engine's name says; family: the one whose fits the accelerator takes
     """
 
     id: str
@@ -116,6 +118,7 @@ class Row(NamedTuple):
     line: str
     raw: tuple[dict[str, str], ...]
     first: First | None = None
+    backend: str = ""
 
     @property
     def requests(self) -> float:
@@ -137,6 +140,11 @@ def rows(data: Path) -> Iterator[Row]:
     """All rows whose scenario is definite: model, card, batch, lengths and layout known."""
     for raw in raw_runs(data, SERVED):
         yield from rows_of((raw["tpot_ms"], raw.get("ttft_ms", {})), data)
+    yield from offline_rows(data)
+
+
+def offline_rows(data: Path) -> Iterator[Row]:
+    """Those of offline runs alone."""
     for raw in raw_runs(data, OFFLINE):
         yield from rows_of((raw[""],), data)
 
@@ -198,7 +206,8 @@ def _model(stem: str, data: Path) -> Model:
     raise KeyError(stem)
 
 
-def _shape(model: Model) -> str:
+def shape_of(model: Model) -> str:
+    """What tells models apart, whatever they are called."""
     layers = sum(layer.count for layer in model.layers)
     return f"{model.hidden} x {layers}, {model.vocab}, {model.layers[-1].experts is not None}"
 
@@ -225,7 +234,7 @@ def scenario_of(raw: dict[str, str], data: Path) -> Scenario:
     sc = scenario(model, card, None, workload_of(raw), deployment)
     own = limits(engine, card)
     return msgspec.structs.replace(
-        sc, engine=_start(engine, card.family, era_of(engine, raw.get("engine_version"))),
+        sc, engine=_start(engine, fitted_family(card), era_of(engine, raw.get("engine_version"))),
         budget_tokens=own.budget_tokens, most_sequences=own.sequences,
     )  # fmt: skip
 
@@ -291,10 +300,12 @@ def row_of(raw: tuple[dict[str, str], ...], data: Path, engine: Engine | None = 
     asked = (line["weights"], line["batch"], line["input_len"], line["output_len"], line["phase"], line["metric"])
     return Row(
         id=line["id"], source=line["id"].split("-")[0], engine=name, what=line["phase"] + " " + line["metric"],
-        model=sc.model.id, shape=_shape(sc.model), accelerator=sc.accelerator.id, family=sc.accelerator.family,
-        era=era_of(name, line.get("engine_version")), batch=float(line["batch"]), osl=sc.workload.osl,
+        model=sc.model.id, shape=shape_of(sc.model), accelerator=sc.accelerator.id,
+        family=fitted_family(sc.accelerator), era=era_of(name, line.get("engine_version")),
+        batch=float(line["batch"]), osl=sc.workload.osl,
         routed=sc.expert_layers > 0, weights=line["weights"], seconds=seconds, terms=terms, line=line_of(line),
-        point=(_shape(sc.model), sc.accelerator.id, name, *layout, *asked), raw=raw, first=first,
+        point=(shape_of(sc.model), sc.accelerator.id, name, *layout, *asked), raw=raw, first=first,
+        backend=backend_of(line["engine"]),
     )  # fmt: skip
 
 
@@ -353,7 +364,7 @@ def _offline(sc: Scenario, raw: dict[str, str]) -> tuple[np.ndarray, float] | No
     load_ = sc.workload
     batch, osl = load_.batch, load_.osl
     share = share_out(batch, sc.layout)
-    one = functools.partial(vector, layers=sc.expert_layers, steps_=1)
+    one = functools.partial(vector, layers=sc.expert_layers)
     none = np.zeros(len(TERMS))
     if phase == "decode":
         seconds = {
@@ -361,12 +372,13 @@ def _offline(sc: Scenario, raw: dict[str, str]) -> tuple[np.ndarray, float] | No
             "output_tok_s_per_gpu": batch / value / sc.layout.devices,
         }[metric]  # fmt: skip
         step = sc.steps.parts(steps.decode(sequences=share.sequences, context=context_tokens(load_)))
-        return np.array([none, one(step, sequences=float(share.sequences))]), seconds
+        return np.array([none, one(step, steps_=1, sequences=float(share.sequences))]), seconds
     if phase == "prefill" and metric in ("ttft_ms", "prefill_tok_s", "total_tok_s"):
         prompts, new = share_out(load_.prefill_batch, sc.layout).sequences, load_.isl - load_.cached_prefix
         seconds = value / 1e3 if metric == "ttft_ms" else batch * new / value
         step = sc.steps.parts(steps.prefill(sequences=prompts, isl=load_.isl, cached_prefix=load_.cached_prefix))
-        return np.array([none, one(step, sequences=float(prompts))]), seconds
+        fill = prompt_fill(sc, share_out(load_.prefill_batch, sc.layout).passes, new)
+        return np.array([none, one(step, steps_=fill, sequences=float(prompts))]), seconds
     if phase == _WHOLE and osl > 1:
         seconds = {
             "e2e_latency_ms": value / 1e3, "output_tok_s_per_user": osl / value, "output_tok_s": batch * osl / value,

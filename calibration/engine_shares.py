@@ -10,6 +10,7 @@ against 20.1 %). Families apart help both: 8.0 % and 12.7 %, models left out 9.4
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -217,10 +218,12 @@ def with_prefill(found: Sequence[Row], share: float) -> list[Row]:
     return [row._replace(terms=row.terms * np.array([[share], [1.0]])) if row.whole else row for row in found]
 
 
+def row_weights(found: Sequence[Row]) -> np.ndarray:
+    """What each row counts: many of one source, model, card and engine weigh less each."""
+    keys = [(row.source, row.shape, row.accelerator, row.engine, row.backend) for row in found]
+    groups = Counter(keys)
+    return np.array([groups[key] ** -0.25 for key in keys])
+
+
 def _arrays(found: Sequence[Row]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    groups: dict[tuple[str, ...], int] = {}
-    keys = [(row.source, row.shape, row.accelerator, row.engine) for row in found]
-    for key in keys:
-        groups[key] = groups.get(key, 0) + 1
-    weight = np.array([groups[key] ** -0.25 for key in keys])
-    return np.array([row.terms for row in found]), np.array([row.seconds for row in found]), weight
+    return np.array([row.terms for row in found]), np.array([row.seconds for row in found]), row_weights(found)

@@ -16,8 +16,10 @@ import datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from engine_accuracy import accuracy
 from engine_asked import asked, caught, fitted
+from engine_checked import checked_rows
 from engine_entry import cards_left_out
 from engine_evenness import try_all
 from engine_first import FIELDS as FIRST_FIELDS
@@ -26,14 +28,14 @@ from engine_offline import offline_groups
 from engine_page import Page, write_page
 from engine_points import held_points
 from engine_report import Judged
-from engine_rows import rows
+from engine_rows import offline_rows, rows
 from engine_served import GENERIC, served_groups
 from engine_shares import on_family
 from engine_slices import merged, whole_busy
 from engine_steady import fit_served
 from engine_toml import with_others, write_toml
 
-from rooflight.catalog.calibration import NEWEST
+from rooflight.catalog.calibration import NEWEST, engine_named
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -43,12 +45,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="the folder with served*.csv, measured.csv, configs")
     parser.add_argument("--out", type=Path, default=ROOT / "src/rooflight/catalog/calibration/engines")
+    parser.add_argument("--only", help="one engine of offline runs; its file alone is written, no report")
     parser.add_argument("--report", type=Path, default=ROOT / "docs/accuracy.md")
     parser.add_argument("--evenness", action="store_true", help="also fit under other evenness of routing (slow)")
     parser.add_argument("--served", action="store_true", help="only the served engines' entries, and no page")
     options = parser.parse_args()
     data = options.data
-    found = list(rows(data))
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    if options.only:
+        write_toml(options.out, one_engine(options.only, data), today)
+        return
+    found = [*rows(data), *checked_rows(data)]
     solved = fit_served([row for row in found if row.served], data)
     first = fit_first(solved.rows)
     waits = {group.engine: group.entry for group in first}
@@ -61,7 +68,6 @@ def main() -> None:
     for group in judged:
         _complete(group, waits, wider[group.key[2]])
         print(f"{' '.join(group.key):34} {group.entry['error']}")
-    today = datetime.datetime.now(datetime.UTC).date().isoformat()
     entries = [group.entry for group in judged]
     if options.served:
         write_toml(options.out, with_others(options.out, entries), today)
@@ -86,10 +92,26 @@ def _complete(group: Judged, waits: dict[str, dict[str, Any]], wider: float) -> 
     found = merged({"unseen_card": wider}, group.entry, waits.get(name, waits["generic"]))
     whole_busy(found)
     if name not in waits:  # nobody timed its first tokens: the mean of those that were
-        found["not_fitted"] += FIRST_FIELDS
+        found["not_fitted"] = [*found["not_fitted"], *FIRST_FIELDS]
         del found["first_data"]
     group.entry.clear()
     group.entry.update(found)
+
+
+def one_engine(name: str, data: Path) -> list[dict[str, Any]]:
+    """The entries of an engine of offline runs; first tokens and everyone's intervals are the catalog's."""
+    found = [row for row in (*offline_rows(data), *checked_rows(data)) if row.engine == name and row.era != NEWEST]
+    everyone = msgspec.to_builtins(engine_named(None))
+    judged = sorted(offline_groups(found, everyone), key=lambda group: group.key)
+    wider = cards_left_out(judged)
+    ends = ("first_low", "first_high", "moe_first_low", "moe_first_high")
+    first = {field: everyone[field] for field in (*FIRST_FIELDS, *ends)}
+    for group in judged:
+        group.entry.setdefault("unseen_card", wider[group.key[2]])
+        group.entry.update(first)
+        group.entry["not_fitted"] = [*group.entry["not_fitted"], *FIRST_FIELDS]
+        print(f"{' '.join(group.key):34} {group.entry['error']}")
+    return [group.entry for group in judged]
 
 
 if __name__ == "__main__":

@@ -14,4 +14,6 @@ def spelled(value: Any, number: Callable[[float], str] = repr) -> str:
         return "[" + ", ".join(spelled(item, number) for item in value) + "]"
     if isinstance(value, str):
         return f'"{value}"'
+    if isinstance(value, bool):
+        return str(value).lower()
     return str(value) if isinstance(value, int) else number(float(value))

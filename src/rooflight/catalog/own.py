@@ -184,7 +184,7 @@ def shifted(engine: Engine, entry: OwnEntry, model: str) -> Engine:
 
 def _all_ends(engine: Engine | Busy, entry: OwnEntry, own: Shifts) -> dict[str, float]:
     """The ends of all intervals but a lone prefill's."""
-    first = {"first_low": own.first.low, "first_high": own.first.high}
+    first = {f"{front}first_{end}": getattr(own.first, end) for front in ("", "moe_") for end in ("low", "high")}
     return first | _ends(engine, entry, own, "dense", "") | _ends(engine, entry, own, "routed", "moe_")
 
 

@@ -46,6 +46,17 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
     experts_measured: bool = True
 
 
+def prompt_engine(engine: Engine, *, routed: bool) -> tuple[Engine, float]:
+    """The engine that times a prompt with nobody decoding beside it, and its share of that."""
+    if not engine.prefill_kernels:
+        return engine, engine.prefill_share
+    plain = msgspec.structs.replace(
+        engine, body_share=1.0, unit_byte_s=0.0, floor_share=1.0, expert_share=1.0, expert_layer_s=0.0,
+        host_s=0.0, host_per_sequence_s=0.0,
+    )  # fmt: skip
+    return plain, engine.moe_prefill_share if routed else engine.prefill_share
+
+
 def step_s(part: Parts, engine: Engine, *, sequences: Number, expert_layers: int) -> Number:
     """Expected wall seconds of a step: an engine's shares of the parts, and the host.
 

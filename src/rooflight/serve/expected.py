@@ -6,7 +6,7 @@ import msgspec
 
 from rooflight.catalog.calibration import calibration, fitted_family
 from rooflight.numeric import Number
-from rooflight.roofline.engine import EAGER_KERNEL_S, Expected, engine_time
+from rooflight.roofline.engine import EAGER_KERNEL_S, Expected, engine_time, prompt_engine
 from rooflight.scenario.assume import UNFITTED_ENCODER, unfitted_kind
 from rooflight.scenario.definite import Scenario
 from rooflight.scenario.drafting import UNFITTED_DRAFT
@@ -18,11 +18,16 @@ from rooflight.work import step as steps
 from rooflight.work.count import has_source
 
 
-def expected(sc: Scenario, part: Parts, *, sequences: Number, fill: Number = 1) -> Expected:
-    """The engine's time for a step of these parts; a family without measurements has a wider interval."""
+def expected(
+    sc: Scenario, part: Parts, *, sequences: Number, fill: Number = 1, engine: Engine | None = None
+) -> Expected:
+    """The engine's time for a step of these parts; a family without measurements has a wider interval.
+
+    engine  another one than the scenario's
+    """
     return engine_time(
         part,
-        sc.engine,
+        engine or sc.engine,
         sequences=sequences,
         expert_layers=sc.expert_layers,
         wider=widened(sc),
@@ -37,8 +42,9 @@ def expected_prefill(sc: Scenario, part: Parts, *, sequences: Number, fill: Numb
 
     What the host takes of it has the host's interval, as in steps and runs.
     """
-    plain = expected(sc, part, sequences=sequences, fill=fill)
-    share, wider = sc.engine.prefill_share, widened(sc) * encoding(sc)
+    engine, share = prompt_engine(sc.engine, routed=sc.expert_layers > 0)
+    plain = expected(sc, part, sequences=sequences, fill=fill, engine=engine)
+    wider = widened(sc) * encoding(sc)
     seconds, own = plain.seconds * share, (plain.seconds - plain.places_s) * share
     low = own * sc.engine.prefill_low / wider + plain.places_low_s * share
     high = own * sc.engine.prefill_high * wider + plain.places_high_s * share

@@ -8,12 +8,13 @@ from typing import NamedTuple
 import msgspec
 
 from rooflight.numeric import Number, capped, is_plain, maximum, minimum
-from rooflight.roofline.engine import interval
+from rooflight.roofline.engine import interval, prompt_engine
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.drafted import draft_steps
 from rooflight.serve.expected import drafted_wider, expected
 from rooflight.serve.formulas import decode_steps, tokens_per_verify
 from rooflight.serve.memory import admitted
+from rooflight.values.calibration import Engine
 from rooflight.values.model import Attention, LatentAttention
 from rooflight.values.steptime import Parts, StepTime
 from rooflight.work import step as steps
@@ -93,9 +94,11 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
 
     def expected_s(self, decoding: Number | None, tokens: Number | None) -> Number:
         """What is expected of a step, never below its roofline; drafting before it."""
-        share = self.sc.engine.prefill_share if decoding is None else 1.0
+        engine, share = self.sc.engine, 1.0
+        if decoding is None:
+            engine, share = prompt_engine(engine, routed=self.sc.expert_layers > 0)
         step, sequences = self._step(decoding, tokens), self.sequences(decoding, tokens)
-        seconds = self._expected(self.sc, step, sequences, share)
+        seconds = self._expected(self.sc, step, sequences, share, engine)
         if decoding is not None and tokens is not None and self.sc.engine.beside_share != 1:
             seconds = self._beside(seconds, step, decoding)
         return seconds + self._drafting_s(decoding, tokens, self._expected) if self.drafts else seconds
@@ -160,9 +163,12 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
         plain = is_plain(self.busy) and self.busy == 1
         return step if plain else msgspec.structs.replace(step, busy=self.busy)
 
-    def _expected(self, sc: Scenario, step: steps.Step, sequences: Number = 1, share: float = 1.0) -> Number:
+    def _expected(
+        self, sc: Scenario, step: steps.Step, sequences: Number = 1, share: float = 1.0, engine: Engine | None = None
+    ) -> Number:
         """With all replicas busy, as the engines that were measured were."""
-        seconds = expected(sc, sc.steps.parts(step, passes=self.passes), sequences=sequences).seconds
+        parts = sc.steps.parts(step, passes=self.passes)
+        seconds = expected(sc, parts, sequences=sequences, engine=engine).seconds
         return maximum(seconds * share, self._roofline_s(sc, step))
 
     def _beside(self, seconds: Number, step: steps.Step, decoding: Number) -> Number:

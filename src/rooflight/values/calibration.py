@@ -323,6 +323,8 @@ class Engine(Provenance, frozen=True, kw_only=True):
     launch_s                what launching a kernel takes where a framework does so one by one, routed experts one after
                             the other: no step takes less than all of its launches (0: graphs, or kernels that wait)
     prefill_share           what a lone prefill takes beyond all that (1: nothing), with an interval of its own
+    prefill_kernels         whether that is beyond the kernels as they were timed alone, whatever the engine's other
+                            shares are; then moe_prefill_share is that of a model with routed experts
     reserved_output         share of its output a running sequence holds memory for: 1 where a request is admitted only
                             once all of it fits, 0.5 (the mean over its life) where memory is taken as it grows
     server_s                a server's own time before a first token: HTTP, tokens, scheduling
@@ -359,6 +361,8 @@ class Engine(Provenance, frozen=True, kw_only=True):
     link_share: Annotated[float, Meta(ge=0.3, le=10)] = 1.0
     launch_s: Annotated[float, Meta(ge=0, le=2e-4)] = 0.0
     prefill_share: Annotated[float, Meta(ge=0.3, le=20)] = 1.0
+    prefill_kernels: bool = False
+    moe_prefill_share: Annotated[float, Meta(ge=0.1, le=40)] = 1.0
     prefill_low: Low = 0.7
     prefill_high: High = 1.6
     reserved_output: Annotated[float, Meta(ge=0, le=1)] = 0.5

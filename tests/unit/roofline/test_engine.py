@@ -33,7 +33,7 @@ def test_what_query_heads_spare_each_other_is_read_by_each_where_sequences_are_m
 
 def test_a_split_kernel_reads_it_once_and_a_short_context_is_not_split():
     """16 sequences x 32 heads are 512, no more than vLLM splits; a context of 512 tokens is one partition."""
-    assert 16 * 32 == ALONE_FROM
+    assert ALONE_FROM == 16 * 32
 
     assert parts(sequences=16, context=2000).unshared == 0
     assert parts(sequences=17, context=2000).unshared > 0
