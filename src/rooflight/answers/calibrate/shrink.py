@@ -24,8 +24,9 @@ import numpy as np
 from rooflight.values.own import QUANTITIES, SHIFTED
 
 # Of the squared errors of our expected times, in units of the engines' own intervals, so much is common to an engine on
-# an accelerator, to a model there, and the rest. Ours, 2026-11-29, of 5,578 rows (measured and served) in groups of six
-# and more: steps 0.22 to 0.41, prefill 0.25, first tokens 0.13, requests 0.39 between groups; 0.10 to 0.32 by model.
+# an accelerator, to a model there, and to neither. Ours, 2026-11-29: calibration/own_shares.py on 6,765 rows finds 0.40
+# and 0.22 (steps, measured), 0.35 and 0.11 (prefill), 0.39 and 0.15 (requests), 0.22 and 0.32 (steps, served), 0.11 and
+# 0.14 (first tokens): in the mean 0.29 and 0.19.
 BETWEEN, MODELS, WITHIN = 0.3, 0.2, 0.5
 # Of a normal error eight of ten lie within so many standard deviations.
 EIGHT_OF_TEN = 1.2816
