@@ -40,6 +40,8 @@ PRIOR_ROWS = 4
 _MANY_RUNS, _HUBER, _ROUNDS = 5, 1.345, 4
 # The median row may be so many times as far off, and by as much as repeated runs differ.
 _FAIR = 1.1
+# Twice a standard deviation is beyond what an interval of eight of ten lets one expect of the median.
+_SURPRISE = 2
 # Above so many runs the rest of all rows stands for that of all but one.
 _FEW_RUNS = 24
 
@@ -72,6 +74,20 @@ class Known(msgspec.Struct, frozen=True):
         """Of one quantity."""
         deviation: float = max(getattr(self, quantity), NOISE)
         return deviation * deviation
+
+
+def surprised(rows: Sequence[Seen], known: Known) -> Known:
+    """What is known, wider where the median run of a quantity is more than _SURPRISE deviations off.
+
+    So far off the interval said too little, and one run does not say where the next will be. Check: 0.9 off where 0.3
+    was known, 3 deviations, makes 0.3 x 3 / 2 = 0.45.
+    """
+    found = {}
+    for name in QUANTITIES:
+        off = [abs(y) for group in _by_model(rows, name) for y in group]
+        deviation = math.sqrt(known.variance(name))
+        found[name] = max(deviation, statistics.median(off) / _SURPRISE) if off else deviation
+    return Known(**found)
 
 
 class Fitted(msgspec.Struct, frozen=True, kw_only=True):
