@@ -29,7 +29,7 @@ FILES = ("measured.csv", "served.csv", "served2.csv")
 # Runs of a deployment below which half of them is too little to judge by.
 FEWEST = 12
 # Of a large group no more than these: a calibration is made of a few rows.
-MOST = 60
+MOST = 40
 
 
 class Group(NamedTuple):

@@ -27,6 +27,7 @@ from rooflight.answers.calibrate.shrink import (
     ends,
     fitted,
     shows,
+    surprised,
 )
 from rooflight.answers.check.outcome import Judged, NoCeiling
 from rooflight.catalog.calibration import fitted_family
@@ -72,7 +73,7 @@ def calibrated(judged: Iterable[Judged | NoCeiling]) -> Found:
 def entry(rows: Sequence[Counted]) -> OwnEntry:
     """What rows of one engine on one accelerator come to."""
     scenarios = [row.one.scenario for row in rows]
-    before = known(scenarios)
+    before = surprised([row.seen for row in rows], known(scenarios))
     seen, choice = _straightened(rows, before)
     one = fitted(seen, before, choice.active)
     engine, card = scenarios[0].engine, scenarios[0].accelerator

@@ -25,7 +25,7 @@ from rooflight.work.layout import share_out
 # which the row says nothing more; or further off than any factor.
 Why = Literal["verdict", "not expected", "no batch", "drafts", "far"]
 
-_QUANTITY = {
+QUANTITY = {
     Timed.STEP: "step", Timed.BATCH_TOKEN: "step", Timed.SERVED_TOKEN: "step", Timed.SERVED_USER: "step",
     Timed.PREFILL: "prefill", Timed.BATCH_FIRST: "prefill", Timed.SERVED_FIRST: "first",
 }  # fmt: skip
@@ -54,7 +54,7 @@ def counted(rows: Sequence[Judged]) -> list[Counted]:
     """Rows with what they show. Raises nothing: those that count for nothing are not among them (why_not)."""
     return [
         Counted(one=one, seen=Seen(
-            model=one.scenario.model.id, quantity=_QUANTITY.get(one.row.timed, "request"),
+            model=one.scenario.model.id, quantity=QUANTITY.get(one.row.timed, "request"),
             run=one.row.run or repr(replace(one.row, **_MEASURED)), y=_off(one), slopes=slope,
         ))
         for one, slope in zip(rows, slopes(rows), strict=True)

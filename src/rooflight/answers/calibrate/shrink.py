@@ -24,8 +24,9 @@ import numpy as np
 from rooflight.values.own import QUANTITIES, SHIFTED
 
 # Of the squared errors of our expected times, in units of the engines' own intervals, so much is common to an engine on
-# an accelerator, to a model there, and the rest. Ours, 2026-11-29, of 5,578 rows (measured and served) in groups of six
-# and more: steps 0.22 to 0.41, prefill 0.25, first tokens 0.13, requests 0.39 between groups; 0.10 to 0.32 by model.
+# an accelerator, to a model there, and to neither. Ours, 2026-11-29: calibration/own_shares.py on 6,765 rows finds 0.40
+# and 0.22 (steps, measured), 0.35 and 0.11 (prefill), 0.39 and 0.15 (requests), 0.22 and 0.32 (steps, served), 0.11 and
+# 0.14 (first tokens): in the mean 0.29 and 0.19.
 BETWEEN, MODELS, WITHIN = 0.3, 0.2, 0.5
 # Of a normal error eight of ten lie within so many standard deviations.
 EIGHT_OF_TEN = 1.2816
@@ -39,6 +40,8 @@ PRIOR_ROWS = 4
 _MANY_RUNS, _HUBER, _ROUNDS = 5, 1.345, 4
 # The median row may be so many times as far off, and by as much as repeated runs differ.
 _FAIR = 1.1
+# Twice a standard deviation is beyond what an interval of eight of ten lets one expect of the median.
+_SURPRISE = 2
 # Above so many runs the rest of all rows stands for that of all but one.
 _FEW_RUNS = 24
 
@@ -71,6 +74,20 @@ class Known(msgspec.Struct, frozen=True):
         """Of one quantity."""
         deviation: float = max(getattr(self, quantity), NOISE)
         return deviation * deviation
+
+
+def surprised(rows: Sequence[Seen], known: Known) -> Known:
+    """What is known, wider where the median run of a quantity is more than _SURPRISE deviations off.
+
+    So far off the interval said too little, and one run does not say where the next will be. Check: 0.9 off where 0.3
+    was known, 3 deviations, makes 0.3 x 3 / 2 = 0.45.
+    """
+    found = {}
+    for name in QUANTITIES:
+        off = [abs(y) for group in _by_model(rows, name) for y in group]
+        deviation = math.sqrt(known.variance(name))
+        found[name] = max(deviation, statistics.median(off) / _SURPRISE) if off else deviation
+    return Known(**found)
 
 
 class Fitted(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,6 +21,7 @@ from rooflight.answers.calibrate.shrink import (
     leaving_out,
     rest_of,
     shows,
+    surprised,
 )
 
 KNOWN = Known(step=0.3, prefill=0.3, first=0.3, request=0.3)
@@ -166,6 +167,16 @@ def test_first_tokens_shift_first_tokens_alone_and_requests_all_that_moves_them(
     assert shows([first]) == ("first",)
     assert shows([request]) == ("step", "prefill")
     assert shows([Seen(model="m", quantity="step", run="1", y=0.1, slopes=(0.0, 0.0, 0.0))]) == ()
+
+
+def test_a_run_far_off_widens_what_was_known():
+    """0.9 is 3 deviations of 0.3, and 2 are let be: 0.45. The factor moves half of the way all the same."""
+    wider = surprised([step(0.9)], KNOWN)
+
+    assert wider.step == pytest.approx(0.45)
+    assert surprised([step(0.5)], KNOWN).step == pytest.approx(0.3)
+    assert wider.first == pytest.approx(0.3)
+    assert fitted([step(0.9)], wider, ["step"]).shift("m", {"step": 1})[0] == pytest.approx(0.45)
 
 
 def test_ends_hold_eight_of_ten():
