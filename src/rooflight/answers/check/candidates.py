@@ -152,8 +152,12 @@ def _unlaid(row: Measurement, card: Accelerator, routed: bool, notes: list[Note]
 
 
 def _suite_cache(row: Measurement, model: Model, bare: Deployment, notes: list[Note]) -> str | None:
-    """The cache of a served row that says none, where it is no default of the engine's."""
-    if row.kv_cache or not (row.served and bare.engine) or checkpoint_cache(bare.engine, row.weights):
+    """The cache of a suite's served row that says none, where it is no default of the engine's.
+
+    A table of others' runs has the weights in its source's words too; whose own run it is knows the cache.
+    """
+    told = row.kv_cache or not row.weights_as_given
+    if told or not (row.served and bare.engine) or checkpoint_cache(bare.engine, row.weights):
         return None
     cache = suite_cache(row.engine, row.weights, native=names_own_format(model, row.weights))
     if cache is not None:
