@@ -11,7 +11,8 @@ from rooflight.roofline.engine import FEW, MANY
 
 NOMINAL = 0.8
 FEW_MODELS = 4
-# A group of so many rows counts as much in its interval as the larger group that it is part of.
+# A group of so many rows counts as much in its interval as the larger group that it is part of; rows of fewer than
+# FEW_MODELS models count for less, those of one model for nothing: they say little of the next.
 AS_MANY = 60
 
 
@@ -22,7 +23,9 @@ def interval(ratio: np.ndarray) -> tuple[float, float]:
     return float(np.clip(low, 0.15, 0.97)), float(np.clip(high, 1.03, 9.0))
 
 
-def interval_within(logs: np.ndarray, weight: np.ndarray, groups: Sequence[np.ndarray]) -> tuple[float, float]:
+def interval_within(
+    logs: np.ndarray, weight: np.ndarray, models: np.ndarray, groups: Sequence[np.ndarray]
+) -> tuple[float, float]:
     """The interval of the last of groups that lie in one another, each held near the one around it by AS_MANY.
 
     logs    of measured over expected, nan where unknown; groups: which of them, from all to the narrowest
@@ -33,6 +36,7 @@ def interval_within(logs: np.ndarray, weight: np.ndarray, groups: Sequence[np.nd
         mine = np.where(group & known, weight, 0.0)
         rows = float((group & known).sum())
         if rows:
+            rows *= min(1.0, (len(np.unique(models[group & known])) - 1) / (FEW_MODELS - 1))
             share = rows / (rows + AS_MANY) if depth else 1.0
             counts += left * share * mine / mine.sum()
             left *= 1 - share

@@ -242,7 +242,9 @@ def scenario_of(raw: dict[str, str], data: Path) -> Scenario:
 def cache_of(raw: dict[str, str], weights: str | None) -> str | None:
     """The cache format of a row that leaves it blank, as `check` reads such rows."""
     own = checkpoint_cache(raw["engine"], weights)
-    return own or (suite_cache(raw["engine"], weights) if raw["phase"] == "e2e_server" else None)
+    if own or raw["phase"] != "e2e_server":
+        return own
+    return suite_cache(raw["engine"], raw["weights"], native=weights is None)
 
 
 def workload_of(raw: dict[str, str]) -> Workload:

@@ -29,7 +29,8 @@ def by_load(
 
     fifths, models  predicted over measured, without the operating point, and without the model
     kinds           how the fields begin, of dense models and of routed experts
-    models_count    what a row predicted without its model counts, beside one without its operating point
+    models_count    what a row predicted without its model counts, beside one without its operating point; below 1
+                    models are no measure of how much a group knows
     """
     engine, family, load, routed = (
         np.array([getattr(row, name) for row in found]) for name in ("engine", "family", "requests", "routed")
@@ -38,7 +39,8 @@ def by_load(
     if not all(side.any() for side in sides.values()):
         sides = dict.fromkeys(sides, load > 0)
     logs = -np.log(np.concatenate([fifths, models]))
-    weight = np.repeat([1.0, models_count], len(found))
+    weight, which = np.repeat([1.0, models_count], len(found)), [row.shape for row in found]
+    shapes = np.array((which if models_count == 1 else [*range(len(found))]) * 2)
     bounds_: dict[str, dict[str, Any]] = {}
     for name, groups in _groups(engine, family).items():
         entry: dict[str, Any] = {"busy": {}}
@@ -47,9 +49,9 @@ def by_load(
             of_kind = of_kind if of_kind.any() else load > 0
             inside = [of_kind & group for group in groups]
             inside.append(inside[-1] & sides[side])
-            bounds = interval_within(logs, weight, [np.tile(one, 2) for one in inside])
+            bounds = interval_within(logs, weight, shapes, [np.tile(one, 2) for one in inside])
             if not inside[-2].any():
-                own = interval_within(logs, weight, [np.tile(groups[-1], 2)])
+                own = interval_within(logs, weight, shapes, [np.tile(groups[-1], 2)])
                 bounds = min(bounds[0], own[0]), max(bounds[1], own[1])
             (entry["busy"] if side else entry).update({f"{kind}low": bounds[0], f"{kind}high": bounds[1]})
         bounds_[name] = entry

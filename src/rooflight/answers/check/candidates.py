@@ -25,6 +25,7 @@ from rooflight.values.measurement import Measurement
 from rooflight.values.model import LatentAttention, Model
 from rooflight.values.note import Note
 from rooflight.work.layout import Layout
+from rooflight.work.weights import names_own_format
 
 # Engines that put whole layers on each card instead of cutting matrices.
 _LAYER_SPLIT = ("llama.cpp", "llamacpp", "exllama", "ollama")
@@ -72,6 +73,8 @@ def candidates(row: Measurement, model: Model, card: Accelerator, count: int, na
     if (None in (row.tp, row.dp) or whose) and any(isinstance(layer.mixer, LatentAttention) for layer in model.layers):
         options += [other for one in options if (other := _attention_replicated(one)) not in options]
     bare = _unlaid(row, card, routed, notes)
+    if (cache := _suite_cache(row, model, bare, notes)) is not None:
+        bare = msgspec.structs.replace(bare, kv_cache=cache)
     if model.sized is not None and bare.weights is None and model.sized.weights is not None:
         bare = msgspec.structs.replace(bare, weights=model.sized.weights)
         notes.append(Note(key="named_weights", value=model.sized.weights))
@@ -143,18 +146,22 @@ def _unlaid(row: Measurement, card: Accelerator, routed: bool, notes: list[Note]
     if not routed and workers.get("prefill_ep"):
         workers["prefill_ep"] = 1
     return Deployment(
-        weights=row.weights, kv_cache=row.kv_cache or _suite_cache(row, known, notes), compute=row.compute,
-        engine=row.engine if known else None, engine_version=_version(row) if known else None,
+        weights=row.weights, kv_cache=row.kv_cache, compute=row.compute, engine=row.engine if known else None,
+        engine_version=_version(row) if known else None,
         max_num_batched_tokens=row.max_num_batched_tokens, max_num_seqs=row.max_num_seqs,
         network=row.network, ignore_capacity=card.memory_bytes is None, draft_model=_draft(row), **workers,
     )  # fmt: skip
 
 
-def _suite_cache(row: Measurement, known: bool, notes: list[Note]) -> str | None:
-    """The cache of a served row that says none, where it is no default of the engine's."""
-    if not (row.served and known) or checkpoint_cache(row.engine, row.weights):
+def _suite_cache(row: Measurement, model: Model, bare: Deployment, notes: list[Note]) -> str | None:
+    """The cache of a suite's served row that says none, where it is no default of the engine's.
+
+    A table of others' runs has the weights in its source's words too; whose own run it is knows the cache.
+    """
+    told = row.kv_cache or not row.weights_as_given
+    if told or not (row.served and bare.engine) or checkpoint_cache(bare.engine, row.weights):
         return None
-    cache = suite_cache(row.engine, row.weights)
+    cache = suite_cache(row.engine, row.weights, native=names_own_format(model, row.weights))
     if cache is not None:
         notes.append(Note(key="suite_cache", value=(cache, row.weights)))
     return cache

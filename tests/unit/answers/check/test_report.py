@@ -264,12 +264,14 @@ def test_converted_checkpoints_bring_their_cache_format(engine, weights, said):
         ({"engine": "sglang", "weights": "nvfp4"}, True),
         ({"engine": "sglang", "weights": "fp8"}, False),  # its runs say otherwise
         ({"engine": "vllm", "weights": "bf16"}, False),
+        ({"engine": "vllm", "weights": "fp8", "weights_as_given": ""}, False),  # a run of one's own
         ({"engine": "vllm", "weights": "fp8", "kv_cache": "bf16"}, False),
         ({"engine": "vllm", "weights": "fp8", "phase": "decode"}, False),
     ],
 )
 def test_a_served_row_that_leaves_its_cache_blank_is_read_as_suites_have_it(given, said):
     row = {"phase": "e2e_server", "metric": "tpot_ms", "input_len": 1024, "output_len": 128, "value": 50}
+    row["weights_as_given"] = given["weights"]
     found = one(**row | given)
 
     assert noted(found).get("suite_cache") == (("fp8", given["weights"]) if said else None)
