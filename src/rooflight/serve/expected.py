@@ -6,7 +6,7 @@ import msgspec
 
 from rooflight.catalog.calibration import calibration
 from rooflight.numeric import Number
-from rooflight.roofline.engine import EAGER_KERNEL_S, Expected, engine_time
+from rooflight.roofline.engine import EAGER_KERNEL_S, Expected, engine_time, step_s
 from rooflight.scenario.assume import UNFITTED_ENCODER, unfitted_kind
 from rooflight.scenario.definite import Scenario
 from rooflight.scenario.drafting import UNFITTED_DRAFT
@@ -20,7 +20,7 @@ from rooflight.work.count import has_source
 
 def expected(sc: Scenario, part: Parts, *, sequences: Number, fill: Number = 1) -> Expected:
     """The engine's time for a step of these parts; a family without measurements has a wider interval."""
-    return engine_time(
+    found = engine_time(
         part,
         sc.engine,
         sequences=sequences,
@@ -30,6 +30,8 @@ def expected(sc: Scenario, part: Parts, *, sequences: Number, fill: Number = 1) 
         # what timed kernels took has their launches in it
         eager_s=0.0 if sc.deployment.graphs or sc.fits.tables is not None else eager_s(sc),
     )
+    together = grouped(sc)
+    return found if together == 1.0 else msgspec.structs.replace(found, low=found.low * together)
 
 
 def expected_prefill(sc: Scenario, part: Parts, *, sequences: Number, fill: Number) -> Expected:
@@ -71,6 +73,22 @@ def widening(accelerator: Accelerator, engine: Engine) -> float:
     if accelerator.id in engine.cards:
         return 1.0
     return max(calibration(accelerator.family).widened, engine.unseen_card)
+
+
+def grouped(sc: Scenario) -> float:
+    """What a decode step takes where experts are multiplied together, over what it takes where they are looped over.
+
+    1 where the engine does not loop, or its version says that it does: transformers multiplies them together from
+    version 5 on (integrations/moe.py, grouped_mm); nobody measured that.
+    """
+    version = sc.deployment.engine_version or ""
+    if not sc.engine.launch_s or not sc.expert_layers or version[:2] in ("3.", "4."):
+        return 1.0
+    step = steps.decode(sequences=1, context=1, source=int(has_source(sc.model)))
+    looped = sc.steps.parts(step)
+    once = msgspec.structs.replace(looped, launches=sc.steps.time(step, bounds_only=True).work.launches)
+    whole = step_s(looped, sc.engine, sequences=1, expert_layers=sc.expert_layers)
+    return float(step_s(once, sc.engine, sequences=1, expert_layers=sc.expert_layers) / whole)
 
 
 def eager_s(sc: Scenario) -> Number:

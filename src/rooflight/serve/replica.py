@@ -10,7 +10,7 @@ import msgspec
 from rooflight.numeric import Number, capped, is_plain, maximum, minimum
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.drafted import draft_steps
-from rooflight.serve.expected import drafted_wider, expected
+from rooflight.serve.expected import drafted_wider, expected, grouped
 from rooflight.serve.formulas import decode_steps, tokens_per_verify
 from rooflight.serve.memory import admitted
 from rooflight.values.model import Attention, LatentAttention
@@ -227,7 +227,7 @@ def step_interval(sc: Scenario) -> tuple[float, float]:
     """Factors on expected steps that hold eight of ten measurements."""
     engine, wider = sc.engine, drafted_wider(sc)
     low, high = (engine.moe_low, engine.moe_high) if sc.expert_layers else (engine.low, engine.high)
-    return low / wider, high * wider
+    return low / wider * grouped(sc), high * wider
 
 
 class Shares(NamedTuple):

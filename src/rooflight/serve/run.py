@@ -8,7 +8,7 @@ import msgspec
 
 from rooflight.numeric import Number, ceil, clipped, is_plain, maximum, minimum, where
 from rooflight.scenario.definite import Scenario
-from rooflight.serve.expected import drafted_wider, encoding, widened
+from rooflight.serve.expected import drafted_wider, encoding, grouped, widened
 from rooflight.serve.limits import Limits, limits
 from rooflight.serve.replica import NO_STEPS, Clock, Replica, replica, step_interval
 from rooflight.serve.steady import Steady, steady
@@ -164,7 +164,7 @@ def whole_interval(sc: Scenario) -> Factors:
     """Factors on the expected time of a request that hold eight of ten measurements, and so on rates."""
     engine, wider = sc.engine, drafted_wider(sc) * encoding(sc)
     low, high = (engine.moe_run_low, engine.moe_run_high) if sc.expert_layers else (engine.run_low, engine.run_high)
-    return low / wider, high * wider
+    return low / wider * grouped(sc), high * wider
 
 
 def made(one: Course) -> WholeRun:
