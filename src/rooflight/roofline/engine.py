@@ -26,8 +26,8 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
     host, link_s, experts_s, floors_s   of the seconds: host between steps, collectives, what routing adds to products,
                 and what is left of the kernels' floors; places_s: the host's memory and the link to it, places_rated_s
                 at their rates, places_low_s and places_high_s of the interval
-    reads_s     of the seconds: reads of the cache that query heads could share; launched_s: what launching kernels one by
-                one adds
+    reads_s     of the seconds: reads of the cache that query heads could share; launched_s: what launching kernels one
+                by one adds
     host_measured, experts_measured     whether rows set the coefficients behind them, so that they name a cause
     """
 
