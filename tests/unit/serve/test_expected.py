@@ -239,7 +239,7 @@ def test_what_no_measurement_set_is_no_cause():
     """transformers' host ended at the edge of its search range: its time is listed, the host not named."""
     sc = asked(batch=1, engine="transformers")
     engine = engine_named("transformers", "Hopper")
-    assert "host_s" in engine.at_edge
+    assert "host_per_sequence_s" in engine.at_edge
     known = msgspec.structs.replace(engine, at_edge=(), not_fitted=())
 
     scenarios = (under(one, sc) for one in (engine, known))
@@ -255,7 +255,7 @@ def test_what_no_measurement_set_is_no_cause():
     ("engine", "on", "model", "names"),
     [
         (None, "h100-sxm", "meta-llama/Meta-Llama-3-8B", ["prefill_share"]),
-        ("transformers", "h100-sxm", "meta-llama/Meta-Llama-3-8B", ["host_s", "server_s"]),
+        ("transformers", "h100-sxm", "meta-llama/Meta-Llama-3-8B", ["host_per_sequence_s", "server_s"]),
         ("deepspeed", "a100-sxm4-80gb", "mistralai/Mixtral-8x7B-v0.1", ["host_per_sequence_s", "expert_share"]),
     ],
 )
