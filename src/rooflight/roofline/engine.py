@@ -28,6 +28,8 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
     host, link_s, experts_s, floors_s   of the seconds: host between steps, collectives, what routing adds to products,
                 and what is left of the kernels' floors; places_s: the host's memory and the link to it, places_rated_s
                 at their rates, places_low_s and places_high_s of the interval
+    reads_s     of the seconds: reads of the cache that query heads could share; launched_s: what launching kernels one
+                by one adds
     host_measured, experts_measured     whether rows set the coefficients behind them, so that they name a cause
     """
 
@@ -38,6 +40,8 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
     link_s: Number
     experts_s: Number
     floors_s: Number = 0.0
+    reads_s: Number = 0.0
+    launched_s: Number = 0.0
     places_s: Number = 0.0
     places_rated_s: Number = 0.0
     places_low_s: Number = 0.0
@@ -101,6 +105,15 @@ def interval(engine: Engine, kind: str, requests: Number) -> tuple[Number, Numbe
     return low + (busy_low - low) * part, high + (busy_high - high) * part
 
 
+def _launched_s(part: Parts, engine: Engine, expert_layers: int) -> Number:
+    """What launching kernels one by one adds to a step."""
+    if not engine.launch_s:
+        return 0.0
+    captured = msgspec.structs.replace(engine, launch_s=0.0)
+    both = (step_s(part, one, sequences=0, expert_layers=expert_layers) for one in (engine, captured))
+    return next(both) - next(both)
+
+
 def engine_time(
     part: Parts,
     engine: Engine,
@@ -131,6 +144,8 @@ def engine_time(
         link_s=part.link * engine.link_share * share,
         experts_s=(part.experts * (engine.expert_share - 1) + expert_layers * engine.expert_layer_s) * share,
         floors_s=floors_s(part, engine) * share,
+        reads_s=(part.unshared * engine.unshared_kv_share + part.repeated * engine.repeated_kv_share) * share,
+        launched_s=_launched_s(part, engine, expert_layers) * fill,
         places_s=part.host * fill,
         places_rated_s=part.host_rated * fill,
         places_low_s=part.host_low * fill,

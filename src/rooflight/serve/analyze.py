@@ -295,7 +295,9 @@ def waterfall(span: Span, expected: Expected) -> tuple[Step, ...]:
     named = []
     for name, part in (
         (host, expected.host),
+        ("kernels launched one by one", expected.launched_s),
         (experts, expected.experts_s),
+        ("reads of the cache that query heads do not share", expected.reads_s),
         ("links", expected.link_s),
         (OFFLOADED, lost),
     ):
@@ -316,7 +318,7 @@ def expected_bound(shares: dict[str, float], expected: Expected) -> str:
 
     shares      of the roofline time by resource; kernels' time is divided between compute and memory as they are
     """
-    launch = expected.host + expected.floors_s
+    launch = expected.host + expected.floors_s + expected.launched_s
     kernels = max(expected.seconds - launch - expected.link_s - expected.places_s, 0.0)
     both = shares["compute"] + shares["memory"]
     compute = kernels * (shares["compute"] / both if both else 0.0)

@@ -6,7 +6,7 @@ import msgspec
 
 from rooflight.catalog.calibration import calibration, fitted_family
 from rooflight.numeric import Number
-from rooflight.roofline.engine import EAGER_KERNEL_S, Expected, engine_time, prompt_engine
+from rooflight.roofline.engine import EAGER_KERNEL_S, Expected, engine_time, prompt_engine, step_s
 from rooflight.scenario.assume import UNFITTED_ENCODER, unfitted_kind
 from rooflight.scenario.definite import Scenario
 from rooflight.scenario.drafting import UNFITTED_DRAFT
@@ -25,7 +25,7 @@ def expected(
 
     engine  another one than the scenario's
     """
-    return engine_time(
+    found = engine_time(
         part,
         engine or sc.engine,
         sequences=sequences,
@@ -35,6 +35,8 @@ def expected(
         # what timed kernels took has their launches in it
         eager_s=0.0 if sc.deployment.graphs or sc.fits.tables is not None else eager_s(sc),
     )
+    together = grouped(sc)
+    return found if together == 1.0 else msgspec.structs.replace(found, low=found.low * together)
 
 
 def expected_prefill(sc: Scenario, part: Parts, *, sequences: Number, fill: Number) -> Expected:
@@ -77,6 +79,22 @@ def widening(accelerator: Accelerator, engine: Engine) -> float:
     if accelerator.id in engine.cards or accelerator.id == engine.calibrated_on:
         return 1.0
     return max(calibration(fitted_family(accelerator)).widened, engine.unseen_card)
+
+
+def grouped(sc: Scenario) -> float:
+    """What a decode step takes where experts are multiplied together, over what it takes where they are looped over.
+
+    1 where the engine does not loop, or its version says that it does: transformers multiplies them together from
+    version 5 on (integrations/moe.py, grouped_mm); nobody measured that.
+    """
+    version = sc.deployment.engine_version or ""
+    if not sc.engine.launch_s or not sc.expert_layers or version[:2] in ("3.", "4."):
+        return 1.0
+    step = steps.decode(sequences=1, context=1, source=int(has_source(sc.model)))
+    looped = sc.steps.parts(step)
+    once = msgspec.structs.replace(looped, launches=sc.steps.time(step, bounds_only=True).work.launches)
+    whole = step_s(looped, sc.engine, sequences=1, expert_layers=sc.expert_layers)
+    return float(step_s(once, sc.engine, sequences=1, expert_layers=sc.expert_layers) / whole)
 
 
 def eager_s(sc: Scenario) -> Number:

@@ -11,7 +11,7 @@ from rooflight.numeric import Number, capped, is_plain, maximum, minimum
 from rooflight.roofline.engine import interval, prompt_engine
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.drafted import draft_steps
-from rooflight.serve.expected import drafted_wider, expected
+from rooflight.serve.expected import drafted_wider, expected, grouped
 from rooflight.serve.formulas import decode_steps, tokens_per_verify
 from rooflight.serve.memory import admitted
 from rooflight.values.calibration import Engine
@@ -242,7 +242,7 @@ def step_interval(sc: Scenario, requests: Number) -> tuple[Number, Number]:
     """Factors on expected steps that hold eight of ten measurements, of so many requests of a replica."""
     wider = drafted_wider(sc)
     low, high = interval(sc.engine, "moe_" if sc.expert_layers else "", requests)
-    return low / wider, high * wider
+    return low / wider * grouped(sc), high * wider
 
 
 class Shares(NamedTuple):

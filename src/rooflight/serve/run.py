@@ -9,7 +9,7 @@ import msgspec
 from rooflight.numeric import Number, ceil, clipped, is_plain, maximum, minimum, where
 from rooflight.roofline.engine import interval
 from rooflight.scenario.definite import Scenario
-from rooflight.serve.expected import drafted_wider, encoding, widened
+from rooflight.serve.expected import drafted_wider, encoding, grouped, widened
 from rooflight.serve.limits import Limits, limits
 from rooflight.serve.replica import NO_STEPS, Clock, Replica, replica, step_interval
 from rooflight.serve.steady import Steady, steady
@@ -169,7 +169,7 @@ def whole_interval(sc: Scenario, requests: Number) -> Factors:
     """Factors on the expected time of a request that hold eight of ten measurements, and so on rates."""
     wider = drafted_wider(sc) * encoding(sc)
     low, high = interval(sc.engine, "moe_run_" if sc.expert_layers else "run_", requests)
-    return low / wider, high * wider
+    return low / wider * grouped(sc), high * wider
 
 
 def made(one: Course) -> WholeRun:

@@ -9,6 +9,8 @@ from rooflight.catalog.calibration import calibration, engine_named, engines
 from rooflight.library.questions import make_scenario
 from rooflight.roofline.engine import step_s
 from rooflight.roofline.expected_step import ALONE_FROM
+from rooflight.serve import phases
+from rooflight.serve.analyze import phase_block
 from rooflight.work import step as steps
 from unit.models import llama_3_8b
 
@@ -76,6 +78,19 @@ def test_no_step_of_an_eager_engine_is_shorter_than_its_launches():
     seconds = step_s(part, eager, sequences=1, expert_layers=0)
 
     assert part.launches * 1e-4 < seconds < 1.02 * part.launches * 1e-4
+
+
+def test_the_answer_names_what_query_heads_do_not_share():
+    """vLLM of 2024 on MI300X, 64 sequences of 2,000 tokens: its share of what `unshared` is."""
+    sc = make_scenario(llama_3_8b(), "mi300x", engine="vllm", engine_version="0.6.3", batch=64, context=2000)
+    found = phases.decode(sc).expected
+    part = sc.steps.parts(steps.decode(sequences=64, context=2000))
+    block = phase_block(sc, phases.decode(sc))
+
+    assert found.reads_s == pytest.approx(part.unshared * sc.engine.unshared_kv_share)
+    named = {one.name: one.seconds for one in block.waterfall}
+    assert named["reads of the cache that query heads do not share"] == pytest.approx(found.reads_s)
+    assert block.time_s.ceiling <= block.time_s.roofline <= block.time_s.expected - found.reads_s
 
 
 def test_only_vllm_of_2024_on_cdna_reads_for_each_query_head():

@@ -85,8 +85,13 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         return self.row.phase, timed if timed in (Timed.STEP, Timed.PREFILL) else "run", *blanks, self.drafts
 
 
-def question(row: Measurement, names: Names, more: tuple[Note, ...] = ()) -> Question:
-    """The row made definite. Raises BadRow where something that cannot be taken for granted is missing."""
+def question(
+    row: Measurement, names: Names, more: tuple[Note, ...] = (), *, phase_stated: bool = True
+) -> Question:  # fmt: skip
+    """The row made definite. Raises BadRow where something that cannot be taken for granted is missing.
+
+    phase_stated    False: the phase is the one that such a metric mostly has; a first token is then one prompt's own
+    """
     row, read = plain(row)
     model, stand_in = names.model(row)
     card, count = names.accelerator(row)
@@ -100,6 +105,10 @@ def question(row: Measurement, names: Names, more: tuple[Note, ...] = ()) -> Que
     if row.served and row.prompts is not None and 1 < row.prompts == row.batch:
         notes.append(Note(key="one_wave", value=row.prompts))
     timed = row.timed
+    if phase_stated and _together(row):
+        # a step of the whole batch; a run's ceiling is that of one prompt, as some may have come before others
+        notes.append(Note(key="prompts_together", value=row.batch))
+        row = msgspec.structs.replace(row, phase="e2e_offline")
     make = _decode if timed is Timed.STEP else _prefill if timed.prompt else _request
     found = make(row, options, notes)
     if is_encoder(model):
@@ -179,16 +188,17 @@ def _decode(row: Measurement, options: Candidates, notes: list[Note]) -> Questio
     )  # fmt: skip
 
 
+def _together(row: Measurement) -> bool:
+    """Whether it is the first token of prompts started together, by an engine that is known to batch them."""
+    return row.metric == "ttft_ms" and not row.served and (row.batch or 1) > 1 and calibrated(row.engine)
+
+
 def _prefill(row: Measurement, options: Candidates, notes: list[Note]) -> Question:
     if not row.input_len:
         raise BadRow("input_len is not stated, so what was prefilled is not known")
     depth, length = row.depth or 0, row.input_len
-    one, batch = row.measures.time, row.batch or 1
-    if one and batch > 1 and row.phase != "e2e_server" and (not row.engine or calibrated(row.engine)):
-        # a step of the whole batch; a run's ceiling is that of one prompt, as some may have come before others
-        notes.append(Note(key="prompts_together", value=batch))
-        row, one = msgspec.structs.replace(row, phase="e2e_offline"), False
-    elif one and batch > 1:
+    one, batch = row.measures.time and row.timed is not Timed.BATCH_FIRST, row.batch or 1
+    if one and batch > 1:
         notes.append(Note(key="one_prompt"))
     served = row.served and row.timed is not Timed.PREFILL
     # a prefill by itself ends in a token's logits (llama-bench, whose tables say an output of 0)

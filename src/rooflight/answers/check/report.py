@@ -88,7 +88,7 @@ def _judged_block(names: Names, given: RowBlock) -> Iterator[Judged | NoCeiling]
         row, said = of_its_run(asked.row, batches.get(place))
         row, more = implied(row, loads[place]) if place in loads else (row, ())
         try:
-            questions[place] = question(row, names, said + more)
+            questions[place] = question(row, names, said + more, phase_stated=bool(asked.given.get("phase")))
         except BadRow as bad:
             problems[place] = str(bad)
     yield from _judged(block, questions, problems, groups, loads, judge)
