@@ -166,8 +166,10 @@ def test_cards_of_one_family_with_another_memory_have_fits_of_their_own(card, fa
 @pytest.mark.parametrize(
     ("name", "engine", "backend"),
     [
-        ("llama.cpp-vulkan", "llama.cpp", "vulkan"), ("llama.cpp-rocm", "llama.cpp", "rocm"), ("ollama", "llama.cpp", ""),
-        ("ollama or llama.cpp", "llama.cpp", ""), ("mlx-vlm-0.4.4", "mlx", ""), ("vllm or sglang", "vllm or sglang", ""),
+        ("llama.cpp-vulkan", "llama.cpp", "vulkan"), ("llama.cpp-rocm", "llama.cpp", "rocm"),
+        ("ollama", "llama.cpp", ""),
+        ("ollama or llama.cpp", "llama.cpp", ""), ("mlx-vlm-0.4.4", "mlx", ""),
+        ("vllm or sglang", "vllm or sglang", ""),
     ],
 )  # fmt: skip
 def test_an_engines_name_says_its_backend(name, engine, backend):
@@ -175,7 +177,7 @@ def test_an_engines_name_says_its_backend(name, engine, backend):
 
 
 def test_a_family_without_rows_takes_its_lines_fits_before_those_of_all():
-    """Nobody timed llama.cpp on Maxwell, which is in the line of older cards; under Vulkan RDNA4 has fits of its own."""
+    """Nobody timed llama.cpp on Maxwell, which is in the line of older cards; RDNA4 under Vulkan has its own."""
     older = calibration.engine_named("llama.cpp", "Maxwell", "2024")
     vulkan = calibration.engine_named("llama.cpp-vulkan", "RDNA4", "2024")
     new = calibration.engine_named("llama.cpp-vulkan", "RDNA9", "2024")
