@@ -16,7 +16,7 @@ from engine_steady import ROUNDS
 from engine_tree_entries import tree_groups
 
 # Engines that are fitted on all families at once.
-TREES = ("llama.cpp", "mlx", "exllama", "autoawq", "tinychat")
+TREES = ("llama.cpp", "mlx", "exllama", "autoawq")
 # A family whose fit is off by this much is not described by it: the engine's entry for all families stands in.
 USELESS = 0.35
 

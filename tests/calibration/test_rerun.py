@@ -135,12 +135,12 @@ def test_served_engines_are_found_again(served):
 
 
 def test_an_engine_names_its_data_and_marks_what_they_do_not_set(served):
-    """llama.cpp of the sample takes longer a sequence than a fit may say, and nobody ran it with experts."""
+    """llama.cpp of the sample takes 25 times as long a sequence as a fit sets out with; nobody ran it with experts."""
     entry = served["llama.cpp", "Ampere"]
 
     assert entry.data.rows == len(rows_of("measured.csv"))
-    assert "host_per_sequence_s" in entry.at_edge
-    assert entry.host_per_sequence_s == pytest.approx(1e-4)
+    assert entry.at_edge == ()  # shares are fitted as logarithms, held near where they set out
+    assert 1e-5 < entry.host_per_sequence_s < 3e-4
     assert {"expert_share", "expert_layer_s", "prefill_share", "server_s", "queue"} <= set(entry.not_fitted)
     assert entry.first_data is None
     assert served["vllm", ""].first_data.rows == len(rows_of("served.csv")) / 2

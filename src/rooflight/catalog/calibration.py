@@ -67,6 +67,13 @@ def line_of(family: str) -> str:
 
 
 @functools.cache
+def _like(family: str) -> str:
+    """The family whose engines' fits stand in for one that is told apart by its memory; "" where there is none."""
+    kinds = tables.read(_FOLDER / f"{_DEFAULT}.toml").get("memory", [])
+    return next((str(one.get("like", "")) for one in kinds if one["as"] == family), "")
+
+
+@functools.cache
 def collectives() -> Collectives:
     """The fits of collective libraries."""
     return msgspec.convert(tables.read(_FOLDER / "collectives.toml"), Collectives)
@@ -190,11 +197,12 @@ def engine_named(name: str | None, family: str = "", era: str = NEWEST) -> Engin
 def nearest(entries: Sequence[Engine], family: str, era: str, backend: str = "") -> Engine:
     """Of an engine's entries the one of the era before any other; then by what stands nearest.
 
-    That is the family under the backend, its line under it, the family under any, its line, all it was seen on.
+    That is the family under the backend, its line under it, the family under any, its line, one like it, and all that
+    it was seen on.
     """
-    line = line_of(family)
-    order = [(family, backend), (line, backend), (family, ""), (line, ""), ("", backend), ("", "")]
-    order = [place for place in order if place[0] or place in (("", backend), ("", ""))]
+    line, like = line_of(family), _like(family)
+    places = [(family, backend), (line, backend), (family, ""), (line, ""), (like, backend), (like, "")]
+    order = [*(place for place in places if place[0]), ("", backend), ("", "")]
 
     def rank(engine: Engine) -> tuple[bool, int]:
         place = (engine.family, engine.backend)

@@ -72,6 +72,12 @@ def limits(engine: str, card: Accelerator) -> Limits:
     return Limits()
 
 
+def sums_in_16_bits(engine: str) -> bool:
+    """Whether the engine (an id) adds products up in 16 bits where a card is faster so."""
+    facts = engine_facts().get(engine)
+    return facts is not None and facts.fp16_sums
+
+
 def era_of(engine: str, version: str | None) -> str:
     """The era of the engine's fits for a version; unknown: its newest. Engines without a `before` have one, of 2024.
 

@@ -10,7 +10,7 @@ import msgspec
 from rooflight.catalog.accelerators import with_memory
 from rooflight.catalog.calibration import NEWEST, calibrated, calibration, engine_id, engine_named, fitted_family
 from rooflight.catalog.engine_memory import EngineMemory, engine_memory
-from rooflight.catalog.engines import Limits, engine_facts, era_of, limits
+from rooflight.catalog.engines import Limits, era_of, limits, sums_in_16_bits
 from rooflight.catalog.own import owned
 from rooflight.errors import BadInput, Named
 from rooflight.numeric import Number, is_plain, maximum, tidy
@@ -221,9 +221,7 @@ def _drafted(sc: Scenario) -> Scenario:
 
 def _rates(accelerator: Accelerator, model: Model, layout: Layout, deployment: Deployment) -> Rates:
     """The machine's rates, with the host beside it and unlike devices among it. Raises MissingFact, BadInput."""
-    graphs = deployment.graphs
-    facts = engine_facts().get(engine_id(deployment.engine or ""))
-    short = facts is not None and facts.fp16_sums
+    graphs, short = deployment.graphs, sums_in_16_bits(engine_id(deployment.engine or ""))
     found = rates(accelerator, layout, graphs=graphs, network=deployment.network, fp16_sums=short)
     return with_stages(with_host(found, model, deployment, layout), model, layout, graphs=graphs, fp16_sums=short)
 
@@ -301,8 +299,8 @@ def engine_of(deployment: Deployment, accelerator: Accelerator) -> Engine:
     """Whose expected times: the engine's, of its version's era (unknown: the newest), then of the card's family.
 
     The mean of the serving engines for one of which memory alone is known; torch by the machine's own tables. Raises
-    MissingFact for a machine without them, UnknownName for any other that is not
-    calibrated, BadInput for a version that is none, or of no engine.
+    MissingFact for a machine without them, UnknownName for any other that is not calibrated, BadInput for a version
+    that is none, or of no engine.
     """
     name, version = deployment.engine, deployment.engine_version
     if is_torch(name):

@@ -150,3 +150,39 @@ def test_coefficients_stay_a_few_dozen_a_family():
 def test_two_names_of_one_engine_are_that_engine():
     assert calibration.engine_id("Ollama or llama.cpp") == "llama.cpp"
     assert calibration.engine_id("vllm or sglang") == "vllm or sglang"
+
+
+@pytest.mark.parametrize(
+    ("card", "family"),
+    [
+        ("rtx-5090", "Blackwell GDDR7"), ("gb10", "Blackwell LPDDR5X"), ("b200", "Blackwell"),
+        ("rtx-3090", "Ampere GDDR"), ("a100-sxm4-80gb", "Ampere"), ("rtx-4090", "Ada"),
+    ],
+)  # fmt: skip
+def test_cards_of_one_family_with_another_memory_have_fits_of_their_own(card, family):
+    assert calibration.fitted_family(accelerators.load(card)[0]) == family
+
+
+@pytest.mark.parametrize(
+    ("name", "engine", "backend"),
+    [
+        ("llama.cpp-vulkan", "llama.cpp", "vulkan"), ("llama.cpp-rocm", "llama.cpp", "rocm"),
+        ("ollama", "llama.cpp", ""),
+        ("ollama or llama.cpp", "llama.cpp", ""), ("mlx-vlm-0.4.4", "mlx", ""),
+        ("vllm or sglang", "vllm or sglang", ""),
+    ],
+)  # fmt: skip
+def test_an_engines_name_says_its_backend(name, engine, backend):
+    assert (calibration.engine_id(name), calibration.backend_of(name)) == (engine, backend)
+
+
+def test_a_family_without_rows_takes_its_lines_fits_before_those_of_all():
+    """Nobody timed llama.cpp on Maxwell, which is in the line of older cards; RDNA4 under Vulkan has its own."""
+    older = calibration.engine_named("llama.cpp", "Maxwell", "2024")
+    vulkan = calibration.engine_named("llama.cpp-vulkan", "RDNA4", "2024")
+    new = calibration.engine_named("llama.cpp-vulkan", "RDNA9", "2024")
+
+    assert (older.family, older.backend) == ("older NVIDIA", "")
+    assert (vulkan.family, vulkan.backend) == ("RDNA4", "vulkan")
+    assert (new.family, new.backend) == ("", "")
+    assert not {*older.cards} & {"rtx-4090"}
