@@ -36,6 +36,7 @@ def with_others(folder: Path, entries: list[dict[str, Any]]) -> list[dict[str, A
     kept = [
         entry
         for name in sorted({str(entry["id"]) for entry in entries})
+        if (folder / f"{name}.toml").exists()
         for entry in tomllib.loads((folder / f"{name}.toml").read_text())["engine"]
         if _key(entry) not in keys
     ]

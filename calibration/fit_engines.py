@@ -45,7 +45,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="the folder with served*.csv, measured.csv, configs")
     parser.add_argument("--out", type=Path, default=ROOT / "src/rooflight/catalog/calibration/engines")
-    parser.add_argument("--only", help="one engine of offline runs; its file alone is written, no report")
+    parser.add_argument("--only", help="the entries of one engine of offline runs, and no page")
     parser.add_argument("--report", type=Path, default=ROOT / "docs/accuracy.md")
     parser.add_argument("--evenness", action="store_true", help="also fit under other evenness of routing (slow)")
     parser.add_argument("--served", action="store_true", help="only the served engines' entries, and no page")
@@ -53,7 +53,7 @@ def main() -> None:
     data = options.data
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     if options.only:
-        write_toml(options.out, one_engine(options.only, data), today)
+        write_toml(options.out, with_others(options.out, one_engine(options.only, data)), today)
         return
     found = [*rows(data), *checked_rows(data)]
     solved = fit_served([row for row in found if row.served], data)
