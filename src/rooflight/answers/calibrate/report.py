@@ -127,7 +127,7 @@ def _shifts(model: str, seen: Sequence[Seen], one: Fitted, rows: Sequence[Counte
     own = next((row.one.scenario for row in rows if row.one.scenario.model.id == model), rows[0].one.scenario)
     wide = intervals(own)
     found = {name: _shift(name, model, mine, one, wide[name]) for name in SHIFTED}
-    return Shifts(model=model, request=_request(model, mine, one, wide["request"]), **found)
+    return Shifts(model=model, request=_request(model, mine, one, wide), **found)
 
 
 def _shift(name: str, model: str, mine: Sequence[Seen], one: Fitted, wide: tuple[float, float]) -> Shift:
@@ -145,8 +145,9 @@ def _shift(name: str, model: str, mine: Sequence[Seen], one: Fitted, wide: tuple
     return Shift(factor=factor, low=max(low, 1 / _WIDEST), high=min(high, _WIDEST), rows=count)
 
 
-def _request(model: str, mine: Sequence[Seen], one: Fitted, wide: tuple[float, float]) -> Shift:
+def _request(model: str, mine: Sequence[Seen], one: Fitted, own: dict[str, tuple[float, float]]) -> Shift:
     """The interval of whole requests: of the rows that are of them, else narrower as far as steps are known."""
+    wide, step = own["request"], own["step"]
     requests = [row for row in mine if row.quantity == "request"]
     if requests:
         shifts = [one.shift(model, dict(zip(SHIFTED, row.slopes, strict=True)))[1] for row in requests]
@@ -156,8 +157,9 @@ def _request(model: str, mine: Sequence[Seen], one: Fitted, wide: tuple[float, f
         return Shift(low=wide[0], high=wide[1])
     common = BETWEEN + MODELS
     told = one.shift(model, {"step": 1.0})[1] / (common * one.known.variance("step"))
-    share = math.sqrt(WITHIN + common * min(told, 1.0))
-    return Shift(low=wide[0] ** share, high=wide[1] ** share)
+    wider = max(one.known.step * 2 * EIGHT_OF_TEN / math.log(step[1] / step[0]), 1.0)
+    share = wider * math.sqrt(WITHIN + common * min(told, 1.0))
+    return Shift(low=max(wide[0] ** share, 1 / _WIDEST), high=min(wide[1] ** share, _WIDEST))
 
 
 def _errors(rows: Sequence[Counted], seen: Sequence[Seen], choice: Chosen) -> list[OwnError]:

@@ -55,6 +55,15 @@ def test_one_row_leaves_three_quarters_of_the_variance():
     )
 
 
+def test_one_row_far_off_says_little_of_the_next():
+    """8 times as slow: the factor is its root, and the intervals of steps and of requests are wide."""
+    own = calibrate(times(DECODE | {"batch": 8}, 8.0)).entries[0].models[0]
+
+    assert own.step.factor == pytest.approx(8**0.5, rel=1e-6)
+    assert own.step.high > 2
+    assert own.request.high > 2
+
+
 def test_rates_and_times_say_the_same():
     by_time = calibrate(times(DECODE | {"batch": 8}, 1.3)).entries[0]
     by_rate = calibrate(times(DECODE | {"batch": 8, "metric": "output_tok_s"}, 1.3)).entries[0]
