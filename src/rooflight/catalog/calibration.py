@@ -146,8 +146,8 @@ _SPELLED = {
     # forked from it: the same graph of kernels a layer, other matrix products
     "ik_llama.cpp": "llama.cpp/ik", "ik_llama.cpp-cuda": "llama.cpp/ik", "ik_llama.cpp-cpu": "llama.cpp/ik",
     "deepspeed-mii": "deepspeed", "transformers (pytorch)": "transformers", "exllamav2": "exllama",
-    # servers and forks around MLX's kernels
-    "mlx-lm": "mlx", "mlx-vlm": "mlx", "omlx": "mlx", "vllm-mlx": "mlx", "mlx-lm-turboquant": "mlx",
+    # servers and forks around MLX's kernels; mlx-vlm took twice as long on one machine
+    "mlx-lm": "mlx", "mlx-vlm": "mlx/vlm", "omlx": "mlx", "vllm-mlx": "mlx", "mlx-lm-turboquant": "mlx",
 }  # fmt: skip
 # A version at the end of an engine's name: mlx-vlm-0.4.4.
 _VERSION = re.compile(r"-v?\d+(\.\d+)+$")

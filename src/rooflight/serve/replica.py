@@ -106,7 +106,8 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True):
     def host_shares(self, decoding: Number | None, tokens: Number | None) -> Shares:
         """Of what is expected of a step, the share that the host's memory and the link to it take, and its ends."""
         step, sequences = self._step(decoding, tokens), self.sequences(decoding, tokens)
-        found = expected(self.sc, self.sc.steps.parts(step), sequences=sequences)
+        alone = prompt_engine(self.sc.engine, routed=self.sc.expert_layers > 0)[0] if decoding is None else None
+        found = expected(self.sc, self.sc.steps.parts(step), sequences=sequences, engine=alone)
         places = found.places_s, found.places_low_s, found.places_high_s
         return Shares(*(seconds / found.seconds for seconds in places))
 

@@ -168,7 +168,7 @@ def test_cards_of_one_family_with_another_memory_have_fits_of_their_own(card, fa
     [
         ("llama.cpp-vulkan", "llama.cpp", "vulkan"), ("llama.cpp-rocm", "llama.cpp", "rocm"),
         ("ollama", "llama.cpp", ""),
-        ("ollama or llama.cpp", "llama.cpp", ""), ("mlx-vlm-0.4.4", "mlx", ""),
+        ("ollama or llama.cpp", "llama.cpp", ""), ("mlx-vlm-0.4.4", "mlx", "vlm"),
         ("vllm or sglang", "vllm or sglang", ""),
     ],
 )  # fmt: skip

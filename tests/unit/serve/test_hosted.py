@@ -235,7 +235,7 @@ def test_a_first_token_and_a_prefill_have_one_interval_where_weights_are_copied(
     sc = on_3090(forty_gb(), Workload(isl=1024, osl=256), n_gpu_layers=41, host_memory_bandwidth=HOST)
     prompt, runs = prefill(sc).span, analyze(sc).runs
     first = runs["alone"].ttft_s
-    engine, wider = sc.engine, sc.engine.unseen_card
+    engine, wider = sc.engine, max(sc.engine.unseen_card, sc.fits.widened)  # kernels were timed on an A100
     rest = prompt.expected - 0.625 / 0.65
 
     assert prompt.high == pytest.approx(rest * engine.prefill_high * wider + 0.625 / 0.2, rel=0.01)
