@@ -89,7 +89,7 @@ def row(**more):
 
 
 def test_a_row_with_a_size_in_its_name_is_judged_and_says_so():
-    one = rooflight.check(row(value=24.5)).to_dict()["rows"][0]
+    one = rooflight.check(row(value=25.0)).to_dict()["rows"][0]
 
     assert one["verdict"] == "ok"
     assert "32B taken as a dense decoder" in one["reason"]
