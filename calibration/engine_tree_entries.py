@@ -131,7 +131,8 @@ def _unseen(found: list[Row], out: HeldOut, intervals: dict[Node, dict[str, floa
 
 def _entry(node: Node, mine: list[Row], tree: Tree, out: HeldOut, fitted: list[Row]) -> dict[str, Any]:
     """The TOML entry of a node, but for its intervals and the time to first token."""
-    shares = dict(zip(SHARES, np.exp(tree[node]), strict=True))
+    least, most = np.array([LIMITS[name] for name in SHARES]).T
+    shares = dict(zip(SHARES, np.clip(np.exp(tree[node]), least, most), strict=True))
     prefill = float(shares["prefill"])
     by = ("by fifths", "by model", "by accelerator")
     errors = [f"{np.nanmedian(np.abs(ratio - 1)):.1%} {what}" for ratio, what in zip(out, by, strict=True)]

@@ -41,7 +41,7 @@ def _of_card(card: Accelerator, engine: Engine, sc: Scenario) -> ExpectedBasis:
     return ExpectedBasis(
         basis=own,
         accelerator=card.id,
-        family=card.family,
+        family=family,
         engine=engine.id if asked is not None and calibrated(asked) else None,
         era=engine.era,
         cards=engine.cards,

@@ -16,7 +16,7 @@ class ExpectedBasis(Part, msgspec.Struct, frozen=True, kw_only=True):
 
     basis       measured_machine: kernels timed on this very machine; measured_card: runs on the card;
                 measured_family: kernels, or runs on other cards, of its family; inherited: another family's
-    accelerator the card, and its family
+    accelerator the card, and its family, as its fits are named: cards of one with other memory are apart
     engine      whose runs; None: the mean of the serving engines
     era         of these runs, "2025" for versions of that year and later; other_versions: whether the engine was
                 measured on the family in those of the other era alone

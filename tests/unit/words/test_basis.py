@@ -6,13 +6,13 @@ import pytest
 
 import rooflight
 from rooflight.catalog.accelerators import all_accelerators
-from rooflight.catalog.calibration import calibration, engine_named, families
+from rooflight.catalog.calibration import calibration, engine_named, families, fitted_family
 from rooflight.values.basis import BASES
 from rooflight.words.basis import listed
 
 MODEL = "qwen3-4b"
 # A card of each family that has a rate of memory.
-FAMILIES = {card.family: card.id for card in all_accelerators() if card.memory_bytes_per_s}
+FAMILIES = {fitted_family(card): card.id for card in all_accelerators() if card.memory_bytes_per_s}
 MEAN = "the mean of vLLM, SGLang and TensorRT-LLM"
 
 
@@ -51,7 +51,7 @@ def test_a_family_that_inherits_says_from_whom_and_how_wide():
 def test_older_versions_on_a_family_are_no_measurement_of_newer_ones():
     """vLLM of 2024 was fitted on MI300X, which is CDNA3; that of 2025 on no AMD card."""
     assert "no measurement of newer vllm on CDNA3, taken from Hopper's kernels" in asked("mi325x", engine="vllm").answer
-    assert "no measurement of older vllm on Blackwell" in asked("rtx-5090", engine="vllm", engine_version="0.6").answer
+    assert "no measurement of older vllm on Blackwell" in asked("b200", engine="vllm", engine_version="0.6").answer
 
 
 def test_another_card_of_a_measured_family_names_those_that_were():

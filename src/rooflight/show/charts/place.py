@@ -18,6 +18,7 @@ Datasets = dict[str, Rows]
 _WAYS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))
 _GAPS = (3, 12, 24, 40)
 _BEYOND = 50  # px of a label outside the plot weigh so much more than px on another
+_LABEL = 4.0  # and those on another label so much more than on a line, behind which it can be read
 
 
 class Plane(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +109,7 @@ def placed(
         if best[0] < gap + 1:
             break
     _, dx, dy = best
-    taken.append(Box(at_x + dx - wide / 2, at_y + dy - high / 2, at_x + dx + wide / 2, at_y + dy + high / 2))
+    taken.append(Box(at_x + dx - wide / 2, at_y + dy - high / 2, at_x + dx + wide / 2, at_y + dy + high / 2, _LABEL))
     return {"x": x, "y": y, "dx": round(dx, 1), "dy": round(dy, 1), "text": text}
 
 
