@@ -46,6 +46,7 @@ _ANALYSIS: Lines = (
     (r"served\.running", "runs.served.decoding"),
     (r"served\.(.+)", r"runs.served.\1"),
     (r"most_requests_per_s", None),
+    (r"expected_basis\..+", None),
     (r"memory\.(weights_bytes|kv_bytes|reserve_bytes|usable_bytes|fits|max_batch)", r"memory.\1"),
     (r"memory\..+", None),
     (r"model\.(.+)", r"model.\1"),
