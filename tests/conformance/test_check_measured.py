@@ -158,7 +158,7 @@ def test_served_rows_are_possible(served: Report) -> None:
     """TPOT and TTFT at known concurrency, but where the data themselves doubt layout (tp 72 of 128 heads) or batch."""
     report = served
 
-    assert SIBLING in {row.given["id"].rsplit("-", 1)[0] for row in above(report)}
+    assert SIBLING in {row.given["id"].rsplit("-", 1)[0] for row in report.rows if row.verdict == "fast"}
     assert all(row.given["use"].startswith("no") for row in above(report))
     unjudged = [row for row in report.rows if row.verdict == "cannot-judge"]
     assert all(TOO_BIG in row.reason and "disagree" in row.given["note"] for row in unjudged)
@@ -345,7 +345,7 @@ def test_no_row_of_later_measurements_is_above_its_ceiling(measured2: Report) ->
 
     assert {row.given["id"] for row in above} <= NOT_AS_STATED | wrong
     assert {row.given["model"] for row in above if row.given["id"] in wrong} == {"gemma-4-12b"}
-    assert len(wrong) == 20
+    assert len(wrong) == 17
 
 
 def test_processors_and_unified_memory_are_judged_and_below(measured2: Report) -> None:

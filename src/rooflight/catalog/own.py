@@ -138,7 +138,7 @@ def calibrated_by(own: OwnCalibration | None, engine: Engine, accelerator: Accel
 
     Raises BadConfig where its factors are on other fits than these.
     """
-    entry = None if own is None else own.entry(engine.id, engine.era, accelerator.id)
+    entry = None if own is None else own.entry(engine.full_id, engine.era, accelerator.id)
     if own is None or entry is None:
         return None
     now = fit_of(engine, fitted_family(accelerator))

@@ -21,10 +21,10 @@ def own_notes(
         return
     if entry is None:
         others = tuple((one.engine, one.era, one.accelerator) for one in own.entries)
-        yield Note(key="own_unused", value=(engine.id, engine.era, others), why=accelerator.id)
+        yield Note(key="own_unused", value=(engine.full_id, engine.era, others), why=accelerator.id)
         return
     of = entry.of(model.id)
     shifts = tuple((name, factor) for name, factor in of.factors.items() if factor != 1)
-    yield Note(key="own_calibration", value=(own.date, engine.id, entry, shifts), why=accelerator.id)
+    yield Note(key="own_calibration", value=(own.date, engine.full_id, entry, shifts), why=accelerator.id)
     if not of.model:
         yield Note(key="own_other_models", value=tuple(one.model for one in entry.models), why=model.id)

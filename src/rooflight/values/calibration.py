@@ -386,3 +386,8 @@ class Engine(Provenance, frozen=True, kw_only=True):
     first_share: float = 1.0
     calibrated_on: str = ""
     error: str = ""
+
+    @property
+    def full_id(self) -> str:
+        """Its id, with the backend where rows tell that apart: llama.cpp-vulkan."""
+        return f"{self.id}-{self.backend}" if self.backend else self.id

@@ -81,7 +81,7 @@ def entry(rows: Sequence[Counted]) -> OwnEntry:
     kinds = {bool(sc.expert_layers) for sc in scenarios}
     models = dict.fromkeys(row.model for row in seen)
     return OwnEntry(
-        engine=engine.id, era=engine.era,
+        engine=engine.full_id, era=engine.era,
         engine_versions=tuple(dict.fromkeys(row.engine_version for row in asked if row.engine_version)),
         accelerator=card.id, fit=fit_of(engine, fitted_family(card)), widened=widening(card, engine),
         kinds=tuple(kind for kind, routed in zip(KINDS, (False, True), strict=True) if routed in kinds),

@@ -47,7 +47,7 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
 def key(one: Judged) -> tuple[str, str, str]:
     """The (engine, era, accelerator) that a row is of."""
     sc = one.scenario
-    return sc.engine.id, sc.engine.era, sc.accelerator.id
+    return sc.engine.full_id, sc.engine.era, sc.accelerator.id
 
 
 def counted(rows: Sequence[Judged]) -> list[Counted]:
