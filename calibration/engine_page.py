@@ -317,8 +317,8 @@ def _engines(judged: Sequence[Judged]) -> list[str]:
     return [
         "\n## By engine and family\n\nThe entries of the catalog: median error of steps. Era 2025 is served runs, all\n"
         "engines fitted together; 2024 is offline runs, each engine and family by itself. A line of families, which\n"
-        "stands in for those of it without an entry, is named as in catalog/calibration/default.toml, a backend behind\n"
-        "it. Blind: the share of rows inside an interval that, like the fit, never saw the row's model.\n\n",
+        "stands in for those of it without an entry, is named as in catalog/calibration/default.toml, a backend\n"
+        "behind it. Blind: the share of rows inside an interval that, like the fit, never saw the row's model.\n\n",
         *rows_of(lines, *heads),
     ]  # fmt: skip
 
