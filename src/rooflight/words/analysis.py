@@ -191,7 +191,8 @@ def _run(sc: Scenario, found: Analysis) -> str:
     one = found.runs.get(name)
     if one is None:
         return ""
-    unseen = basis_clause(found.expected_basis, sc.deployment.engine)
+    own = found.calibration is not None and found.calibration.used
+    unseen = basis_clause(found.expected_basis, sc.deployment.engine, own=own)
     wide = interval if unseen else _wide_interval
     token = None if one.tpot_s is None else f"{scaled(one.tpot_s.expected, 's')}{wide(one.tpot_s)}"
     if not isinstance(one, WholeRun):

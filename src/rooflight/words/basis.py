@@ -12,8 +12,10 @@ _CARDS = 3
 _MEAN = "the mean of vLLM, SGLang and TensorRT-LLM"
 
 
-def basis_clause(basis: ExpectedBasis, asked: str | None) -> str:
+def basis_clause(basis: ExpectedBasis, asked: str | None, *, own: bool = False) -> str:
     """That the card or the engine asked for was never measured, and what stands in; "" where both were.
+
+    own     whether your own calibration is of them, so that it was measured by you alone
 
     Check: vllm on RDNA4 -> no measurement of vllm on RDNA4, taken from Ada's kernels.
     """
@@ -29,7 +31,8 @@ def basis_clause(basis: ExpectedBasis, asked: str | None) -> str:
         sources += [f"its kernels and from runs on {listed(basis.cards)}"]
     else:
         sources.append(f"{basis.inherits}'s kernels")
-    return f"no measurement of {_who(basis, asked)} on {where}, taken from {' and from '.join(sources)}"
+    but = " but your own" if own else ""
+    return f"no measurement of {_who(basis, asked)} on {where}{but}, taken from {' and from '.join(sources)}"
 
 
 def _by_another(basis: ExpectedBasis, asked: str | None) -> str:

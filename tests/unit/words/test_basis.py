@@ -80,6 +80,17 @@ def test_an_engine_of_other_machines_says_where_it_was_seen():
     assert "no measurement" not in asked("apple-m4-max-40", engine="mlx").answer
 
 
+def test_rows_of_your_own_are_a_measurement():
+    row = {
+        "model": MODEL, "accelerator": "l40s", "engine": "vllm", "phase": "decode", "weights": "bf16", "batch": 1,
+        "input_len": 1024, "metric": "tpot_ms", "value": 14,
+    }  # fmt: skip
+    own = rooflight.calibrate(row, date="2026-11-29")
+
+    assert "no measurement of vllm on Ada, taken from" in asked("l40s", engine="vllm").answer
+    assert "no measurement of vllm on Ada but your own, taken" in asked("l40s", engine="vllm", calibration=own).answer
+
+
 def test_an_interval_of_twice_and_more_is_told_of_a_measured_card_too():
     """llama.cpp's routed experts on a Strix Halo are far less sure than its dense models."""
     routed, dense = (
