@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from engine_rows import ENGINES, OFFLINE, SERVED, raw_runs, scenario_of, unclear
 
-from rooflight.catalog.calibration import nearest
+from rooflight.catalog.calibration import backend_of, fitted_family, nearest
 from rooflight.catalog.engines import era_of
 from rooflight.errors import RooflightError
 from rooflight.serve.metrics import metric_span
@@ -98,9 +98,9 @@ def _judged(line: dict[str, str], data: Path, known: Sequence[Engine]) -> tuple[
         raise ValueError(line["id"])
     engine = ENGINES[line["engine"]]
     mine = [one for one in known if one.id == engine] or [one for one in known if one.id == "generic"]
-    sc = msgspec.structs.replace(
-        sc, engine=nearest(mine, sc.accelerator.family, era_of(engine, line.get("engine_version")))
-    )
+    # as scenario.definite.engine_of chooses of the catalog's
+    family, era = fitted_family(sc.accelerator), era_of(engine, line.get("engine_version"))
+    sc = msgspec.structs.replace(sc, engine=nearest(mine, family, era, backend_of(line["engine"])))
     row = measurement(line)
     span = metric_span(sc, row)
     ratio = float(span.expected / row.value)

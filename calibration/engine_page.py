@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +28,9 @@ Errors are |expected / measured - 1| of rows that the fit did not see: *new poin
 left out in turn, with every row of each), *models* (whole models left out, checkpoints of one shape being one) and
 *cards* (whole accelerators left out). "Inside" is the share of rows inside the interval that is meant to hold 80 %,
 "width" how many times its upper end is its lower one, in the median. "As asked" is what the library answers when rows
-are checked as anybody would check them, in a fit or not.
+are checked as anybody would check them: all rows of the kind, those in no fit among them, which "rows" does not count.
+Your question is nearest to the row of its engine, family and weights [by slice](#by-slice), else in the
+[newest data](#newest-data), else of its entry [by engine and family](#by-engine-and-family).
 
 """
 _HEADS = {POINTS: "new points", MODELS: "models", CARDS: "cards"}
@@ -303,7 +305,8 @@ def _engines(judged: Sequence[Judged]) -> list[str]:
             for ratio in out
         ]
         lines.append((
-            group.key[0], group.key[1] or "all", group.key[2], len(error), len({row.model for row in group.rows}),
+            group.key[0], group.key[1] or _place(entry), group.key[2],
+            len(error), len({row.model for row in group.rows}),
             errors[0], percent(float(np.quantile(error, 0.9)), 1), *errors[1:], *_blind(group),
             times(entry["high"] / entry["low"]), times(entry["moe_high"] / entry["moe_low"]),
         ))  # fmt: skip
@@ -313,10 +316,16 @@ def _engines(judged: Sequence[Judged]) -> list[str]:
     )  # fmt: skip
     return [
         "\n## By engine and family\n\nThe entries of the catalog: median error of steps. Era 2025 is served runs, all\n"
-        "engines fitted together; 2024 is offline runs, each engine and family by itself. Blind: the share of rows\n"
-        "inside an interval that, like the fit, never saw the row's model.\n\n",
+        "engines fitted together; 2024 is offline runs, each engine and family by itself. A line of families, which\n"
+        "stands in for those of it without an entry, is named as in catalog/calibration/default.toml, a backend\n"
+        "behind it. Blind: the share of rows inside an interval that, like the fit, never saw the row's model.\n\n",
         *rows_of(lines, *heads),
     ]  # fmt: skip
+
+
+def _place(entry: Mapping[str, Any]) -> str:
+    """What an entry of several families is of: a line of them, a backend, or all."""
+    return f"{entry.get('family') or 'all'} {entry.get('backend', '')}".strip()
 
 
 def _blind(group: Judged) -> tuple[str]:

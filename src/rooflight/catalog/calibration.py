@@ -24,6 +24,8 @@ _DEFAULT = "default"
 _GENERIC = "generic"
 # The least that values.calibration.Efficiency may be.
 _LEAST_EFFICIENCY = 0.05
+# The line of AMD's data-centre cards (default.toml).
+_INSTINCT = "Instinct"
 # The era of fits that counts where no version is known.
 NEWEST = "2025"
 
@@ -163,6 +165,17 @@ def backend_of(name: str) -> str:
     return _read(name)[1]
 
 
+def other_backend(name: str | None, engine: Engine) -> str:
+    """The backend that an engine's name says, where an entry is of another; "" where they are one."""
+    said = "" if name is None else backend_of(name)
+    return "" if said in (engine.backend, _own_backend(engine.family)) else said
+
+
+def _own_backend(family: str) -> str:
+    """The backend that rows of a family are of where they name none: AMD's Instinct cards run ROCm alone."""
+    return "rocm" if _INSTINCT in (family, line_of(family)) else ""
+
+
 def _read(name: str) -> tuple[str, str]:
     plain = name.strip().lower()
     parts = [_VERSION.sub("", one.strip()) for one in plain.split(" or ")]
@@ -198,10 +211,12 @@ def nearest(entries: Sequence[Engine], family: str, era: str, backend: str = "")
     """Of an engine's entries the one of the era before any other; then by what stands nearest.
 
     That is the family under the backend, its line under it, the family under any, its line, one like it, and all that
-    it was seen on.
+    it was seen on. Of Instinct cards rows that name no backend are ROCm's.
     """
     line, like = line_of(family), _like(family)
     places = [(family, backend), (line, backend), (family, ""), (line, ""), (like, backend), (like, "")]
+    if backend and backend == _own_backend(family):  # the family's rows are of it, though they do not say so
+        places.insert(1, (family, ""))
     order = [*(place for place in places if place[0]), ("", backend), ("", "")]
 
     def rank(engine: Engine) -> tuple[bool, int]:

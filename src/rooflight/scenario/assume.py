@@ -204,7 +204,7 @@ def expected_notes(
     if mean:
         yield Note(key="engine")
     else:
-        yield Note(key="engine", value=(engine.id, engine.era, engine.cards), why=accelerator.id)
+        yield Note(key="engine", value=(engine.id, engine.era, engine.cards, engine.backend), why=accelerator.id)
     name = "their mean" if mean else engine.id
     routed = any(layer.experts is not None for layer in model.layers)
     for key, names in (("at_edge", engine.at_edge), ("not_fitted", engine.not_fitted)):
@@ -212,7 +212,10 @@ def expected_notes(
         if told:
             yield Note(key=key, value=told, why=name)
     if fits.inherits:
-        yield Note(key="kernel_fits", value=(fits.inherits, fits.widened), why=accelerator.family or "this family")
+        # an engine that ran on the very card has an interval of its own there (serve.expected.widening)
+        seen = accelerator.id in engine.cards or accelerator.id == engine.calibrated_on
+        wider = 1.0 if seen else max(fits.widened, engine.unseen_card)
+        yield Note(key="kernel_fits", value=(fits.inherits, wider), why=accelerator.family or "this family")
 
 
 def run_notes(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from rooflight.catalog.accelerators import load
-from rooflight.catalog.calibration import calibrated, calibration, engines, fitted_family
+from rooflight.catalog.calibration import calibrated, calibration, engines, fitted_family, other_backend
 from rooflight.scenario.cards import prompts_card
 from rooflight.scenario.definite import Scenario, engine_of
 from rooflight.values.accelerator import Accelerator
@@ -37,7 +37,8 @@ def _of_card(card: Accelerator, engine: Engine, sc: Scenario) -> ExpectedBasis:
     family = fitted_family(card)
     fits = calibration(family)
     alike = _of_family(family, engine.family, engine.cards)
-    own = CARD if card.id in engine.cards else FAMILY if alike or not fits.inherits else INHERITED
+    same = card.id in engine.cards and not other_backend(asked, engine)
+    own = CARD if same else FAMILY if alike or not fits.inherits else INHERITED
     return ExpectedBasis(
         basis=own,
         accelerator=card.id,

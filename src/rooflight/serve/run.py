@@ -9,7 +9,7 @@ import msgspec
 from rooflight.numeric import Number, ceil, clipped, is_plain, maximum, minimum, where
 from rooflight.roofline.engine import interval
 from rooflight.scenario.definite import Scenario
-from rooflight.serve.expected import drafted_wider, encoding, grouped, widened
+from rooflight.serve.expected import drafted_wider, encoding, grouped, prompt_wider
 from rooflight.serve.limits import Limits, limits
 from rooflight.serve.replica import NO_STEPS, Clock, Replica, replica, step_interval
 from rooflight.serve.steady import Steady, steady
@@ -120,7 +120,7 @@ def batch(sc: Scenario) -> WholeRun:
     (first_s, step_s), whole_s = pairs[0], times[0].cycle_s / waves
     least = limits(one)
     mean = msgspec.structs.replace(least, request_s=maximum(least.lone_s, (waves + 1) / (2 * waves) * least.request_s))
-    engine, wider = sc.engine, widened(sc) * encoding(sc)
+    engine, wider = sc.engine, prompt_wider(sc)
     prompts = engine.prefill_low / wider, engine.prefill_high * wider
     first, steps, whole = _intervals(wave, wave.users, wave.users, prompts)
     return made(Course(
@@ -159,9 +159,14 @@ def _intervals(one: Replica, requests: Number, decoding: Number, first: Factors)
 
 
 def first_interval(sc: Scenario, requests: Number) -> Factors:
-    """Factors on the expected time to first token that hold eight of ten measurements, of so many of a replica."""
-    wider = widened(sc) * encoding(sc)
-    low, high = interval(sc.engine, "moe_first_" if sc.expert_layers else "first_", requests)
+    """Factors on the expected time to first token that hold eight of ten measurements, of so many of a replica.
+
+    Where no row showed the engine's own time before one, they hold a prefill's, which is in it.
+    """
+    engine, wider = sc.engine, prompt_wider(sc)
+    low, high = interval(engine, "moe_first_" if sc.expert_layers else "first_", requests)
+    if not engine.measured("server_s") and not engine.calibrated_on:
+        low, high = minimum(low, engine.prefill_low), maximum(high, engine.prefill_high)
     return low / wider, high * wider
 
 

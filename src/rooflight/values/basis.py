@@ -15,7 +15,8 @@ class ExpectedBasis(Part, msgspec.Struct, frozen=True, kw_only=True):
     """Where the measurements come from that expected times were fitted to; of several cards the least known one.
 
     basis       measured_machine: kernels timed on this very machine; measured_card: runs on the card;
-                measured_family: kernels, or runs on other cards, of its family; inherited: another family's
+                measured_family: kernels, or runs on other cards or by another backend, of
+                its family; inherited: another family's
     accelerator the card, and its family, as its fits are named: cards of one with other memory are apart
     engine      whose runs; None: the mean of the serving engines
     era         of these runs, "2025" for versions of that year and later; other_versions: whether the engine was

@@ -38,6 +38,8 @@ _WORDS = {
     "host_memory": "bound by the host's memory",
     "host_link": "bound by the link to the host",
 }
+# An interval so many times as wide is told beside an expected time, even of a measured card.
+_WIDE = 2.0
 # What takes most of an expected time.
 _TAKEN = {
     "compute": "arithmetic takes", "memory": "memory takes", "link": "links take",
@@ -184,13 +186,14 @@ def _expected(phase: Phase) -> str:
 
 
 def _run(sc: Scenario, found: Analysis) -> str:
-    """The run of the question, as expected: with its interval where that is no measured card's, and why."""
+    """The run of the question, as expected: with its interval where that is wide or no measured card's, and why."""
     name = found.run or ""
     one = found.runs.get(name)
     if one is None:
         return ""
-    unseen = basis_clause(found.expected_basis, sc.deployment.engine)
-    wide = interval if unseen else _untold
+    own = found.calibration is not None and found.calibration.used
+    unseen = basis_clause(found.expected_basis, sc.deployment.engine, own=own)
+    wide = interval if unseen else _wide_interval
     token = None if one.tpot_s is None else f"{scaled(one.tpot_s.expected, 's')}{wide(one.tpot_s)}"
     if not isinstance(one, WholeRun):
         return f" Expected {_of_run(found, name)}: after the first a token every {token or ''}{behind(unseen)}."
@@ -207,8 +210,10 @@ def _run(sc: Scenario, found: Analysis) -> str:
     return f" Expected {_of_run(found, name)}: a first token after {first}{then}{all_}{waits}{behind(unseen)}."
 
 
-def _untold(_: Span) -> str:
-    return ""
+def _wide_interval(span: Span) -> str:
+    """The interval in brackets where the number alone would say too much; a measured card's is mostly narrow."""
+    wide = span.low is not None and span.high is not None and span.high > _WIDE * span.low
+    return interval(span) if wide else ""
 
 
 def _of_run(found: Analysis, name: str) -> str:

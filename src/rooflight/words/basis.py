@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rooflight.catalog.calibration import NEWEST
+from rooflight.catalog.calibration import NEWEST, backend_of, calibrated, engine_named, other_backend
 from rooflight.span import Span
 from rooflight.units import scaled
 from rooflight.values.basis import CARD, FAMILY, MACHINE, ExpectedBasis
@@ -12,8 +12,10 @@ _CARDS = 3
 _MEAN = "the mean of vLLM, SGLang and TensorRT-LLM"
 
 
-def basis_clause(basis: ExpectedBasis, asked: str | None) -> str:
+def basis_clause(basis: ExpectedBasis, asked: str | None, *, own: bool = False) -> str:
     """That the card or the engine asked for was never measured, and what stands in; "" where both were.
+
+    own     whether your own calibration is of them, so that it was measured by you alone
 
     Check: vllm on RDNA4 -> no measurement of vllm on RDNA4, taken from Ada's kernels.
     """
@@ -24,18 +26,28 @@ def basis_clause(basis: ExpectedBasis, asked: str | None) -> str:
     where = basis.accelerator if near else basis.family or basis.accelerator
     sources = [_MEAN] if unknown else []
     if near:
-        sources.append(listed(basis.of_family))
+        sources.append(f"{_by_another(basis, asked)}{listed(basis.of_family)}")
     elif basis.basis == FAMILY:
         sources += [f"its kernels and from runs on {listed(basis.cards)}"]
     else:
         sources.append(f"{basis.inherits}'s kernels")
-    return f"no measurement of {_who(basis, asked)} on {where}, taken from {' and from '.join(sources)}"
+    but = " but your own" if own else ""
+    return f"no measurement of {_who(basis, asked)} on {where}{but}, taken from {' and from '.join(sources)}"
+
+
+def _by_another(basis: ExpectedBasis, asked: str | None) -> str:
+    """Whose runs stand in for those of a backend that was not measured, before their cards."""
+    if asked is None or not calibrated(asked):
+        return ""
+    return f"{basis.engine} on " if other_backend(asked, engine_named(asked, basis.family, basis.era)) else ""
 
 
 def _who(basis: ExpectedBasis, asked: str | None) -> str:
     if basis.engine is None:
         return "served runs" if asked is None else asked[:40]
-    return f"{'newer' if basis.era == NEWEST else 'older'} {basis.engine}" if basis.other_versions else basis.engine
+    # a backend, or a fork, is named as it was asked for: the engine under its own name may have been measured
+    name = asked[:40] if asked is not None and backend_of(asked) else basis.engine
+    return f"{'newer' if basis.era == NEWEST else 'older'} {name}" if basis.other_versions else name
 
 
 def listed(cards: tuple[str, ...]) -> str:

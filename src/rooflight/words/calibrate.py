@@ -71,7 +71,12 @@ def answer(entries: tuple[OwnEntry, ...], left_out: int) -> str:
         helped = sum(helps(one) for one in entries)
         said = f"{len(entries)} engines and accelerators from {rows:,} rows, of which {helped} are nearer with it"
         said += ", leaving one out"
-    more = f" {left_out:,} row{'s' * (left_out != 1)} count{'s' * (left_out == 1)} for nothing." if left_out else ""
+    reason = (
+        "1 row is left out, with its reason"
+        if left_out == 1
+        else f"{left_out:,} rows are left out, each with its reason"
+    )
+    more = f" {reason}." if left_out else ""
     return f"{said}.{more}"
 
 
@@ -81,7 +86,7 @@ def entry(one: OwnEntry) -> str:
     of = one.models[0] if len(one.models) == 1 else one.others
     shifts = {name: factor for name, factor in of.factors.items() if factor != 1}
     whose = of.model if of.model else "models in general"
-    said = f"{engine(one.engine)} on {one.accelerator}, {rows}: {factors(shifts)} ({whose}); {error(one.all)}"
+    said = f"{engine(one.engine)} on {one.accelerator}, {rows}: {factors(shifts)} ({whose}); {error(one)}"
     return f"{said}; {dropped(one)}" if one.dropped else said
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from rooflight.catalog.calibration import engine_id, engines
 from rooflight.units import percent, scaled
 from rooflight.values.note import Note
 from rooflight.words import machines
@@ -52,11 +53,17 @@ def _kv_cache(note: Note) -> str:
 def _engine(note: Note) -> str:
     if note.value is None:
         return "expected times are the mean of the serving engines vLLM, SGLang and TensorRT-LLM"
-    name, era, cards = note.value
-    runs = "served runs of 2025" if era == "2025" else "offline runs, most of them of 2024 and before"
+    name, era, cards, backend = note.value
+    of_one_time = len({one.era for one in engines(engine_id(name))}) == 1  # then its era tells no versions apart
+    runs = (
+        "served runs of 2025"
+        if era == "2025"
+        else "offline runs" + ("" if of_one_time else ", most of them of 2024 and before")
+    )
     named = ", ".join(cards[:_CARDS]) + (f" and {more} more" if (more := len(cards) - _CARDS) > 0 else "")
     seen = "" if note.why in cards else f", not on {note.why}"
-    return f"expected times of {name} were fitted to {runs}, on {named}{seen}"
+    told = f"{name} ({backend})" if backend else name
+    return f"expected times of {told} were fitted to {runs}, on {named}{seen}"
 
 
 def _own_tables(note: Note) -> str:
@@ -69,10 +76,8 @@ def _own_tables(note: Note) -> str:
 
 def _kernel_fits(note: Note) -> str:
     parent, widened = note.value
-    return (
-        f"expected times of {note.why} take the kernel fits of {parent}, with intervals {widened:g} times as wide: "
-        "none of its own were measured"
-    )
+    wide = "" if widened == 1 else f", with intervals {widened:g} times as wide"
+    return f"expected times of {note.why} take the kernel fits of {parent}{wide}: none of its own were measured"
 
 
 def _read_as(note: Note) -> str:
@@ -260,7 +265,7 @@ _WORDS: dict[str, Callable[[Note], str]] = {
         + ": ours, 2026-11-29, not fitted"
     ),
     **machines.SEVERAL_KINDS,
-    # value: (engine, era, cards it was fitted on), None for the mean of all; why: the accelerator's id
+    # value: (engine, era, cards it was fitted on, backend or ""), None for the mean of all; why: the accelerator's id
     "engine": _engine,
     # value: (date, how far the tables are off); why: the accelerator's id
     "own_tables": _own_tables,

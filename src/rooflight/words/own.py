@@ -7,7 +7,7 @@ from collections.abc import Callable
 from rooflight.units import percent, scaled
 from rooflight.values.analysis import Analysis
 from rooflight.values.note import Note
-from rooflight.values.own import OwnError
+from rooflight.values.own import OwnEntry, OwnError
 from rooflight.values.run import WholeRun
 
 # What each factor is on.
@@ -47,13 +47,23 @@ def factors(found: dict[str, float]) -> str:
     return f"{', '.join(told)} as long" if told else "nothing shifted, intervals alone are its own"
 
 
-def error(one: OwnError | None) -> str:
-    """How far off its rows are, before and after."""
+def error(entry: OwnEntry) -> str:
+    """How far off its rows are, before and after: those that are shifted, where others are not."""
+    pairs = [pair for of in (entry.others, *entry.models) for pair in of.factors.items()]
+    shifted = {name for name, factor in pairs if factor != 1}
+    judged = [one for one in entry.errors if one.of in shifted and one.after is not None]
+    if entry.dropped and judged:
+        return "leaving one out " + ", ".join(f"{TIMES[one.of]} are {_off(one)}" for one in judged)
+    one = entry.all
     if one is None:
         return ""
     if one.after is None:
         return f"{percent(one.before)} off before; one run alone cannot be left out, so the error after is not known"
-    return f"leaving one out they are {percent(one.after)} off in the median, without it {percent(one.before)}"
+    return f"leaving one out they are {_off(one)}"
+
+
+def _off(one: OwnError) -> str:
+    return f"{percent(one.after or 0.0)} off in the median, without it {percent(one.before)}"
 
 
 def _rows(count: int) -> str:
@@ -64,7 +74,7 @@ def _calibration(note: Note) -> str:
     date, name, entry, shifts = note.value
     return (
         f"expected times of {engine(name)} on {note.why} are by your own calibration of {date}, {_rows(entry.rows)} of "
-        f"{entry.runs} run{'s' * (entry.runs != 1)}: {factors(dict(shifts))}; {error(entry.all)}"
+        f"{entry.runs} run{'s' * (entry.runs != 1)}: {factors(dict(shifts))}; {error(entry)}"
     )
 
 

@@ -26,7 +26,7 @@ from rooflight.values.measurement import Measurement, Report, Tally, Verdict
 from rooflight.values.own import OwnCalibration
 from rooflight.values.recorded import Recorded
 from rooflight.words.analysis import does_not_fit
-from rooflight.words.basis import basis_clause
+from rooflight.words.basis import basis_clause, behind
 from rooflight.words.notes import sentence, worded
 from rooflight.words.readings import cause, doubt, mix_up, mix_ups, spared
 from rooflight.words.seen import FASTER, FASTEST, ceiling
@@ -229,17 +229,17 @@ def _reason(one: Judged) -> str:
         wide = span.high > _WIDE * span.low
         little = f"inside what little is known ({_percent(one.over)} of {limit})"
         return little if wide else "as a well-run engine does"
-    interval = f"the {round_significant(span.low)} to {_amount(span.high, row)} expected{_unseen(one)}"
+    interval, unseen = f"the {round_significant(span.low)} to {_amount(span.high, row)} expected", _unseen(one)
     if one.verdict == "fast":
-        said = f"faster than {interval}, yet possible: {_share_of(one)}"
+        why = f" ({unseen})" if unseen else ""
+        said = f"faster than {interval}{why}, yet possible: {_share_of(one)}"
         return f"{said}; {spared(one.found)}" if one.found else said
-    return _slow(one, span, interval)
+    return _slow(one, span, f"{interval}{behind(unseen)}")
 
 
 def _unseen(one: Judged) -> str:
     """Of a card without measurements, what is expected instead: it may be that, not the row, which is off."""
-    clause = basis_clause(basis_of(one.scenario), one.scenario.deployment.engine)
-    return f" ({clause})" if clause else ""
+    return basis_clause(basis_of(one.scenario), one.scenario.deployment.engine)
 
 
 def _own(limit: str) -> str:

@@ -47,6 +47,13 @@ def test_it_says_what_is_shifted_and_whether_it_helps(ask, rows):
     assert words(result).startswith("vllm on h100-sxm, 6 rows of 3 runs: steps")
     assert "leaving one out they are" in words(result)
     assert "line 8, llama-3.1-8b on h100-sxm tpot_ms 0.4: impossible" in words(result)
+    assert "1 row is left out, with its reason." in words(result)
+
+
+def test_the_page_shows_the_rows_of_its_example():
+    docs = Path(__file__).parents[3] / "docs"
+
+    assert f"```csv\n{(docs / 'examples' / 'own-rows.csv').read_text()}```" in (docs / "calibrate.md").read_text()
 
 
 def test_the_file_and_the_json_are_one_document(ask, rows, mine):

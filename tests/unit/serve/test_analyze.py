@@ -142,7 +142,26 @@ def test_whose_fits_are_taken_is_said():
     assert "kernel fits" not in said
     assert "the mean of the serving engines" not in "; ".join(on_h100(engine="vllm").assumptions)
     turing = rooflight.analyze(llama_3_8b(), "t4", tp=2, ignore_capacity=True)
-    assert "expected times of Turing take the kernel fits of Ampere" in "; ".join(turing.assumptions)
+    assert "expected times of Turing take the kernel fits of Ampere, with intervals" in "; ".join(turing.assumptions)
+
+
+def test_an_engine_that_ran_on_the_card_has_its_own_interval_there_and_no_year_but_where_it_tells_versions_apart():
+    """llama.cpp has fits of one time, RX 9070 XT among their cards; vLLM of two."""
+    radeon = "; ".join(on_h100(llama_3_8b(), on="rx-9070-xt", engine="llama.cpp-vulkan", weights="q4_k_m").assumptions)
+    older = "; ".join(on_h100(engine="vllm", engine_version="0.6").assumptions)
+
+    assert "expected times of RDNA4 take the kernel fits of Ada: none of its own were measured" in radeon
+    assert "expected times of llama.cpp (vulkan) were fitted to offline runs, on radeon-ai-pro-r9700" in radeon
+    assert "expected times of vllm were fitted to offline runs, most of them of 2024 and before, on " in older
+
+
+def test_a_first_token_is_no_surer_than_the_prompt_in_it():
+    """No run of llama.cpp showed a server's own time, so what is known of its prompts is all there is."""
+    found = on_h100(llama_3_8b(), on="ryzen-ai-max-395", engine="llama.cpp-vulkan", weights="q4_k_m")
+    first, prompt = found.runs["alone"].ttft_s, found.phases["prefill"].time_s
+
+    assert first.high / first.expected >= prompt.high / prompt.expected
+    assert first.low / first.expected <= prompt.low / prompt.expected
 
 
 def test_a_model_that_does_not_fit_has_no_times_but_a_memory_block():

@@ -80,6 +80,63 @@ def test_an_engine_of_other_machines_says_where_it_was_seen():
     assert "no measurement" not in asked("apple-m4-max-40", engine="mlx").answer
 
 
+def test_rows_of_your_own_are_a_measurement():
+    row = {
+        "model": MODEL, "accelerator": "l40s", "engine": "vllm", "phase": "decode", "weights": "bf16", "batch": 1,
+        "input_len": 1024, "metric": "tpot_ms", "value": 14,
+    }  # fmt: skip
+    own = rooflight.calibrate(row, date="2026-11-29")
+
+    assert "no measurement of vllm on Ada, taken from" in asked("l40s", engine="vllm").answer
+    assert "no measurement of vllm on Ada but your own, taken" in asked("l40s", engine="vllm", calibration=own).answer
+
+
+def test_an_interval_of_twice_and_more_is_told_of_a_measured_card_too():
+    """llama.cpp's routed experts on a Strix Halo are far less sure than its dense models."""
+    routed, dense = (
+        rooflight.analyze(model, "ryzen-ai-max-395", engine="llama.cpp", weights="q4_k_m")
+        for model in ("qwen3-30b-a3b", "llama-3.1-8b")
+    )
+    token = routed.runs["alone"].tpot_s
+
+    assert token.high > 2 * token.low
+    assert headline(routed).endswith(
+        f", then one every {token.expected * 1e3:.1f} ms ({token.low * 1e3:.1f} to {token.high * 1e3:.1f} ms)."
+    )
+    assert dense.runs["alone"].tpot_s.high < 2 * dense.runs["alone"].tpot_s.low
+    assert " ms (" not in headline(dense)
+
+
+def test_a_backend_that_was_not_measured_is_named_as_it_was_asked_for():
+    """llama.cpp ran on the RTX 5090 and on the H100 by CUDA; by Vulkan on other consumer cards alone."""
+    line = headline(asked("rtx-5090", engine="llama.cpp-vulkan"))
+    other = asked("h100-sxm", engine="llama.cpp-vulkan")
+
+    assert "no measurement" not in asked("rtx-5090", engine="llama.cpp").answer
+    assert "no measurement of llama.cpp-vulkan on Blackwell GDDR7" in line
+    assert "no measurement of ik_llama.cpp on Blackwell GDDR7" in asked("rtx-5090", engine="ik_llama.cpp").answer
+    assert "no measurement of llama.cpp-vulkan on h100-sxm, taken from llama.cpp on gh200-96gb" in headline(other)
+    assert other.expected_basis.basis == "measured_family"
+
+
+def test_another_backend_has_a_wider_interval():
+    """By 1.25 each way in a step, and by 1.25 x 1.4 in a prompt, of the same times."""
+    own, other = (asked("h100-sxm", engine=name, weights="q4_k_m") for name in ("llama.cpp", "llama.cpp-vulkan"))
+    by = {"decode": 1.25, "prefill": 1.25 * 1.4}
+
+    for phase, wider in by.items():
+        plain, wide = own.phases[phase].time_s, other.phases[phase].time_s
+        assert wide.expected == plain.expected
+        assert wide.high == pytest.approx(plain.high * wider)
+
+
+def test_rocm_is_what_llama_cpp_ran_on_instinct_cards_by():
+    named, plain = (asked("mi300x", engine=name, weights="q4_k_m") for name in ("llama.cpp-rocm", "llama.cpp"))
+
+    assert "no measurement" not in named.answer
+    assert named.phases["decode"].time_s == plain.phases["decode"].time_s
+
+
 def test_of_two_cards_the_one_that_is_known_less_counts():
     """Prompts on a Gaudi 3, tokens on an H100."""
     found = asked("h100-sxm", prefill_on="1xgaudi3", prefill_workers=1, decode_workers=1, schedule="apart")
@@ -111,7 +168,7 @@ def test_moves_comparisons_goals_and_verdicts_say_it_too():
     assert any(words in one.cost for one in moved.moves if one.kind == "card")
     assert words in rooflight.moves(MODEL, on="mi300x").answer
     assert words in goal.to_dict()["answer"]
-    assert f"expected ({words})" in slow.rows[0].reason
+    assert f" ms expected; {words}); look at" in slow.rows[0].reason
 
 
 def test_long_lists_of_cards_are_cut():

@@ -81,6 +81,18 @@ def test_rows_that_agree_help_by_leaving_one_out():
     assert not entry.dropped
 
 
+def test_where_one_quantity_is_not_shifted_the_errors_said_are_those_of_the_other():
+    """Steps disagree, first tokens are all 1.5 times as long: |1 / 1.5 - 1| off without it, in the median too."""
+    runs = ((1, 1.1), (4, 1 / 1.1), (16, 1.1), (64, 0.9))
+    steps = [times(SERVED | {"metric": "tpot_ms", "batch": batch}, factor) for batch, factor in runs]
+    firsts = [times(SERVED | {"metric": "ttft_ms", "batch": batch}, 1.5) for batch, _ in runs]
+    found = calibrate(*steps, *firsts)
+
+    assert found.entries[0].dropped == ("step",)
+    assert "leaving one out first tokens are " in found.answer
+    assert " off in the median, without it 33 %; no factor on steps helps" in found.answer
+
+
 def test_rows_that_disagree_shift_nothing_and_that_is_said():
     rows = [
         times(DECODE | {"batch": batch}, factor) for batch, factor in ((1, 1.5), (4, 1 / 1.5), (16, 1.5), (64, 0.6))
