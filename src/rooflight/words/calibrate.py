@@ -69,8 +69,8 @@ def answer(entries: tuple[OwnEntry, ...], left_out: int) -> str:
     else:
         rows = sum(one.rows for one in entries)
         helped = sum(helps(one) for one in entries)
-        said = f"{len(entries)} engines and accelerators from {rows:,} rows, of which {helped} are nearer with it"
-        said += ", leaving one out"
+        said = f"{len(entries)} engines and accelerators from {rows:,} rows, of which {helped} "
+        said += f"{'is' if helped == 1 else 'are'} nearer with it, leaving one out"
     more = f" {left_out:,} row{'s' * (left_out != 1)} count{'s' * (left_out == 1)} for nothing." if left_out else ""
     return f"{said}.{more}"
 
