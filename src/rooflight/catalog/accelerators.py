@@ -337,6 +337,8 @@ def _parsed(data: bytes, where: str) -> dict[str, Any]:
     """Raises BadConfig for what is no TOML."""
     import tomllib
 
+    if tables.too_many_dots(data):
+        raise BadConfig(f"{where} is nested too deep", where=where, got="keys of too many parts", want=_WANT)
     try:
         return tomllib.loads(data.decode("utf-8"))
     except UnicodeDecodeError:

@@ -153,6 +153,9 @@ _SPELLED = {
 }  # fmt: skip
 # A version at the end of an engine's name: mlx-vlm-0.4.4.
 _VERSION = re.compile(r"-v?\d+(\.\d+)+$")
+# A backend there, however it is set apart: "llama.cpp (Vulkan)", "llama-server vulkan". "" is the vendor's own.
+_BACKEND = re.compile(r"[\s(-](cuda|cpu|metal|rocm|hip|vulkan|sycl)\)?$")
+_BACKENDS = {"cuda": "", "cpu": "", "metal": "", "hip": "rocm"}
 
 
 def engine_id(name: str) -> str:
@@ -179,11 +182,23 @@ def _own_backend(family: str) -> str:
 def _read(name: str) -> tuple[str, str]:
     plain = name.strip().lower()
     parts = [_VERSION.sub("", one.strip()) for one in plain.split(" or ")]
-    found = [_SPELLED.get(one, one).partition("/") for one in parts]
-    engines, backends = {one[0] for one in found}, {one[2] for one in found}
+    found = [_spelled(one) for one in parts]
+    engines, backends = {one[0] for one in found}, {one[1] for one in found}
     if len(engines) > 1:
         return plain, ""
     return engines.pop(), backends.pop() if len(backends) == 1 else ""
+
+
+def _spelled(name: str) -> tuple[str, str]:
+    """(engine, backend) of a spelling, with a backend behind it or without."""
+    told = None if name in _SPELLED else _BACKEND.search(name)
+    front = name if told is None else _VERSION.sub("", name[: told.start()].rstrip(" (-"))
+    engine, _, backend = _SPELLED.get(front, front).partition("/")
+    if told is None:
+        return engine, backend
+    # of an engine that nobody knows the whole is its name
+    known = engine in engine_ids()
+    return (engine, backend or _BACKENDS.get(told[1], told[1])) if known else (name, "")
 
 
 def calibrated(name: str) -> bool:

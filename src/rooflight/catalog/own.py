@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from rooflight.catalog import tables
 from rooflight.catalog.calibration import calibration, fitted_family
 from rooflight.errors import BadConfig, BadInput, Named
 from rooflight.files import name_of, opened
@@ -50,6 +51,8 @@ def _table(raw: bytes, where: str) -> dict[str, Any]:
         raise BadConfig(f"{where} is empty", where=where, got="nothing", want=WANT, try_this=AGAIN)
     if max(raw.count(b"["), raw.count(b"{")) > _MOST_DEPTH * len(raw.splitlines()):
         raise BadConfig(f"{where} is nested too deep", where=where, got="brackets in brackets", want=WANT)
+    if tables.too_many_dots(raw):
+        raise BadConfig(f"{where} is nested too deep", where=where, got="keys of too many parts", want=WANT)
     try:
         return tomllib.loads(raw.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors

@@ -13,6 +13,9 @@ from typing import Any
 
 _HERE = os.path.dirname(__file__)
 _COMPILED = os.path.join(_HERE, "compiled")
+# A key of n parts takes a parser n^2 steps: 50,000 of them take minutes. Keys have a few, sentences a dozen dots.
+_DOTS = 20
+_MOST_STEPS = 1_000_000
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -31,6 +34,12 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
             found: dict[str, Any] = msgspec.json.decode(document)
             return found
     return _parsed(text)
+
+
+def too_many_dots(text: bytes) -> bool:
+    """Whether a TOML file has keys of so many parts that it would keep its parser busy for long."""
+    dots = (part.count(b".") for line in text.splitlines() for part in line.split(b"="))
+    return sum(count * count for count in dots if count > _DOTS) > _MOST_STEPS
 
 
 def stems(folder: str | os.PathLike[str]) -> list[str]:

@@ -69,8 +69,8 @@ def answer(entries: tuple[OwnEntry, ...], left_out: int) -> str:
     else:
         rows = sum(one.rows for one in entries)
         helped = sum(helps(one) for one in entries)
-        said = f"{len(entries)} engines and accelerators from {rows:,} rows, of which {helped} are nearer with it"
-        said += ", leaving one out"
+        said = f"{len(entries)} engines and accelerators from {rows:,} rows, of which {helped} "
+        said += f"{'is' if helped == 1 else 'are'} nearer with it, leaving one out"
     reason = (
         "1 row is left out, with its reason"
         if left_out == 1

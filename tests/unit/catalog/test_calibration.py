@@ -168,6 +168,9 @@ def test_cards_of_one_family_with_another_memory_have_fits_of_their_own(card, fa
     [
         ("llama.cpp-vulkan", "llama.cpp", "vulkan"), ("llama.cpp-rocm", "llama.cpp", "rocm"),
         ("ollama", "llama.cpp", ""),
+        ("llama.cpp (Vulkan)", "llama.cpp", "vulkan"), ("llama-server rocm", "llama.cpp", "rocm"),
+        ("llama.cpp HIP", "llama.cpp", "rocm"), ("ollama (cuda)", "llama.cpp", ""), ("vllm-rocm", "vllm", "rocm"),
+        ("ik_llama.cpp (CUDA)", "llama.cpp", "ik"), ("own vulkan", "own vulkan", ""), ("vulkan", "vulkan", ""),
         ("ollama or llama.cpp", "llama.cpp", ""), ("mlx-vlm-0.4.4", "mlx", "vlm"),
         ("vllm or sglang", "vllm or sglang", ""),
     ],

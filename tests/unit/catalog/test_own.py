@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rooflight
+from rooflight.catalog import tables
 from rooflight.catalog.calibration import engine_named
 from rooflight.catalog.own import calibrated_by, fit_of, load, shifted
 from rooflight.errors import BadConfig, BadInput
@@ -68,6 +69,18 @@ def test_kinds_of_models_without_rows_keep_the_engines_interval_as_wide_as_here(
 
     assert (made.moe_low, made.moe_high) == pytest.approx((ENGINE.moe_low / 1.5, ENGINE.moe_high * 1.5))
     assert (made.low, made.high) == (0.9, 1.1)
+
+
+def test_a_key_of_very_many_parts_is_refused_unparsed(tmp_path):
+    """50,000 parts, whose squares are far above what is parsed; a long sentence with dots is none."""
+    odd = tmp_path / "odd.toml"
+    for bomb in ("a" + ".a" * 50_000 + " = 1", "[a" + ".a" * 50_000 + "]", "b = {a" + ".a" * 50_000 + " = 1}"):
+        odd.write_text(bomb)
+        with pytest.raises(BadConfig, match="nested too deep"):
+            load(odd)
+        with pytest.raises(BadConfig, match="nested too deep"):
+            rooflight.accelerator(str(odd))
+    assert not tables.too_many_dots(b'answer = "' + b"1.5 times as long. " * 400 + b'"')
 
 
 def test_other_fits_are_refused_and_other_cards_are_left_alone():

@@ -35,7 +35,10 @@ def expected_of(asked: Sequence[Asked]) -> list[float]:
 
 def _together(asked: Sequence[Asked]) -> Iterable[float]:
     """Rows of one scenario under several loads."""
-    loads = list(dict.fromkeys(_numbers(sc) for sc, _ in asked))
+    places: dict[tuple[Any, ...], int] = {}
+    for sc, _ in asked:
+        places.setdefault(_numbers(sc), len(places))
+    loads = list(places)
     if len(loads) < _FEW:
         runs = {load: run_of(sc, row) for load, (sc, row) in {_numbers(sc): (sc, row) for sc, row in asked}.items()}
         return [float(of_run(runs[_numbers(sc)], sc, row).expected) for sc, row in asked]
@@ -51,7 +54,7 @@ def _together(asked: Sequence[Asked]) -> Iterable[float]:
     for _, row in asked:
         if row.metric not in by_metric:
             by_metric[row.metric] = np.broadcast_to(of_run(run, together, row).expected, (len(loads),))
-    return [float(by_metric[row.metric][loads.index(_numbers(sc))]) for sc, row in asked]
+    return [float(by_metric[row.metric][places[_numbers(sc)]]) for sc, row in asked]
 
 
 def _numbers(sc: Scenario) -> tuple[Any, ...]:

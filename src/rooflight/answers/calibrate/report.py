@@ -154,7 +154,10 @@ def _request(model: str, mine: Sequence[Seen], one: Fitted, own: dict[str, tuple
         low, high = ends(statistics.fmean(shifts) + one.rest["request"])
         return Shift(low=max(low, 1 / _WIDEST), high=min(high, _WIDEST), rows=len(requests))
     if "step" not in one.active:
-        return Shift(low=wide[0], high=wide[1])
+        # steps that spread further than was known make requests that do, whether or not a factor helps
+        spread = 2 * EIGHT_OF_TEN * math.sqrt(one.rest["step"]) / math.log(step[1] / step[0])
+        share = max(spread, 1.0) if any(row.quantity == "step" for row in mine) else 1.0
+        return Shift(low=max(wide[0] ** share, 1 / _WIDEST), high=min(wide[1] ** share, _WIDEST))
     common = BETWEEN + MODELS
     told = one.shift(model, {"step": 1.0})[1] / (common * one.known.variance("step"))
     wider = max(one.known.step * 2 * EIGHT_OF_TEN / math.log(step[1] / step[0]), 1.0)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import tomllib
 
+import msgspec
 import pytest
 
 import rooflight
@@ -107,6 +109,32 @@ def test_rows_that_disagree_shift_nothing_and_that_is_said():
     wide = rooflight.analyze("llama-3.1-8b", "h100-sxm", engine="vllm", batch=8).phases["decode"].time_s
     own = entry.models[0].step
     assert own.high / own.low > wide.high / wide.low
+    # and of requests, which are made of steps: as many times as wide in the logarithm
+    wider = math.log(own.high / own.low) / math.log(wide.high / wide.low)
+    before = calibrate(times(SERVED | {"batch": 8, "metric": "ttft_ms"}, 1.0)).entries[0].models[0].request
+    assert math.log(entry.models[0].request.high) == pytest.approx(wider * math.log(before.high), rel=1e-6)
+    assert math.log(entry.others.request.low) == pytest.approx(wider * math.log(before.low), rel=1e-6)
+
+
+def test_several_entries_of_which_one_is_nearer_are_said_so():
+    rows = [times(DECODE | {"batch": batch}, 1.4) for batch in (1, 8, 32)]
+    other = times(DECODE | {"batch": 8, "engine": "sglang"}, 1.4)
+
+    assert "of which 1 is nearer with it" in calibrate(*rows, other).answer
+
+
+def test_a_file_names_a_thousand_rows_that_count_for_nothing_and_tells_the_number_of_others():
+    """A file of all of them would soon be larger than what is read."""
+    from rooflight.show import calibrated as show
+
+    found = calibrate(times(DECODE | {"batch": 8}, 1.2), DECODE | {"batch": 8, "value": 0})
+    many = msgspec.structs.replace(found, left_out=found.left_out * 1002)
+
+    assert len(many.left_out) == 1002
+    told = tomllib.loads(show.file(many))
+    assert len(told["left_out"]) == 1000
+    assert told["notes"] == ["2 more rows count for nothing: --json names them all"]
+    assert len(tomllib.loads(show.file(found))["left_out"]) == 1
 
 
 def test_a_prefill_a_first_token_and_a_request_are_quantities_of_their_own():
