@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import rooflight
 from rooflight.catalog.own import fit_of
 from rooflight.library.questions import make_scenario
-from rooflight.serve.expected import widening
 from rooflight.roofline.engine import FEW
+from rooflight.serve.expected import widening
 from rooflight.serve.replica import step_interval
 from rooflight.serve.run import first_interval, whole_interval
 from rooflight.values.own import OwnCalibration, OwnEntry, Shift, Shifts

@@ -57,7 +57,9 @@ def test_an_engine_pays_its_share_of_reads_and_links():
         paid = msgspec.structs.replace(GENERIC, **{field: 2.0})
         assert step_s(part, paid, sequences=64, expert_layers=0) - alone == pytest.approx(2 * seconds)
     slow = msgspec.structs.replace(GENERIC, link_share=4.0)
-    assert step_s(part, slow, sequences=64, expert_layers=0) - alone == pytest.approx((4 - GENERIC.link_share) * part.link)
+    assert step_s(part, slow, sequences=64, expert_layers=0) - alone == pytest.approx(
+        (4 - GENERIC.link_share) * part.link
+    )
 
 
 def test_experts_are_launched_one_after_the_other_where_a_framework_loops_over_them():

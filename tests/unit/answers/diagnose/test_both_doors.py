@@ -15,7 +15,7 @@ from rooflight.library.checks import check
 from rooflight.words.diagnosis.benchmarks import told
 
 
-def bench(tmp_path, device="NVIDIA GeForce RTX 4090", file="Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf", rate=11_500.0):
+def bench(tmp_path, device="NVIDIA GeForce RTX 4090", file="Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf", rate=8_000.0):
     """llama-bench's JSON of one test of 512 prompt tokens."""
     path = tmp_path / "lb.json"
     test = {
@@ -36,7 +36,7 @@ def test_both_read_the_names_of_a_weight_file_and_of_a_device_with_brackets(tmp_
     assert row.verdict == "ok", row.reason
 
 
-def test_prompts_above_the_roof_of_16_bits_and_inside_what_is_expected_are_as_expected_in_both(tmp_path):
+def test_prompts_inside_what_is_expected_are_as_expected_in_both(tmp_path):
     """Weights of 4 bits are multiplied in 16 bits or, by llama.cpp, in 8: check's ceiling is that of the faster one."""
     path = bench(tmp_path)
     row = check(path).rows[0]
@@ -45,12 +45,19 @@ def test_prompts_above_the_roof_of_16_bits_and_inside_what_is_expected_are_as_ex
     run = found.runs[0]
     assert row.verdict == "ok"
     assert (run.said, run.bound, run.cannot_tell) == ("bound", "compute", False)
-    share = 11_500 / row.ceiling
+    share = 8_000 / row.ceiling
     assert run.beside.of_ceiling == pytest.approx(share)
-    assert share < 1 < run.beside.of_roof
+    assert share < run.beside.of_roof < 1
     answer = told(found).answer
     assert "as fast as a well-run engine is expected to be" in answer
-    assert f", at {share:.0%} of the ceiling's speed".replace("%", " %") in answer
+    assert f", at {run.beside.of_roof:.0%} of the roofline's speed".replace("%", " %") in answer
+
+
+def test_prompts_faster_than_expected_and_below_the_ceiling_are_fast_in_both(tmp_path):
+    path = bench(tmp_path, rate=11_500.0)
+    files = [recorded(path)]
+    assert check(path).rows[0].verdict == "fast"
+    assert "times as fast as is expected" in told(benchmarks(files, setting(files, None, None, {}))).answer
 
 
 def test_prompts_above_every_arithmetic_are_told_by_neither(tmp_path):
