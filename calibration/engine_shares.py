@@ -71,7 +71,7 @@ def fit_alone(found: Sequence[Row]) -> Shares:
     What no row has anything of stays where it starts, or is 0 where only some engines have it.
     """
     terms, seconds, weight = _arrays(found)
-    seen = terms.any(axis=(0, 1))
+    seen = np.asarray(terms.any(axis=(0, 1)))
     high, low, shares = _HIGH[seen], _lows(found)[seen], _START.copy()
     shares[_OWN:] *= seen[_OWN:]
 

@@ -39,6 +39,8 @@ def judged(data: Path, file: str, names: Names) -> Iterator[Judged]:
 def error(one: Judged) -> float:
     """In standard deviations of its interval."""
     span = one.span
+    assert span.low is not None  # why_not leaves out rows without an interval
+    assert span.high is not None
     wide = math.log(span.high / span.low) / (2 * EIGHT_OF_TEN)
     return math.log(one.row.measures.speed_over(span.expected, one.row.value)) / wide
 
