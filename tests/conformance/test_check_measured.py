@@ -20,7 +20,7 @@ from rooflight.values.measurement import Report, Verdict
 # A row that 0.1.0 called impossible: what memory does not hold at once runs in waves, and the first of them end early.
 WAVES = "anl-1822"
 # A served run of which the collection says that the batch is the engine's setting: its first token and its time per
-# token cannot be together with so many in flight.
+# token are those of far fewer in flight.
 SIBLING = "sil-qwen3_32b_qwen3_32b_h100_sxm_vllm_agg_4000x1000_c_tp1_0_epnone_4"
 # Rows marked as beyond physics that are not above the ceiling, each with the arithmetic.
 NOT_BEYOND = {

@@ -11,10 +11,10 @@ import rooflight
 
 # Every so many runs are judged, which takes a minute.
 EACH = 6
-# Least share of runs whose token is called impossible at so many times the speed, first token and later ones together.
-# Of all 1,197: 7 % at twice and 51 % at four times. The trial behind DESIGN had 58 % at four times: it left out the 5 %
-# that a draining run is given (4 points) and took a blank cache format as the checkpoint's (3 points).
-CAUGHT = {1: (0.0, 0.0), 2: (0.04, 0.12), 4: (0.45, 0.60)}
+# Least share of runs whose token is called impossible at so many times the speed, first token and later ones together;
+# of all 1,197 it is 5 % at twice and 49 % at four times. The 5 % that a draining run is given cost 4 points of the
+# latter, a blank cache format, read as narrow as suites have it, 3 to 5.
+CAUGHT = {2: 0.04, 4: 0.45}
 
 
 @pytest.fixture(scope="module")
@@ -29,12 +29,17 @@ def runs(data: Path) -> list[dict[str, str]]:
     return [row for rows in list(kept.values())[::EACH] for row in rows]
 
 
-@pytest.mark.parametrize("times", CAUGHT)
-def test_claims_that_are_too_fast_are_caught_and_true_ones_are_not(runs, times):
-    """Both times of a run are divided, as a claim of that speed would."""
+def caught(runs, times):
+    """The share that is called impossible of claims whose times are those of the runs, divided."""
     claims = [row | {"value": repr(float(row["value"]) / times)} for row in runs]
     found = [one for one in rooflight.check(claims).rows if one.metric == "tpot_ms"]
-    share = sum(one.verdict == "impossible" for one in found) / len(found)
-    least, most = CAUGHT[times]
+    return sum(one.verdict == "impossible" for one in found) / len(found)
 
-    assert least <= share <= most
+
+def test_no_true_run_is_impossible(runs):
+    assert caught(runs, 1) == 0
+
+
+@pytest.mark.parametrize("times", CAUGHT)
+def test_claims_that_are_too_fast_are_caught(runs, times):
+    assert caught(runs, times) >= CAUGHT[times]

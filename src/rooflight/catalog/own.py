@@ -68,7 +68,7 @@ def _checked(table: Mapping[str, Any], where: str) -> OwnCalibration:
             f"{where} is no calibration that this version reads", where=f"{where}, schema", got=told, want=SCHEMA,
             try_this=AGAIN,
         )  # fmt: skip
-    plain = _dates_as_text({name: table[name] for name in OwnCalibration.__struct_fields__ if name in table})
+    plain = tables.dates_as_text({name: table[name] for name in OwnCalibration.__struct_fields__ if name in table})
     listed = plain.get("entries")
     for number, one in enumerate(listed if isinstance(listed, list) else ()):
         _converted(one, OwnEntry, where, f"entries[{number}]")
@@ -113,15 +113,6 @@ def _check_entry(one: OwnEntry, where: str, met: set[tuple[str, str, str]]) -> N
                 "a request has no factor of its own: it is made of the others", where=f"{where}, request",
                 got=of.request.factor, want="1",
             )  # fmt: skip
-
-
-def _dates_as_text(value: Any) -> Any:
-    """The same with TOML's dates as they stand in the file."""
-    if isinstance(value, dict):
-        return {key: _dates_as_text(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_dates_as_text(one) for one in value]
-    return value if isinstance(value, str | int | float) else value.isoformat()
 
 
 def _short(text: object) -> str:

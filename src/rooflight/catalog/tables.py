@@ -81,14 +81,14 @@ def _stamp(text: bytes) -> bytes:
 def _parsed(text: bytes) -> dict[str, Any]:
     import tomllib
 
-    found: dict[str, Any] = _dates_as_text(tomllib.loads(text.decode()))
+    found: dict[str, Any] = dates_as_text(tomllib.loads(text.decode()))
     return found
 
 
-def _dates_as_text(value: Any) -> Any:
+def dates_as_text(value: Any) -> Any:
     """The same with what JSON lacks written out: TOML's dates, as they stand in the file."""
     if isinstance(value, dict):
-        return {key: _dates_as_text(one) for key, one in value.items()}
+        return {key: dates_as_text(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_dates_as_text(one) for one in value]
+        return [dates_as_text(one) for one in value]
     return value if isinstance(value, str | int | float) else value.isoformat()

@@ -53,7 +53,7 @@ def test_it_says_what_is_shifted_and_whether_it_helps(ask, rows):
 def test_the_page_shows_the_rows_of_its_example():
     docs = Path(__file__).parents[3] / "docs"
 
-    assert f"```csv\n{(docs / 'examples' / 'own-rows.csv').read_text()}```" in (docs / "calibrate.md").read_text()
+    assert f"```text\n{(docs / 'examples' / 'own-rows.csv').read_text()}```" in (docs / "calibrate.md").read_text()
 
 
 def test_the_file_and_the_json_are_one_document(ask, rows, mine):
