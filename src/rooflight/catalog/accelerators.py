@@ -46,7 +46,7 @@ def load(name: str) -> tuple[Accelerator, int]:
         return unlike.joined(name, load)
     if _squeezed(name) in _letters_for_counts():
         return _by_name(name), 1
-    count, rest = _split_count(name)
+    count, rest = split_count(name)
     if rest == STANDARD_INPUT:
         return _from_standard_input(), count
     if rest.lower().endswith(".toml") or _is_path(rest):
@@ -63,7 +63,7 @@ def file_name(name: str) -> str | None:
         return name
     if (unlike.parts(name) and not _is_one(name)) or _squeezed(name) in _letters_for_counts():
         return None
-    rest = _split_count(name)[1]
+    rest = split_count(name)[1]
     return rest if rest.lower().endswith(".toml") or _is_path(rest) or _dashed(rest) == THIS else None
 
 
@@ -87,7 +87,7 @@ def counted(name: str) -> tuple[Accelerator, int]:
         return unlike.joined(name, counted)
     if _squeezed(name) in _letters_for_counts():
         return catalogued(name), 1
-    count, rest = _split_count(name)
+    count, rest = split_count(name)
     return catalogued(rest), count
 
 
@@ -117,13 +117,13 @@ def all_accelerators() -> Iterator[Accelerator]:
 def _is_one(name: str) -> bool:
     """Whether a name with + in it is that of one entry: a "Ryzen AI Max+ 395"."""
     try:
-        catalogued(_split_count(name)[1])
+        catalogued(split_count(name)[1])
     except BadInput:
         return False
     return True
 
 
-def _split_count(name: str) -> tuple[int, str]:
+def split_count(name: str) -> tuple[int, str]:
     """`8xh100` into (8, "h100"). A count is a whole number from 1; a name without one means a single device."""
     match = re.fullmatch(r"\s*([-+]?[0-9][0-9.,]*)(?:\s*[xX\u00d7]\s*|-x-)(.*)", name, re.DOTALL)
     if match is None:

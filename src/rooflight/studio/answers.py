@@ -14,12 +14,16 @@ import msgspec
 from pydantic import ValidationError
 
 from rooflight.errors import BadInput, MissingFact, RooflightError
+from rooflight.serve.landmarks import landmarks
 from rooflight.show.analysis import rows as csv_rows
 from rooflight.show.data import write_csv
 from rooflight.show.explain import explain
 from rooflight.studio import drawings, dropped, problems
 from rooflight.studio import picture as pictures
-from rooflight.studio.question import Question
+from rooflight.studio.page import Page
+from rooflight.studio.question import Question, scenario_of
+from rooflight.studio.view import Asked
+from rooflight.studio.views import VIEWS
 from rooflight.words.analysis import analyzed
 
 _JSON = "application/json"
@@ -60,27 +64,32 @@ def _answering(answer: Callable[..., Any]) -> Callable[..., Reply]:
 
 @_answering
 def analyze(question: Question) -> Any:
-    """The document rooflight.analysis/1 of the card in focus."""
-    return analyzed(pictures.focused(question))
+    """The document rooflight.analysis/1 of a scenario."""
+    return analyzed(scenario_of(question))
 
 
 @_answering
-def landmarks(question: Question) -> Any:
-    """The landmarks of the card in focus."""
-    return pictures.landmarks_of(question)
+def marks(question: Question) -> Any:
+    """The landmarks of a scenario."""
+    return landmarks(scenario_of(question))
 
 
 @_answering
 def explained(question: Question, phase: str, operator: str) -> Any:
     """An operator's arithmetic."""
-    return explain(pictures.focused(question), phase, operator)
+    return explain(scenario_of(question), phase, operator)
 
 
 @_answering
-def picture(question: Question, width: int, small: int, dark: bool, levels: bool = False) -> Any:
-    """Everything one picture of the page needs."""
-    place = drawings.Place(drawings.page_look(width, dark), drawings.page_look(small, dark, small=True))
-    return pictures.picture(question, place, levels)
+def picture(page: Page, width: int, height: int, dark: bool) -> Any:
+    """Everything the first screen needs."""
+    return pictures.picture(page, drawings.page_look(width, dark, tall=height))
+
+
+@_answering
+def view(name: str, asked: Asked) -> Any:
+    """One of the views below it."""
+    return VIEWS[name](asked)
 
 
 @_answering
@@ -105,19 +114,19 @@ def invalid(errors: Sequence[Any]) -> Reply:
 
 
 @_answering
-def export(question: Question, form: str, dark: bool) -> Any:
+def export(page: Page, form: str, dark: bool) -> Any:
     """A file to keep."""
     if form == "json":
-        written = msgspec.json.format(msgspec.json.encode(analyzed(pictures.focused(question))))
+        written = msgspec.json.format(msgspec.json.encode(analyzed(scenario_of(page.focused))))
     elif form == "csv":
         text = StringIO()
-        write_csv(csv_rows(analyzed(pictures.focused(question))), text)
+        write_csv(csv_rows(analyzed(scenario_of(page.focused))), text)
         written = text.getvalue().encode()
     else:
-        written = pictures.export(question, dark, form)
+        written = pictures.export(page, dark, form)
     return Reply(written, media=_MEDIA[form])
 
 
 def ready() -> None:
     """Answer the question that a page opens with, so that the next finds all that it needs in memory."""
-    picture(Question(), 800, 560, False)
+    picture(Page(), 800, 400, False)

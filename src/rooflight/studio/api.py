@@ -15,9 +15,12 @@ from rooflight.catalog import accelerators, models
 from rooflight.scenario.caches import CACHE_FORMATS
 from rooflight.studio import answers, drawings, dropped, problems
 from rooflight.studio.answers import Reply
+from rooflight.studio.page import Page
 from rooflight.studio.presets import PRESETS
 from rooflight.studio.question import Name, Question
 from rooflight.studio.state import LONGEST, query_of, read_query
+from rooflight.studio.view import Asked
+from rooflight.studio.views import ViewName
 from rooflight.values.formats import FORMATS
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -71,23 +74,23 @@ async def presets() -> Json:
     return Json(PRESETS)
 
 
-@router.get("/question", response_class=Json, responses=_REFUSALS)
-async def question_of(request: Request, q: Annotated[str, Query(max_length=LONGEST)] = "") -> Json:  # noqa: ARG001
-    """The question that a query string (in `q`, escaped) stands for, and what of it could not be read."""
-    question, said = read_query(q)
-    return Json({"question": question.model_dump(), "query": query_of(question), "said": said})
+@router.get("/page", response_class=Json, responses=_REFUSALS)
+async def page_of(request: Request, q: Annotated[str, Query(max_length=LONGEST)] = "") -> Json:  # noqa: ARG001
+    """The page that a query string (in `q`, escaped) stands for, and what of it could not be read."""
+    page, said = read_query(q)
+    return Json({"page": page.model_dump(), "query": query_of(page), "said": said})
 
 
 @router.post("/analyze", response_class=Json, responses=_REFUSALS)
 async def analyze_(request: Request, question: Question) -> Response:
-    """`rooflight.analyze` of the card in focus: the document rooflight.analysis/1."""
+    """`rooflight.analyze` of a scenario: the document rooflight.analysis/1."""
     return await _answered(request, answers.analyze, question)
 
 
 @router.post("/landmarks", response_class=Json, responses=_REFUSALS)
 async def landmarks_(request: Request, question: Question) -> Response:
-    """The batches at which decode on the card in focus meets the ridge, the knee and the end of memory."""
-    return await _answered(request, answers.landmarks, question)
+    """The batches at which decode of a scenario meets the ridge, the knee and the end of memory."""
+    return await _answered(request, answers.marks, question)
 
 
 @router.post("/explain", response_class=Json, responses=_REFUSALS)
@@ -97,7 +100,7 @@ async def explain_(
     operator: Annotated[Name, Query()],
     phase: Annotated[Literal["prefill", "decode"], Query()] = "decode",
 ) -> Response:
-    """Why an operator of the card in focus lands where it does, the arithmetic written out with its numbers."""
+    """Why an operator of a scenario lands where it does, the arithmetic written out with its numbers."""
     return await _answered(request, answers.explained, question, phase, operator)
 
 
@@ -114,32 +117,35 @@ async def diagnose_(request: Request) -> Response:
 
 
 Width = Annotated[int, Query(ge=280, le=2400, description="px of the place a chart fills")]
-Kind = Literal["roofline", "batch", "users", "traffic", "memory"]
+Height = Annotated[int, Query(ge=160, le=1200, description="px of the roofline's plot")]
 
 
 @router.get("/chart", response_class=Json, responses=_REFUSALS)
-def chart(kind: Kind, width: Width = 800, several: bool = False, dark: bool = False) -> Json:
-    """A chart's Vega-Lite document without rows; /api/picture gives them by dataset. `several`: for several cards."""
-    look = drawings.page_look(width, dark, small=kind != "roofline")
-    return Json(drawings.template(kind, several and kind in drawings.MEASURES, look))
+def chart(width: Width = 800, height: Height = 400, dark: bool = False) -> Json:
+    """The roofline's Vega-Lite document without rows; /api/picture gives them by dataset."""
+    return Json(drawings.template(drawings.page_look(width, dark, tall=height)))
 
 
 @router.post("/picture", response_class=Json, responses=_REFUSALS)
 async def picture(
-    request: Request, question: Question, width: Width = 800, small: Width = 560, dark: bool = False,
-    levels: bool = False,
-) -> Response:  # fmt: skip
-    """All that the page shows for a question: the answer, every card's phases, the charts' rows, command lines.
+    request: Request, page: Page, width: Width = 800, height: Height = 400, dark: bool = False
+) -> Response:
+    """All that the first screen shows of a page: the answer, a line a scenario, the roofline's rows, command lines.
 
-    Labels are placed for a roofline `width` px wide and charts `small` px wide below it. `levels`: every level of
-    memory as a roof, of a single machine.
+    Labels are placed for a roofline `width` px wide.
     """
-    return await _answered(request, answers.picture, question, width, small, dark, levels)
+    return await _answered(request, answers.picture, page, width, height, dark)
+
+
+@router.post("/view/{name}", response_class=Json, responses=_REFUSALS)
+async def view(request: Request, name: ViewName, asked: Asked) -> Response:
+    """One of the views below the first screen: its sentence, its tables, and its charts as Vega-Lite documents."""
+    return await _answered(request, answers.view, name, asked)
 
 
 @router.post("/export", responses=_REFUSALS)
 async def export(
-    request: Request, question: Question, form: Literal["svg", "png", "csv", "json"], dark: bool = False
+    request: Request, page: Page, form: Literal["svg", "png", "csv", "json"], dark: bool = False
 ) -> Response:
-    """A file to keep: the roofline as SVG or PNG; the figures of the card in focus as CSV or JSON."""
-    return await _answered(request, answers.export, question, form, dark)
+    """A file to keep: the roofline with its sentence as SVG or PNG; the scenario in focus as CSV or JSON."""
+    return await _answered(request, answers.export, page, form, dark)

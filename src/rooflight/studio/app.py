@@ -99,8 +99,10 @@ async def _page(request: Request) -> Response:
     """The page itself; its state is read from the address by its own script."""
     from rooflight.studio.groups import GROUPS
     from rooflight.studio.presets import PRESETS
+    from rooflight.studio.views import TITLES
 
-    shown = {"version": __version__, "presets": PRESETS, "fields": FIELDS, "bounds": bounds, "groups": GROUPS}
+    shown = {"version": __version__, "presets": PRESETS, "fields": FIELDS, "bounds": bounds, "groups": GROUPS,
+             "views": TITLES}  # fmt: skip
     page = _templates.TemplateResponse(request, "index.html", shown)
     page.headers["Cache-Control"] = "no-cache"
     return page
@@ -109,7 +111,7 @@ async def _page(request: Request) -> Response:
 @functools.cache
 def vega_bundle() -> tuple[bytes, str]:
     """Vega, Vega-Lite and vega-embed as one script, and its tag for caches. They come with vl-convert."""
-    document = drawings.template("roofline", False, drawings.page_look(800, False))
+    document = drawings.template(drawings.page_look(800, False))
     script = vega(version_of(document)).encode()
     return script, f'"{hashlib.sha256(script).hexdigest()[:20]}"'
 

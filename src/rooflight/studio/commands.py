@@ -7,7 +7,7 @@ import shlex
 from typing import Any
 
 from rooflight.catalog import models
-from rooflight.studio.question import MACHINE, PASTED, Question, model_of
+from rooflight.studio.question import PASTED, Question, is_own, model_of
 from rooflight.units import to_base
 from rooflight.values.deployment import DEPLOYMENT, OWN_LAYERS
 from rooflight.values.field import Field
@@ -24,8 +24,8 @@ _VLLM = ("tp", "pp", "dp", "gpu_memory_utilization", "graphs")
 def rooflight(question: Question, model: str) -> str:
     """The command line that gives the same answer for the card in focus, or compares them over the batch."""
     pasted = question.config is not None
-    on = question.cards[question.shown]
-    words = ["rooflight", "analyze", "config.json" if pasted else model, "--on", "this.toml" if on == MACHINE else on]
+    on = question.on
+    words = ["rooflight", "analyze", "config.json" if pasted else model, "--on", "this.toml" if is_own(on) else on]
     given = question.given()
     for field in sorted((*DEPLOYMENT.values(), *WORKLOAD.values()), key=lambda one: one.kind == "flag"):
         words += _flag(field, field.option, given)

@@ -1,4 +1,4 @@
-"""The charts of the page: documents without rows, made once, and the rows that are put into them."""
+"""The roofline of the page: its document without rows, made once, and the rows that are put into it."""
 
 from __future__ import annotations
 
@@ -6,30 +6,18 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
-from rooflight.library.questions import analyze, sweep
-from rooflight.show.charts import memory, traffic
-from rooflight.show.charts.batch import batch, panel
+from rooflight.library.questions import analyze
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.kernel_dots import Samples
 from rooflight.show.charts.place import Datasets
-from rooflight.show.charts.roofline import roofline, rows
-from rooflight.show.charts.series import Line, Lines
+from rooflight.show.charts.roofline import roofline, rows, stands
 from rooflight.show.charts.theme import Look
-from rooflight.show.sweep import OpenSpan
-from rooflight.span import Span
-from rooflight.studio.curve import Curve
-from rooflight.values.accelerator import devices_named
+from rooflight.studio.answered import Answered
+from rooflight.studio.page import Page
 from rooflight.values.analysis import Analysis
 from rooflight.values.sweep import Landmarks
 
 EXPORT_WIDTH = 1000
-SMALL_HEIGHT = 380
-# Charts along the batch, and what they measure.
-MEASURES = {"batch": "tokens_per_s", "users": "tokens_per_s_per_user"}
-# A curve is drawn at every fourth step, half octaves, and several at whole ones: no picture of this size shows more.
-_THINNED, _THINNED_MORE = 4, 8
 
 
 class PageLook(Look, frozen=True):
@@ -49,46 +37,33 @@ class PageLook(Look, frozen=True):
         return self.tall or super().plot_height
 
 
-class Card(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the compared cards: its analysis (as /api/analyze, without request and served) and its decode steps over
-    the batch; or what is wrong with it."""
-
-    on: str
-    analysis: Analysis | None = None
-    curve: Curve | None = None
-    problem: dict[str, str | None] | None = None
+def page_look(width: int, dark: bool, *, tall: int = 0) -> PageLook:
+    """The look for a width, by steps: widths between them share a document."""
+    return PageLook(width=None, dark=dark, wide=max(320, width // 40 * 40), tall=tall)
 
 
-class Place(msgspec.Struct, frozen=True):
-    """The roofline's place on the page and that of the smaller charts below it."""
-
-    roofline: PageLook
-    small: PageLook
-
-
-def page_look(width: int, dark: bool, *, small: bool = False) -> PageLook:
-    """The look for a width, by steps: widths between them share a document. The small charts are less flat."""
-    return PageLook(width=None, dark=dark, wide=max(320, width // 40 * 40), tall=SMALL_HEIGHT if small else 0)
+@functools.lru_cache(maxsize=64)
+def template(look: PageLook) -> dict[str, Any]:
+    """The roofline's document with every dataset empty: its marks are those of every answer."""
+    spec = roofline(analyze("meta-llama/Meta-Llama-3.1-8B", on="h100-sxm"), look=look).spec
+    spec = {**spec, "layer": [*spec["layer"], *_workload(look)]}
+    empty: dict[str, list[Any]] = {name: [] for name in _named(spec)}
+    return {**spec, "datasets": {**empty, "once": [{}]}}
 
 
-@functools.lru_cache(maxsize=256)
-def template(kind: str, several: bool, look: PageLook) -> dict[str, Any]:
-    """A chart's document with every dataset empty."""
-    chart = _example(kind, several, look)
-    empty: dict[str, list[Any]] = {name: [] for name in _named(chart.spec)}
-    return {**chart.spec, "datasets": {**empty, "once": [{}]}}
-
-
-def _example(kind: str, several: bool, look: PageLook) -> Chart:
-    """A chart of that kind of some answer: its marks are those of every answer."""
-    model, cards = "meta-llama/Meta-Llama-3.1-8B", ["h100-sxm", "h200-sxm"]
-    if kind in MEASURES:
-        swept = sweep(model, cards if several else cards[:1], {"batch": [1, 2, 4]})
-        return batch(swept, measures=(MEASURES[kind],), look=look)
-    answer = analyze(model, on=cards[0])
-    if kind == "roofline":
-        return roofline(answer, look=look)
-    return memory.memory(answer, look=look) if kind == "memory" else traffic.traffic(answer, look=look)
+def _workload(look: PageLook) -> list[dict[str, Any]]:
+    """A workload that is placed on the roof by its intensity: an upright line up to a cross."""
+    place = {"x": {"field": "x", "type": "quantitative"}, "y": {"field": "y", "type": "quantitative"}}
+    ink = look.palette.ink
+    line = {"type": "rule", "color": ink, "strokeDash": [1, 3], "strokeWidth": 1.5}
+    cross = {"type": "point", "shape": "cross", "size": 150, "filled": True, "color": ink, "opacity": 1}
+    tip = [{"field": "x", "type": "quantitative", "format": ".3s", "title": "FLOP/byte"},
+           {"field": "y", "type": "quantitative", "format": ".3s", "title": "FLOP/s at most"}]  # fmt: skip
+    data = {"name": "workload"}
+    return [
+        {"data": data, "mark": line, "encoding": {"x": place["x"]}},
+        {"data": data, "mark": cross, "encoding": {**place, "tooltip": tip}},
+    ]
 
 
 def _named(spec: Any) -> set[str]:
@@ -102,87 +77,30 @@ def _named(spec: Any) -> set[str]:
     return found.union(*(_named(value) for key, value in spec.items() if key != "datasets"))
 
 
-class _Point(msgspec.Struct, frozen=True):
-    """A batch of a curve as the chart along the batch asks for it (show.sweep.Row)."""
-
-    batch: int
-    bound: str
-    tokens_per_s: Span | OpenSpan
-    tokens_per_s_per_user: Span | OpenSpan
+def roofline_rows(
+    page: Page, found: Sequence[Answered], marks: Landmarks, samples: Samples, look: PageLook
+) -> Datasets:
+    """The rows of the roofline: of one scenario its operators, of several their phases side by side."""
+    return rows(*_drawn(found), **_asked(page, found, marks, samples), look=look)
 
 
-def drawn(
-    answers: Sequence[Card], focus: Analysis, before: Analysis | None, marks: Landmarks | None, place: Place,
-    samples: Samples, levels: bool = False,
-) -> dict[str, Datasets]:  # fmt: skip
-    """The rows of every chart; `focus` is the analysis of the card that the single ones are of.
-
-    samples     kernels that were timed, under the roofs
-    levels      every level of memory as a roof, of a single machine
-    """
-    analyses = [one.analysis for one in answers if one.analysis is not None]
-    if before is None:
-        known = [marks] if marks is not None and len(analyses) == 1 else []
-        found = {"roofline": rows(*analyses, landmarks=known, samples=samples, levels=levels, look=place.roofline)}
-    else:
-        found = {"roofline": rows(before, after=focus, samples=samples, levels=levels, look=place.roofline)}
-    found["traffic"] = traffic.rows(focus, place.small)
-    found["memory"] = memory.rows(focus, place.small)
-    return found
+def slide(page: Page, found: Sequence[Answered], marks: Landmarks, samples: Samples, dark: bool) -> Chart:
+    """The whole picture with its words, as `rooflight analyze -o FILE` draws it."""
+    return roofline(*_drawn(found), **_asked(page, found, marks, samples), look=Look(EXPORT_WIDTH, dark))
 
 
-def along_batch(answers: Sequence[Card], marks: Landmarks | None, look: PageLook) -> dict[str, Datasets]:
-    """The rows of the charts along the batch, but for the mark at the question's own."""
-    step = _THINNED if len(answers) == 1 else _THINNED_MORE
-    cards = [one.analysis.accelerator for one in answers if one.analysis is not None]
-    measured = all(card.measured is not None for card in cards)
-    told = Lines("batch", tuple(_line(one, marks, step) for one in answers), 0)
-    return {
-        kind: {f"{name}_{measure}": some for name, some in panel(told, measure, look, measured=measured).items()}
-        for kind, measure in MEASURES.items()
-    }
+def _drawn(found: Sequence[Answered]) -> list[Analysis]:
+    """The analyses of scenarios that have one."""
+    return [one.analysis for one in found if one.analysis is not None]
 
 
-def _line(card: Card, marks: Landmarks | None, step: int) -> Any:
-    assert card.analysis is not None
-    assert card.curve is not None
-    one = card.analysis.accelerator
-    name = devices_named(one.id, one.count)
-    return Line(name, tuple(_points(card.curve, step)), marks or _unknown(card.analysis))
+def _asked(page: Page, found: Sequence[Answered], marks: Landmarks, samples: Samples) -> dict[str, Any]:
+    """What the roofline shows beside the analyses."""
+    alone = len([one for one in found if one.analysis is not None]) == 1
+    return {"landmarks": [marks] if alone else [], "samples": samples, "levels": page.levels and alone}
 
 
-def _points(curve: Curve, step: int) -> list[Any]:
-    """Rates from times: tokens over seconds, as the sweep's own rows have them. The last that fits is among them."""
-    found = []
-    kept = {*range(0, len(curve.batch), step), sum(curve.fits) - 1}
-    columns = (curve.batch, curve.bound, curve.ceiling_s, curve.roofline_s, curve.expected_s, curve.low_s, curve.high_s)
-    for place, (count, bound, *times) in enumerate(zip(*columns, strict=True)):
-        if place in kept:
-            took = None if times[0] is None else Span(**dict(zip(Span.__struct_fields__, times, strict=True)))
-            every, each = (OpenSpan() if took is None else took.rate(tokens) for tokens in (count, 1))
-            found.append(_Point(count, bound, every, each))
-    return found
-
-
-def _unknown(analysis: Analysis) -> Landmarks:
-    """Landmarks that nobody has looked for yet; the memory's is known all the same."""
-    load, laid = analysis.workload, analysis.deployment
-    return Landmarks(
-        accelerator=analysis.accelerator.id, devices=analysis.accelerator.count, tp=laid["tp"], pp=laid["pp"],
-        ep=laid["ep"], dp=laid["dp"],
-        weights=laid["weights"], kv_cache=laid["kv_cache"], isl=int(load["isl"] or 0), osl=int(load["osl"] or 0),
-        context=load["context"] or 0, ridge_batch=None, compute_batch=None, knee_batch=None,
-        kv_limit=analysis.memory.max_batch, compute_isl=None,
-    )  # fmt: skip
-
-
-def exported(
-    analyses: Sequence[Analysis], before: Analysis | None, marks: Landmarks | None, dark: bool, form: str,
-    samples: Samples,
-) -> bytes:  # fmt: skip
-    """The whole picture with its words, as a file: what `rooflight analyze -o FILE` writes."""
-    look = Look(EXPORT_WIDTH, dark)
-    if before is not None:
-        return roofline(before, after=analyses[0], samples=samples, look=look).encoded(f".{form}")
-    known = [marks] if marks is not None and len(analyses) == 1 else []
-    return roofline(*analyses, landmarks=known, samples=samples, look=look).encoded(f".{form}")
+def caption(focus: Answered, marks: Landmarks) -> str:
+    """A sentence or two on what the roofline shows of the scenario in focus."""
+    assert focus.analysis is not None
+    return stands([focus.analysis], [marks])

@@ -21,11 +21,11 @@ from rooflight.ingest.recorded.monitoring.between import paired
 from rooflight.ingest.recorded.read import recorded_bytes
 from rooflight.show import diagnosis as shows
 from rooflight.show.blocks import Block
-from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.diagnosed import diagnosed
 from rooflight.show.charts.theme import Look
 from rooflight.show.charts.timeline import timeline
-from rooflight.studio.question import MOST_DOTS, MOST_SAMPLES, Name, Question, cards_of, model_of
+from rooflight.studio.question import MOST_DOTS, MOST_SAMPLES, Name, Question, devices_of, model_of
+from rooflight.studio.view import Drawn, drawn
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.diagnosis import Diagnosis
 from rooflight.values.recorded import Recorded
@@ -58,7 +58,7 @@ class Dropped(BaseModel):
     """Recorded files, packed by gzip or not.
 
     files       16 at most, of 16 MiB in all; each of 64 MiB at most, unpacked
-    question    the page's, with its model and the card in focus
+    question    the page's, with its model and machine
     under       whose model and accelerator the files are put under: those that they name, and where they name none
                 the question's ("either"); only those that they name ("files"); only the question's ("page")
     width, dark     of the place that the chart fills
@@ -87,15 +87,6 @@ class Step(msgspec.Struct, frozen=True):
     command: str | None
 
 
-class Picture(msgspec.Struct, frozen=True):
-    """A chart's Vega-Lite document with its rows, and the words around it."""
-
-    kind: str
-    title: str
-    notes: tuple[str, ...]
-    spec: dict[str, Any]
-
-
 class Told(msgspec.Struct, frozen=True, kw_only=True):
     """What the page shows. diagnosis: rooflight.diagnosis/1, null where no file is a recording.
 
@@ -109,7 +100,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     tables: list[Block] = []
     next: tuple[Step, ...] = ()
     sources: list[Block] = []
-    chart: Picture | None = None
+    chart: Drawn | None = None
     taken: str = ""
 
 
@@ -226,10 +217,8 @@ def _setting(question: Question, files: list[Recorded], taken: Sequence[str], pa
         }  # fmt: skip
     if "accelerator" in taken:
         as_built = question.model_copy(update={"bandwidth_times": 1.0, "peak_times": 1.0})
-        one = cards_of(as_built)[question.shown]
-        if isinstance(one, RooflightError):
-            raise one
-        devices = question.given()["tp"]
+        one, count = devices_of(as_built)
+        devices = question.given()["tp"] or count or 1
         counted = devices > 1 and (page or not any(one.gpus or one.tp for one in stated))
         card = one, devices if counted else None
     return setting(files, model, card, fields)
@@ -252,15 +241,11 @@ def _document(found: Diagnosis, taken: str) -> Diagnosis:
     return replace(found, notes=notes, **dict.fromkeys(many, ()))
 
 
-def _chart(found: Diagnosis, card: Accelerator | None, look: Look) -> Picture | None:
+def _chart(found: Diagnosis, card: Accelerator | None, look: Look) -> Drawn | None:
     """The usual picture of a diagnosis, None where there is nothing to draw."""
     if found.kernels and card is not None:
         made = diagnosed(found, on=card, look=look)
         if made.datasets["samples"]:  # numbered, and the table of the numbers is no part of a page's chart
             numbers = ", ".join(f"{row['mark']} {row['name']}" for row in made.datasets["table"])
-            return _picture(made, f"By number: {numbers}.")
-    return _picture(timeline(found, look=look)) if found.regimes else None
-
-
-def _picture(made: Chart, *notes: str) -> Picture:
-    return Picture(made.kind, made.title, (*notes, *made.notes), made.spec)
+            return drawn(made, f"By number: {numbers}.")
+    return drawn(timeline(found, look=look)) if found.regimes else None

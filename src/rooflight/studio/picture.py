@@ -1,4 +1,4 @@
-"""Everything one picture of the page needs, in one answer: fast enough to be asked for while a slider moves."""
+"""Everything the first screen needs, in one answer: fast enough to be asked for while a slider moves."""
 
 from __future__ import annotations
 
@@ -6,163 +6,116 @@ from typing import Any
 
 import msgspec
 
-from rooflight.errors import RooflightError
-from rooflight.scenario.definite import Scenario
-from rooflight.serve.landmarks import landmarks
-from rooflight.show.charts.place import Datasets
-from rooflight.studio import commands, problems
-from rooflight.studio.curve import Curve, curve
-from rooflight.studio.drawings import Card, Place, along_batch, drawn, exported
-from rooflight.studio.kept import Kept, digest
-from rooflight.studio.question import MACHINE, Question, cards_of, model_of, samples_of, scenario_of
+from rooflight.answers.moves.judge import gains
+from rooflight.answers.moves.outcome import outcome
+from rooflight.studio import commands, drawings, problems
+from rooflight.studio.answered import Answered, answered, landmarks_of
+from rooflight.studio.figures import HEADS, Line, gain, line
+from rooflight.studio.page import Label, Page
+from rooflight.studio.question import samples_of
+from rooflight.studio.roof import Placed, Roof, placed, roof_of
 from rooflight.studio.state import query_of
 from rooflight.studio.told import told
 from rooflight.values.analysis import Analysis
 from rooflight.values.sweep import Landmarks
-from rooflight.words.analysis import analyzed
-
-_curves: Kept[Curve] = Kept(256)
-_landmarks: Kept[Landmarks] = Kept(512)
-_panels: Kept[dict[str, Datasets]] = Kept(64)
+from rooflight.words.headline import caveat, headline
 
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
-    """answer: the sentence of the card in focus, cards[shown]. told: further ones about it.
+    """headline: the scenario in focus in one sentence; caveat: where nobody measured its machine, "" where somebody did.
 
-    datasets: rows by chart, then by dataset.
+    answer, told    all that is said of it; caption: what the roofline shows
 
-    landmarks are null where this process does not know them yet: /api/landmarks finds them for the next picture.
-    along is a digest: where it is that of the picture before, the charts along the batch differ in `here` alone.
+    figures     a line a scenario; gained: what the one in focus gains over the first, null where it is the first
+    problems    what is wrong with scenarios, by their index
+    roof, intensity     of the scenario in focus: its rates, and where a workload of the page's intensity stands
+    datasets    the roofline's rows by dataset
+    analysis    as /api/analyze of the scenario in focus
     """
 
+    headline: str
+    caveat: str
     answer: str
     told: list[str]
+    caption: str
     query: str
     shown: int
-    cards: list[Card]
-    before: Analysis | None
-    landmarks: Landmarks | None
-    datasets: dict[str, dict[str, list[dict[str, Any]]]]
-    along: str
+    labels: list[Label]
+    heads: tuple[str, ...]
+    figures: list[Line]
+    gained: Line | None
+    problems: dict[int, dict[str, str | None]]
+    analysis: Analysis
+    landmarks: Landmarks
+    roof: Roof
+    intensity: Placed | None
+    datasets: dict[str, list[dict[str, Any]]]
     commands: dict[str, str]
 
 
-def picture(question: Question, place: Place, levels: bool = False) -> Picture:
-    """The picture of a question. A card that cannot be answered says why, beside the others.
+def picture(page: Page, look: drawings.PageLook) -> Picture:
+    """The picture of a page. A scenario that cannot be answered says why, beside the others.
 
-    levels      every level of memory as a roof, of a single machine
-
-    Raises BadInput where the card in focus cannot be answered, MissingFact where a number is why.
+    Raises BadInput where the scenario in focus cannot be answered, MissingFact where a number is why.
     """
-    asked = scenarios_of(question)
-    cards = [_card(question, number, sc) for number, sc in enumerate(asked)]
-    answers = [card for card in cards if card.analysis is not None]
-    shown = cards[question.shown].analysis
-    focus = asked[question.shown]
-    if shown is None or isinstance(focus, RooflightError):  # asked once more, for its error
-        focus = focused(question)
-        shown = analyzed(focus, serving=False)
-    before = _before(question)
-    marks = _landmarks.get(key_without_batch(question, question.shown))
-    key = _along_key(question, cards, marks, place)
-    dots = samples_of(question)
-    along = _panels.get_or_make(key, lambda: along_batch(answers, marks, place.small))
+    found = answered(page)
+    focus = found[page.shown]
+    if focus.error is not None:
+        raise focus.error
+    assert focus.analysis is not None
+    assert focus.scenario is not None
+    marks = landmarks_of(focus)
+    workload = None if page.intensity is None else placed(focus.analysis, page.intensity)
+    rows = drawings.roofline_rows(page, found, marks, samples_of(page.samples), look)
     return Picture(
-        answer=shown.answer,
-        told=told(focus, shown),
-        query=query_of(question),
-        shown=question.shown,
-        cards=cards,
-        before=before,
+        headline=headline(focus.analysis),
+        caveat=caveat(focus.analysis),
+        answer=focus.analysis.answer,
+        told=told(focus.scenario, focus.analysis),
+        caption=drawings.caption(focus, marks),
+        query=query_of(page),
+        shown=page.shown,
+        labels=[one.label for one in found],
+        heads=HEADS,
+        figures=[_line(one) for one in found],
+        gained=_gain(found, focus),
+        problems={place: problems.of_error(one.error) for place, one in enumerate(found) if one.error is not None},
+        analysis=focus.analysis,
         landmarks=marks,
-        datasets=drawn(answers, shown, before, marks, place, dots, levels) | _marked(along, question.asked()[0].batch),
-        along=key,
+        roof=roof_of(focus.analysis),
+        intensity=workload,
+        datasets={**rows, "workload": [] if workload is None else [{"x": workload.x, "y": workload.y}]},
         commands={
-            "rooflight": commands.rooflight(question, shown.model.id),
-            "vllm": commands.vllm(question, shown.model.id),
+            "rooflight": commands.rooflight(focus.question, focus.analysis.model.id),
+            "vllm": commands.vllm(focus.question, focus.analysis.model.id),
         },
     )
 
 
-def _along_key(question: Question, cards: list[Card], marks: Landmarks | None, place: Place) -> str:
-    """What the charts along the batch depend on."""
-    parts = [key_without_batch(question, number) for number, card in enumerate(cards) if card.analysis is not None]
-    return digest([*parts, msgspec.to_builtins(marks), place.small.wide, place.small.dark])
+def _line(one: Answered) -> Line:
+    if one.analysis is None:
+        return Line(label=one.label, missing="" if one.error is None else one.error.what)
+    return line(one.label, one.question, one.analysis)
 
 
-def _marked(along: dict[str, Datasets], batch: int) -> dict[str, Datasets]:
-    """With the mark at the question's batch."""
-    return {kind: {**rows, "here": [{"x": batch}]} for kind, rows in along.items()}
-
-
-def export(question: Question, dark: bool, form: str) -> bytes:
-    """The roofline of a question as SVG or PNG. Raises as picture() does."""
-    shown = analyzed(focused(question), serving=False)
-    before = _before(question)
-    if before is not None or len(question.cards) == 1:
-        marks = None if before else landmarks_of(question)
-        return exported([shown], before, marks, dark, form, samples_of(question))
-    answered = [analyzed(sc, serving=False) for sc in scenarios_of(question) if not isinstance(sc, RooflightError)]
-    return exported(answered, None, None, dark, form, samples_of(question))
-
-
-def scenarios_of(question: Question) -> list[Scenario | RooflightError]:
-    """The scenario of every card, or what is wrong with it. Raises BadInput for the model."""
-    model = model_of(question)
-    found: list[Scenario | RooflightError] = []
-    for card in cards_of(question):
-        if isinstance(card, RooflightError):
-            found.append(card)
-            continue
-        try:
-            found.append(scenario_of(question, model, card))
-        except RooflightError as error:
-            found.append(error)
-    return found
-
-
-def landmarks_of(question: Question) -> Landmarks:
-    """The landmarks of the card in focus; later pictures have them too. Raises RooflightError."""
-    sc = focused(question)
-    return _landmarks.get_or_make(key_without_batch(question, question.shown), lambda: landmarks(sc))
-
-
-def focused(question: Question) -> Scenario:
-    """The question about the card in focus. Raises RooflightError."""
-    card = cards_of(question)[question.shown]
-    if isinstance(card, RooflightError):
-        raise card
-    return scenario_of(question, model_of(question), card)
-
-
-def _card(question: Question, place: int, sc: Scenario | RooflightError) -> Card:
-    name = question.cards[place]
-    try:
-        if isinstance(sc, RooflightError):
-            raise sc
-        steps = _curves.get_or_make(key_without_batch(question, place), lambda: curve(sc))
-        return Card(on=name, analysis=analyzed(sc, serving=False), curve=steps)
-    except RooflightError as error:
-        return Card(on=name, problem=problems.of_error(error, "cards"))
-
-
-def _before(question: Question) -> Analysis | None:
-    """The card in focus as it was; None where nothing was different, or it cannot be answered."""
-    earlier = question.as_before()
-    if earlier is None:
+def _gain(found: list[Answered], focus: Answered) -> Line | None:
+    """What the scenario in focus gains over the first; None where it is the first, or one of them does not fit."""
+    first = found[0]
+    if focus is first or not (_runs(first) and _runs(focus)):
         return None
-    sc = scenarios_of(earlier)[0]
-    if isinstance(sc, RooflightError):
-        raise sc
-    return analyzed(sc, serving=False)
+    assert first.scenario is not None
+    assert focus.scenario is not None
+    return gain(focus.label, gains(outcome(first.scenario), outcome(focus.scenario)))
 
 
-def key_without_batch(question: Question, place: int) -> str:
-    """What everything but the batch says about cards[place]: a digest, so that a pasted config costs no memory."""
-    left_out = {
-        "batch", "before", "cards", "focus", "bandwidth_times", "peak_times", "config", "machine", "samples",
-    }  # fmt: skip
-    machine = question.machine_key if question.cards[place] == MACHINE else None
-    parts = [question.config_key, machine, question.model_dump(exclude=left_out)]
-    rates = (question.bandwidth_times, question.peak_times) if place == question.shown else (1.0, 1.0)
-    return digest([question.cards[place], rates, parts])
+def _runs(one: Answered) -> bool:
+    return one.analysis is not None and one.analysis.run is not None
+
+
+def export(page: Page, dark: bool, form: str) -> bytes:
+    """The slide of a page, the roofline with its sentence, as SVG or PNG. Raises as picture() does."""
+    found = answered(page)
+    focus = found[page.shown]
+    if focus.error is not None:
+        raise focus.error
+    return drawings.slide(page, found, landmarks_of(focus), samples_of(page.samples), dark).encoded(f".{form}")

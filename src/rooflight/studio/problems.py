@@ -10,8 +10,6 @@ from pydantic import BaseModel
 from rooflight.errors import Named, RooflightError, printable
 from rooflight.studio.question import MACHINE_FILE, PASTED, SAMPLES_FILE, Question
 
-# What an error names -> the field of a question, where that has another name.
-_FIELD_OF = {"on": "cards"}
 # What messages call the texts that a question may hold -> its field.
 _SENT = {PASTED: "config", MACHINE_FILE: "machine", SAMPLES_FILE: "samples"}
 
@@ -27,8 +25,7 @@ def of_error(error: RooflightError, field: str | None = None) -> dict[str, str |
     if error.where is not None:
         field = next((name for text, name in _SENT.items() if error.where.startswith(text)), field)
     if field is None and isinstance(error.where, Named):
-        named = (_FIELD_OF.get(name, name) for name in error.where.fields)
-        field = next((name for name in named if name in Question.model_fields), None)
+        field = next((name for name in error.where.fields if name in Question.model_fields), None)
     return {**error.to_dict(), "field": field}
 
 

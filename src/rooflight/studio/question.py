@@ -1,4 +1,4 @@
-"""What a request may ask, with bounds so that no one request takes long. Names are looked up in the catalog only.
+"""One scenario of the page, with bounds so that no one request takes long. Names are looked up in the catalog only.
 
 A model is a catalog entry or a pasted config.json, a card a catalog entry or the text of a machine's file: both are
 parsed in memory, and no text of a request becomes a path.
@@ -31,16 +31,13 @@ from rooflight.values.question import FIELDS, asked
 from rooflight.values.sample import Sample
 from rooflight.values.workload import Workload
 
-MOST_CARDS = 4
 # What the studio takes of a field at most, by what the field counts; the library takes more.
 MOST = {
     "sequences": 1 << 16, "tokens": 1 << 22, "devices": 1024, "workers": 1024, "layers": 1024, "elements": 1 << 18,
     "heads": 1024, "entries": 1 << 19, "ranks": 1024, "adapters": 1024,
 }  # fmt: skip
-# Where the studio's default is not the library's: a card is asked about without a count, and its tp shows on the page.
-_DEFAULTS = {"tp": 1}
 PASTED = "your config.json"
-# The name, among cards, of the machine whose file came with the question; and what messages call that file and its
+# The name, among machines, of the one whose file came with the question; and what messages call that file and its
 # samples. None of them is a name of the catalog.
 MACHINE = "your machine"
 MACHINE_FILE = "your machine's file"
@@ -48,9 +45,12 @@ SAMPLES_FILE = "your samples"
 MOST_MACHINE = 1 << 20  # characters
 MOST_SAMPLES = 2 << 20
 MOST_DOTS = 2000
-# In the place of a null where a null says that nothing was different.
+# A name that stands for the library's default, as a null does.
 AUTO = "auto"
-AUTO_COUNT = -1
+# The longest name of a scenario, in letters.
+LONGEST_NAME = 40
+
+MOST_USD = 100_000.0
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Times = Annotated[float, Field(ge=0.1, le=10, allow_inf_nan=False)]
@@ -61,12 +61,12 @@ def bounds(field: TableField) -> tuple[int, int]:
     return field.least, min(field.most, MOST.get(field.unit, field.most))
 
 
-def _type(field: TableField, *, auto: bool) -> Any:
-    """A field as the schema has it; with `auto` as one that was different before, else as one that is asked."""
+def _type(field: TableField) -> Any:
+    """A field as the schema has it."""
     least, most = bounds(field)
-    blank = _default(field) is None
+    blank = field.default is None
     about = field.told if blank else field.words
-    kind: Any = Annotated[int, Field(ge=AUTO_COUNT if auto and blank else least, le=most, description=about)]
+    kind: Any = Annotated[int, Field(ge=least, le=most, description=about)]
     if field.kind == "choice":
         kind = Annotated[Literal[field.choices], Field(description=about)]
     elif field.kind == "flag":
@@ -87,58 +87,38 @@ def _type(field: TableField, *, auto: bool) -> Any:
         kind = Annotated[str, Field(min_length=1, max_length=200, description=about)]
     elif field.kind in ("format", "name", "network", "bandwidth"):
         kind = Annotated[str, Field(min_length=1, max_length=40, description=about)]
-    return kind | None if auto or blank else kind
-
-
-def _default(field: TableField) -> Any:
-    return _DEFAULTS.get(field.name, field.default)
+    return kind | None if blank else kind
 
 
 if TYPE_CHECKING:
 
     class _Fields(BaseModel): ...
 
-    class _Different(BaseModel): ...
-
 else:
-    _Fields = create_model("_Fields", **{name: (_type(one, auto=False), _default(one)) for name, one in FIELDS.items()})
-    _Different = create_model("_Different", **{name: (_type(one, auto=True), None) for name, one in FIELDS.items()})
-
-
-class Change(_Different):
-    """Fields of a question as they were before; what is left out was the same.
-
-    A name "auto" and a context of -1 stand for the library's defaults.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    model: Name | None = None
+    _Fields = create_model("_Fields", **{name: (_type(one), one.default) for name, one in FIELDS.items()})
 
 
 class Question(_Fields):
-    """One model on one to four cards. Fields are those of `rooflight.analyze`; a null is the library's default.
+    """A scenario: one model on one machine. Fields are those of `rooflight.analyze`; a null is the library's default.
 
+    name        what the page calls it; "": what tells it from the others
     config      a model's config.json, in place of `model`
-    cards       accelerators to compare; the picture's operators are those of cards[focus]
-    machine     the text of an accelerator's TOML file, such as `rooflight measure` writes: the card "your machine"
-    samples     JSON lines of kernels that were timed: dots under the roofs
-    bandwidth_times, peak_times     what if cards[focus] had so many times its memory bandwidth and peaks
-    before      what was different before: the card in focus as it was then is drawn beside; left out, a single card
-                with other rates is drawn beside itself as built
+    on          an accelerator of the catalog, with a count in front for several: "4xh100-sxm"
+    machine     the text of an accelerator's TOML file, such as `rooflight measure` writes: on "your machine"
+    bandwidth_times, peak_times     what if the machine had so many times its memory bandwidth and peaks
+    usd_per_hour                    what an accelerator costs an hour
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    name: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
     model: Name = "meta-llama/Meta-Llama-3.1-8B"
     config: dict[str, Any] | None = None
+    on: Name = "h100-sxm"
     machine: Annotated[str, Field(max_length=MOST_MACHINE)] | None = None
-    samples: Annotated[str, Field(max_length=MOST_SAMPLES)] | None = None
-    cards: list[Name] = Field(default=["h100-sxm"], min_length=1, max_length=MOST_CARDS)
-    focus: Annotated[int, Field(ge=0, lt=MOST_CARDS)] = 0
     bandwidth_times: Times = 1.0
     peak_times: Times = 1.0
-    before: Change | None = None
+    usd_per_hour: Annotated[float, Field(gt=0, le=MOST_USD, allow_inf_nan=False)] | None = None
 
     @field_validator("config")
     @classmethod
@@ -183,23 +163,6 @@ class Question(_Fields):
             _model(draft, "draft_model")
         return asked(None, None, given)
 
-    @property
-    def shown(self) -> int:
-        """The index of the card in focus."""
-        return min(self.focus, len(self.cards) - 1)
-
-    def as_before(self) -> Question | None:
-        """The question as it was, or of one card as it is built; None where nothing was different."""
-        if self.before is None:
-            built = {"bandwidth_times": 1.0, "peak_times": 1.0}
-            altered = (self.bandwidth_times, self.peak_times) != (1, 1) and len(self.cards) == 1
-            return self.model_copy(update=built) if altered else None
-        changed = self.before.model_dump(exclude_none=True)
-        if "model" in changed:
-            changed["config"] = None
-        changed = {name: None if value == AUTO_COUNT else value for name, value in changed.items()}
-        return self.model_copy(update={**changed, "before": None, "cards": [self.cards[self.shown]], "focus": 0})
-
 
 _pasted: Kept[Model] = Kept(32)
 
@@ -235,14 +198,14 @@ def _model(name: str, field: str = "model") -> Model:
 
 
 @functools.lru_cache(maxsize=256)
-def card_named(name: str) -> Accelerator:
-    """The accelerator of the catalog by that name, or what several with + between them are. Raises BadInput."""
+def _named(name: str) -> tuple[Accelerator, int | None]:
+    """What a name with or without a count in front stands for. Raises BadInput."""
     try:
-        found = accelerators.counted(name)[0] if unlike.parts(name) else None
-        return found if found is not None and found.joined else accelerators.catalogued(name)
+        found, count = accelerators.counted(name)
     except BadInput as error:
-        error.where = Named.of("cards")
+        error.where = Named.of("on")
         raise
+    return under_own_name(found), count if count > 1 or name.strip().lower().startswith("1x") else None
 
 
 _machines: Kept[Accelerator] = Kept(32)
@@ -254,7 +217,7 @@ def machine_of(question: Question) -> Accelerator:
     text = question.machine
     if text is None:
         raise BadInput(
-            "no machine's file is on this page", where=Named.of("cards"), got=MACHINE,
+            "no machine's file is on this page", where=Named.of("on"), got=MACHINE,
             want="a TOML file that `rooflight measure` wrote, dropped here again: an address does not carry it",
         )  # fmt: skip
     return _machines.get_or_make(
@@ -262,9 +225,8 @@ def machine_of(question: Question) -> Accelerator:
     )
 
 
-def samples_of(question: Question) -> tuple[Sample, ...]:
-    """The kernels that came with the question, at most MOST_DOTS. Raises BadConfig for a text without any sample."""
-    text = question.samples
+def samples_of(text: str | None) -> tuple[Sample, ...]:
+    """The kernels that came with the page, at most MOST_DOTS. Raises BadConfig for a text without any sample."""
     if text is None:
         return ()
     return _samples.get_or_make(digest(text), lambda: samples_in(text, SAMPLES_FILE).samples[:MOST_DOTS])
@@ -301,24 +263,25 @@ def _known(field: str, name: str) -> None:
         raise
 
 
-def scenario_of(question: Question, model: Model, card: Accelerator) -> Scenario:
-    """The definite question about one card. Raises BadInput, MissingFact."""
+def devices_of(question: Question) -> tuple[Accelerator, int | None]:
+    """The accelerator with its what-if rates, and how many of it where that is said. Raises BadInput, BadConfig."""
+    times = question.bandwidth_times, question.peak_times
+    if not is_own(question.on):
+        card, count = _named(question.on)
+        return what_if(card, *times), count
+    said = accelerators.split_count(question.on)[0]
+    return what_if(machine_of(question), *times), None if question.on == MACHINE else said
+
+
+def is_own(on: str) -> bool:
+    """Whether a machine is that whose file came with the question."""
+    return on.endswith(MACHINE)
+
+
+def scenario_of(question: Question) -> Scenario:
+    """The definite question. Raises BadInput and its kinds, each with the field it belongs to; MissingFact."""
     for name in ("prefill_on", "host_cpu"):
         said = getattr(question, name)
         if said is not None:
             _known(name, said)
-    return scenario(model, card, None, *question.asked())
-
-
-def cards_of(question: Question) -> list[Accelerator | BadInput]:
-    """The cards asked about, the one in focus with its what-if rates; an error stands in for one nobody knows."""
-    found: list[Accelerator | BadInput] = []
-    for place, name in enumerate(question.cards):
-        try:
-            card = machine_of(question) if name == MACHINE else card_named(name)
-        except BadInput as error:
-            found.append(error)
-            continue
-        here = place == question.shown
-        found.append(what_if(card, question.bandwidth_times, question.peak_times) if here else card)
-    return found
+    return scenario(model_of(question), *devices_of(question), *question.asked())

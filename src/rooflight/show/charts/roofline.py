@@ -83,7 +83,7 @@ def roofline(
         data,
         look,
         title=_title(analyses, after),
-        subtitle=_subtitle(analyses, landmarks),
+        subtitle=stands(analyses, landmarks),
         notes=tuple(
             note
             for note in (
@@ -204,7 +204,7 @@ def _fastest(analyses: Sequence[Analysis]) -> str:
     return f"{model}: decode is fastest on {best}, {numbers.plain(rates[best])} tok/s at roofline time"
 
 
-def _subtitle(analyses: Sequence[Analysis], landmarks: Sequence[Landmarks]) -> str:
+def stands(analyses: Sequence[Analysis], landmarks: Sequence[Landmarks]) -> str:
     """How far decode is from the ridge, and the batch that gets there."""
     phases = analyses[0].phases
     if "decode" not in phases or len(analyses) > 1:

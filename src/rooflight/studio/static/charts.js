@@ -1,6 +1,7 @@
-// Vega views. A view is made once for a width and a colour scheme; after that only its rows change.
+// Vega views. The roofline's is made once for a width and a colour scheme; after that only its rows change.
 
 import { get } from "./api.js";
+import { bindDots } from "./dots.js";
 import { byId } from "./dom.js";
 import { tipHandler } from "./tips.js";
 
@@ -13,57 +14,64 @@ export const widthOf = (kind) => Math.max(320, Math.floor(byId(`chart-${kind}`).
 
 const ERRORS_ONLY = 1;
 
-async function make(kind, datasets, several, onPick) {
-  const spec = await get(`/api/chart?kind=${kind}&width=${widthOf(kind)}&several=${several}&dark=${isDark()}`);
+// As tall as the window leaves room for beside the sentence and the sliders.
+export const heightNow = () => Math.round(Math.min(460, Math.max(220, window.innerHeight * (window.innerWidth < 700 ? 0.36 : 0.44))) / 20) * 20;
+
+async function make(datasets, onPick) {
+  const look = lookNow();
+  const spec = await get(`/api/chart?${look}`);
   for (const name of Object.keys(spec.datasets)) spec.datasets[name] = datasets[name] ?? spec.datasets[name];
-  const { view, finalize } = await embed(kind, spec);
-  view.addEventListener("click", (event, item) => item?.datum && onPick?.(kind, item.datum));
-  return { view, finalize, several, width: widthOf(kind), dark: isDark(), names: Object.keys(spec.datasets) };
+  const made = await embed("roofline", spec, onPick);
+  return { ...made, look, names: Object.keys(spec.datasets) };
 }
+
+export const lookNow = () => `width=${widthOf("roofline")}&height=${heightNow()}&dark=${isDark()}`;
 
 const placeOf = (kind) => byId(`chart-${kind}`).querySelector(".view");
 
-async function embed(kind, spec) {
+async function embed(kind, spec, onPick) {
   const options = { ast: true, actions: false, renderer: "svg", defaultStyle: false, tooltip: tipHandler, logLevel: ERRORS_ONLY };
   const made = await window.vegaEmbed(placeOf(kind), spec, options);
-  placeOf(kind).querySelector("svg")?.setAttribute("aria-hidden", "true");
-  return made;
+  made.view.addEventListener("click", (event, item) => item?.datum && onPick?.(item.datum));
+  return { view: made.view, finalize: made.finalize, onPick };
 }
 
-function name(kind, words) {
-  placeOf(kind).setAttribute("role", "img");
+function named(kind, words, one) {
+  placeOf(kind).setAttribute("role", "group");
   placeOf(kind).setAttribute("aria-label", words);
+  bindDots(placeOf(kind), one.view, one.onPick);
 }
 
-// Draws a document that has its rows.
-export async function drawWhole(kind, spec, words) {
-  clearView(kind);
-  views.set(kind, await embed(kind, spec));
-  name(kind, words);
+// Draws a document that has its rows. `onPick(datum)` hears of a press on a mark.
+export async function drawWhole(kind, spec, words, onPick) {
+  const place = placeOf(kind);
+  place.style.minHeight = `${place.clientHeight}px`; // what stands below keeps its place
+  views.get(kind)?.finalize();
+  const one = await embed(kind, spec, onPick);
+  views.set(kind, one);
+  place.style.minHeight = "";
+  named(kind, words, one);
 }
 
 export function clearView(kind) {
   views.get(kind)?.finalize();
   views.delete(kind);
-  placeOf(kind).replaceChildren();
+  byId(`chart-${kind}`)?.querySelector(".view").replaceChildren();
 }
 
-// Draws rows into a chart; makes the view first where there is none for this width, scheme and number of cards.
-// With the tag of the last time, only the mark at the question's own batch is new.
-export async function draw(kind, datasets, { words, several, tag, onPick }) {
-  let one = views.get(kind);
-  if (!one || one.width !== widthOf(kind) || one.dark !== isDark() || one.several !== several) {
-    const fresh = await make(kind, datasets, several, onPick);
+// Draws rows into the roofline; makes the view first where there is none for this width, height and scheme.
+export async function drawRoofline(datasets, words, onPick) {
+  let one = views.get("roofline");
+  if (!one || one.look !== lookNow()) {
+    const fresh = await make(datasets, onPick);
     one?.finalize();
-    views.set(kind, (one = fresh));
+    views.set("roofline", (one = fresh));
   }
-  const known = tag && one.tag === tag;
-  for (const name of known ? ["here"] : one.names) {
+  for (const name of one.names) {
     if (name in datasets) one.view.data(name, datasets[name]);
   }
-  one.tag = tag;
   await one.view.runAsync();
-  name(kind, words);
+  named("roofline", words, one);
   return one.view;
 }
 

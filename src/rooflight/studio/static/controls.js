@@ -6,11 +6,10 @@ import { showMachine } from "./machine.js";
 import { bindMore, culprit, showMore } from "./more.js";
 import { factors, logSlider, octaves } from "./sliders.js";
 
-const MOST_CARDS = 4;
 const COMMON_WEIGHTS = ["bf16", "fp8", "int4-g128", "w8a8-int8", "nvfp4", "mxfp4"];
 const COMMON_CACHES = ["bf16", "fp8", "int8", "nvfp4"];
 // Field: how far its slider reaches, and its steps an octave; it begins at the least that its number box takes.
-const SLIDERS = { batch: [4096, 8], isl: [1 << 20, 4], osl: [1 << 17, 4], context: [1 << 20, 4] };
+const SLIDERS = { isl: [1 << 20, 4], osl: [1 << 17, 4] };
 
 // `change(fields)` is called with the fields of the question that the user has just set.
 export function makeControls(choices, change) {
@@ -33,8 +32,8 @@ export function makeControls(choices, change) {
   listNames("formats", choices.weights);
   bindSimple(change);
   bindMore(change, fieldError);
-  const cards = bindCards(change);
-  return (question) => showQuestion(question, show, cards);
+  bindOn(change);
+  return (question, page) => showQuestion(question, page, show);
 }
 
 function listNames(id, entries) {
@@ -58,68 +57,55 @@ function bindSimple(change) {
     const name = event.target.value.trim();
     if (name) change({ model: name, config: null });
   });
-  byId("tp").addEventListener("input", (event) => {
-    const value = Number(event.target.value);
-    if (Number.isInteger(value) && value > 0) change({ tp: value });
-    else fieldError("tp", "a whole number from 1");
-  });
-  byId("context-auto").addEventListener("change", (event) => {
-    change({ context: event.target.checked ? null : Number(byId("context").value) });
-  });
+  number("tp", Number.isInteger, "a whole number from 1", change);
+  number("usd_per_hour", Number.isFinite, "a number above 0", change);
   byId("reset-roof").addEventListener("click", () => change({ bandwidth_times: 1, peak_times: 1 }));
   byId("controls").addEventListener("submit", (event) => event.preventDefault());
 }
 
-function bindCards(change) {
-  let current = [];
-  const add = () => {
-    const name = byId("add-card").value.trim();
-    if (!name) return fieldError("cards", "a card's name, such as h200-sxm");
-    if (current.length >= MOST_CARDS) return fieldError("cards", `no more than ${MOST_CARDS} cards at once`);
-    const unknown = current.length === 1 && byId("add-card").hasAttribute("aria-invalid");
-    byId("add-card").value = "";
-    return change({ cards: unknown ? [name] : [...current, name] });
-  };
-  byId("add").addEventListener("click", add);
-  byId("add-card").addEventListener("keydown", (event) => {
-    if (event.key === "Enter") { event.preventDefault(); add(); }
+// A number that may be left out.
+function number(field, holds, want, change) {
+  byId(field).addEventListener("change", (event) => {
+    const text = event.target.value.trim();
+    if (text === "" && !event.target.validity.badInput) change({ [field]: null });
+    else if (holds(Number(text)) && Number(text) > 0) change({ [field]: Number(text) });
+    else fieldError(field, want);
   });
-  const remove = (place, focus) => {
-    const cards = current.filter((_, other) => other !== place);
-    change({ cards, focus: focus > place || focus >= cards.length ? Math.max(focus - 1, 0) : focus });
-    byId("add-card").focus();
-  };
-  return (question) => {
-    if (current.join() === question.cards.join() && byId("cards").dataset.focus === String(question.focus)) return;
-    current = [...question.cards];
-    byId("cards").dataset.focus = question.focus;
-    const had = document.activeElement?.closest?.("#cards button")?.dataset.card;
-    fill(byId("cards"), ...current.map((name, place) => element("li", { "data-hue": current.length > 1 ? place + 1 : 0 },
-      element("button", { type: "button", class: "pick", "data-card": place, "aria-pressed": String(place === question.focus),
-        title: "Show its operators and its roof", onclick: () => change({ focus: place }) },
-        element("span", { class: "swatch", "aria-hidden": "true" }), name),
-      current.length > 1 ? element("button", { type: "button", class: "remove", "aria-label": `Remove ${name}`,
-        onclick: () => remove(place, question.focus) }, "×") : null)));
-    if (had !== undefined) byId("cards").querySelector(`[data-card="${had}"]`)?.focus();
-  };
 }
 
-function showQuestion(question, show, cards) {
-  const auto = question.context === null;
-  const values = { ...question, context: auto ? question.isl + Math.floor(question.osl / 2) : question.context };
-  for (const field of Object.keys(show)) show[field](values[field]);
-  byId("context-auto").checked = auto;
+// A machine goes by its name with a count in front: 4xh100-sxm.
+export function parted(on) {
+  const [, count, name] = /^(?:(\d+)\s*[x×]\s*)?(.*)$/is.exec(on.trim());
+  return [count ?? "", name];
+}
+
+function bindOn(change) {
+  const set = () => {
+    const [before, name] = parted(byId("on").value);
+    const count = before || byId("count").value.trim();
+    if (!name) return fieldError("on", "a card's name, such as h200-sxm");
+    return change({ on: count && !name.includes("+") ? `${count}x${name}` : name });
+  };
+  byId("on").addEventListener("change", set);
+  byId("count").addEventListener("change", set);
+  byId("name").addEventListener("input", (event) => change({ name: event.target.value }));
+}
+
+function showQuestion(question, page, show) {
+  for (const field of Object.keys(show)) show[field](question[field]);
   for (const field of ["weights", "kv_cache"]) setSelect(byId(field), question[field] ?? "");
   byId("attention").value = question.attention;
   byId("ignore_capacity").checked = question.ignore_capacity;
-  if (document.activeElement !== byId("tp")) byId("tp").value = question.tp;
-  if (document.activeElement !== byId("model")) byId("model").value = question.config ? "" : question.model;
+  const [count, name] = parted(question.on);
+  const texts = { name: question.name, count, on: name, tp: question.tp ?? "", usd_per_hour: question.usd_per_hour ?? "", model: question.config ? "" : question.model };
+  for (const [field, text] of Object.entries(texts)) {
+    if (document.activeElement !== byId(field)) byId(field).value = text;
+  }
   byId("model").placeholder = question.config ? "your config.json" : "";
   byId("reset-roof").hidden = question.bandwidth_times === 1 && question.peak_times === 1;
-  byId("what-if-card").textContent = question.cards[question.focus] ?? "the card";
-  cards(question);
+  byId("what-if-card").textContent = question.on;
   showMore(question);
-  showMachine(question);
+  showMachine(question, page);
 }
 
 function setSelect(select, value) {
@@ -134,7 +120,7 @@ export function fieldError(field, want) {
 }
 
 export function clearProblems() {
-  for (const place of document.querySelectorAll(".error:not(#recorded-error)")) place.textContent = "";
+  for (const place of document.querySelectorAll(".error:not(#recorded-error, #view-error)")) place.textContent = "";
   for (const input of document.querySelectorAll("[aria-invalid]:not(#recorded)")) input.removeAttribute("aria-invalid");
 }
 
@@ -149,7 +135,7 @@ export function showProblems(problems) {
     const field = culprit(problem);
     const place = byId(`${field}-error`) ?? byId("general-error");
     place.textContent = saidOf(problem);
-    const input = byId(field === "cards" ? "add-card" : field);
+    const input = byId(field);
     input?.setAttribute?.("aria-invalid", "true");
     const folded = place.closest("details");
     if (folded) folded.open = true;

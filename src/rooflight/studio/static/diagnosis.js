@@ -4,12 +4,13 @@
 import { ask, Refused } from "./api.js";
 import { clearView, drawWhole, isDark } from "./charts.js";
 import { saidOf } from "./controls.js";
+import { blockOf } from "./blocks.js";
 import { byId, copy, element, fill } from "./dom.js";
 
 const MOST_BYTES = 16 << 20;
 const MOST_FILES = 16;
 // Of the page's question, what files may be put under.
-const PARTS = ["model", "config", "cards", "focus", "machine", "tp", "weights", "kv_cache"];
+const PARTS = ["model", "config", "on", "machine", "tp", "weights", "kv_cache"];
 const PLACES = ["verdict", "tables", "next", "sources"];
 
 const inBase64 = (file) => new Promise((done, failed) => {
@@ -20,9 +21,9 @@ const inBase64 = (file) => new Promise((done, failed) => {
 });
 
 export class Diagnosis {
-  // `takeOther(field, file)` gets a file that is no recording: a config or samples.
-  constructor(current, takeOther) {
-    Object.assign(this, { current, takeOther, files: [], number: 0, taken: false, key: "" });
+  // `takeOther(field, file)` gets a file that is no recording: a config or samples; `opened()` shows this part.
+  constructor(current, takeOther, opened) {
+    Object.assign(this, { current, takeOther, opened, files: [], number: 0, taken: false, key: "" });
     byId("recorded").addEventListener("change", (event) => this.take([...event.target.files], true));
     byId("under").addEventListener("change", () => this.again());
     byId("forget-recorded").addEventListener("click", () => {
@@ -34,8 +35,8 @@ export class Diagnosis {
   async take(files, chosen) {
     if (!files.length) return;
     this.forget(chosen);
-    byId("diagnosis").open = true;
-    byId("diagnosis").scrollIntoView({ block: "start" });
+    this.opened();
+    byId("viewtabs").scrollIntoView({ block: "start" });
     if (files.length > MOST_FILES) return this.refuse(`No more than ${MOST_FILES} files at once.`);
     if (files.reduce((sum, file) => sum + file.size, 0) > MOST_BYTES) return this.refuse("That is more than 16 MiB, too much for this page: pack it with gzip, or ask rooflight diagnose.");
     this.files = files;
@@ -84,7 +85,7 @@ export class Diagnosis {
     byId("forget-recorded").hidden = false;
     byId("diagnosis-answer").textContent = found.diagnosis.answer;
     byId("diagnosis-taken").textContent = found.taken;
-    for (const name of ["verdict", "tables", "sources"]) fill(byId(`diagnosis-${name}`), ...found[name].map((one) => BLOCKS[one.block](one)));
+    for (const name of ["verdict", "tables", "sources"]) fill(byId(`diagnosis-${name}`), ...found[name].map((one) => blockOf(one)));
     fill(byId("diagnosis-next"), ...(found.next.length ? [element("div", {}, element("h3", {}, "Next"), element("ul", {}, ...found.next.map(step)))] : []));
     byId("diagnosis-figure").hidden = !found.chart;
     if (!found.chart) return clearView("diagnosis");
@@ -124,18 +125,6 @@ export class Diagnosis {
 
 const lookNow = () => [Math.max(320, byId("recorded-hint").clientWidth), isDark()];
 const keyOf = (question) => JSON.stringify(PARTS.map((name) => question[name]));
-
-const BLOCKS = {
-  prose: (one) => element("p", {}, one.text),
-  bullets: (one) => element("div", {}, element("h3", {}, one.title.replace(/:$/, "")), element("ul", { class: "points" }, ...one.items.map((text) => element("li", {}, text)))),
-  table: (one) => {
-    const side = (place) => (one.left.includes(one.heads[place]) ? "left" : null);
-    const heads = one.heads.map((text, place) => (text ? element("th", { scope: "col", class: side(place) }, text) : element("td", {})));
-    const rows = one.rows.map((cells) => element("tr", {}, ...cells.map((text, place) => (place ? element("td", { class: side(place) }, text) : element("th", { scope: "row" }, text)))));
-    return element("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": one.title },
-      element("table", {}, element("caption", {}, one.title), element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows)));
-  },
-};
 
 function step(one) {
   const press = () => copy(one.command, "Copied");

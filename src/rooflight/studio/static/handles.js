@@ -1,7 +1,6 @@
 // Handles on the roof: drag the slope for another bandwidth, the flat for another peak. Arrow keys do the same.
 
 import { byId } from "./dom.js";
-import { amount } from "./format.js";
 
 const LEAST = 0.1;
 const MOST = 10;
@@ -15,19 +14,14 @@ export class RoofHandles {
     this.bind(byId("drag-peak"), "peak_times", (_, y) => y);
   }
 
-  // Rates of one device of the card as built, times the devices: what the chart's axes are in.
-  place(view, analysis, question) {
-    const usable = question.cards.length === 1 && !question.before;
-    for (const id of ["drag-bandwidth", "drag-peak"]) byId(id).hidden = !usable;
+  // `roof` has the rates of all devices together, what the chart's axes are in.
+  place(view, roof, question) {
+    byId("drag-bandwidth").hidden = false;
+    byId("drag-peak").hidden = roof.flop_per_s === null; // no flat to drag
     this.times = { bandwidth_times: question.bandwidth_times, peak_times: question.peak_times };
-    const card = analysis.accelerator;
-    const decode = analysis.phases?.decode;
-    const peak = decode?.ridge_flop_per_byte ? decode.ridge_flop_per_byte * card.memory_bytes_per_s : Object.values(card.peak_flop_per_s)[0];
-    if (peak === undefined) byId("drag-peak").hidden = true; // no flat to drag
-    this.say(card, peak);
-    if (!usable) return;
+    this.say(roof);
     this.view = view;
-    this.put(peak === undefined ? undefined : peak * card.count, card.memory_bytes_per_s * card.count);
+    this.put(roof.flop_per_s ?? undefined, roof.bytes_per_s);
   }
 
   put(peak, bandwidth) {
@@ -54,8 +48,8 @@ export class RoofHandles {
     handle.style.top = `${top + y}px`;
   }
 
-  say(card, peak) {
-    const told = { "drag-bandwidth": ["bandwidth_times", amount(card.memory_bytes_per_s, "B/s")], "drag-peak": ["peak_times", peak === undefined ? "not known" : amount(peak, "FLOP/s")] };
+  say(roof) {
+    const told = { "drag-bandwidth": ["bandwidth_times", roof.bandwidth_words], "drag-peak": ["peak_times", roof.peak_words] };
     for (const [id, [field, text]] of Object.entries(told)) {
       byId(id).setAttribute("aria-valuenow", this.times[field]);
       byId(id).setAttribute("aria-valuetext", `${this.times[field]} times, ${text}`);

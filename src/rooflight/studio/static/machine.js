@@ -10,7 +10,8 @@ const FILES = { machine: [".toml", 1 << 20], samples: [".jsonl", 2 << 20] };
 
 export const isMachine = (name) => name.toLowerCase().endsWith(FILES.machine[0]);
 
-export function bindMachine(current, change) {
+// `change(fields)` sets fields of the scenario in focus, `changePage(fields)` those of the page.
+export function bindMachine(page, change, changePage) {
   const take = async (field, file) => {
     if (!file) return;
     byId("measured").open = true;
@@ -20,21 +21,21 @@ export function bindMachine(current, change) {
       return;
     }
     const text = await file.text();
-    if (field === "samples") change({ samples: text });
-    else change({ machine: text, cards: [MACHINE, ...current().cards.slice(1).filter((name) => name !== MACHINE)], focus: 0 });
+    if (field === "samples") changePage({ samples: text });
+    else change({ machine: text, on: MACHINE });
   };
   for (const field of Object.keys(FILES)) {
     byId(field).addEventListener("change", (event) => take(field, event.target.files[0]));
   }
   byId("forget-machine").addEventListener("click", () => {
     for (const field of Object.keys(FILES)) byId(field).value = "";
-    const cards = current().cards.filter((name) => name !== MACHINE);
-    change({ machine: null, samples: null, cards: cards.length ? cards : ["h100-sxm"], focus: 0 });
+    const without = (one) => ({ ...one, machine: null, on: one.on.endsWith(MACHINE) ? "h100-sxm" : one.on });
+    changePage({ samples: null, scenarios: page().scenarios.map(without) });
     byId("machine").focus();
   });
   return take;
 }
 
-export function showMachine(question) {
-  byId("forget-machine").hidden = !question.machine && !question.samples;
+export function showMachine(question, page) {
+  byId("forget-machine").hidden = !question.machine && !page.samples;
 }

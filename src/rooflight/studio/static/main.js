@@ -1,45 +1,64 @@
-// The page: one question, one picture. While a picture is on its way the newest question waits; the last good picture
-// stays until a better one comes.
+// The page: up to four scenarios, one picture. While a picture is on its way the newest state waits; the last good
+// picture stays, marked as such, until a better one comes.
 
 import { ask, get, Refused, Unreachable } from "./api.js";
-import { draw, isDark, onNewLook, widthOf } from "./charts.js";
-import { Diagnosis } from "./diagnosis.js";
-import { bindMachine } from "./machine.js";
-import { bindPaste } from "./paste.js";
+import { drawRoofline, lookNow, onNewLook } from "./charts.js";
 import { clearProblems, makeControls, showProblems } from "./controls.js";
-import { byId, element, fill } from "./dom.js";
+import { Diagnosis } from "./diagnosis.js";
+import { bindDials, showDials } from "./dials.js";
+import { byId, element, fill, toast } from "./dom.js";
 import { showFigures } from "./figures.js";
-import { chartWords } from "./words.js";
 import { RoofHandles } from "./handles.js";
-import { Held } from "./held.js";
+import { bindMachine } from "./machine.js";
 import { Operators } from "./operators.js";
-import { bindSharing, configIn, hashOf } from "./share.js";
+import { bindPaste } from "./paste.js";
+import { Scenarios } from "./scenarios.js";
+import { bindSharing, configsIn, hashOf } from "./share.js";
 import { bindTips } from "./tips.js";
+import { Views } from "./views.js";
 
 const RETRY_MS = [500, 1000, 2000, 4000];
 const ADDRESS_MS = 250;
 
-let question;
+let page;
 let picture;
 let showForm;
+let dials;
 let diagnosis;
 let busy = false;
 let dirty = false;
 let failures = 0;
 let drawn = 0;
 let preset = null;
+let presets = [];
 let addressTimer;
+let pushing = false;
 
-const held = new Held(() => question, (fields) => change(fields));
+const focused = () => page.scenarios[page.focus];
 const operators = new Operators(() => later());
 const handles = new RoofHandles((fields) => change(fields));
+const scenarios = new Scenarios(() => page, (fields) => changePage(fields, true));
+const views = new Views(() => page, (name, fields) => scenarios.add({ ...focused(), ...fields, name }), () => later(true));
 
-function change(fields) {
-  question = { ...question, ...fields };
-  question = { ...question, before: held.against(question) };
-  if ("cards" in fields || "focus" in fields) question = { ...question, bandwidth_times: 1, peak_times: 1 };
-  showForm(question);
+// Sets fields of the scenario in focus, or of all.
+function change(fields, everywhere = false) {
+  const changed = page.scenarios.map((one, place) => (everywhere || place === page.focus ? { ...one, ...fields } : one));
+  changePage({ scenarios: changed });
+}
+
+// `apart`: a step of its own, which Back takes back.
+function changePage(fields, apart = false) {
+  pushing = pushing || apart;
+  page = { ...page, ...fields };
+  showState();
   refresh();
+}
+
+function showState() {
+  showForm(focused(), page);
+  showDials(dials, focused(), page, picture?.analysis.workload.context);
+  byId("levels").checked = page.levels;
+  if (picture && picture.labels.length === page.scenarios.length) scenarios.show(picture.labels);
 }
 
 async function refresh() {
@@ -49,7 +68,7 @@ async function refresh() {
   document.documentElement.dataset.busy = "true";
   while (dirty) {
     dirty = false;
-    await once(question);
+    await once(page);
   }
   busy = false;
   document.documentElement.dataset.busy = "false";
@@ -57,35 +76,36 @@ async function refresh() {
 
 async function once(asked) {
   try {
-    const found = await ask(`/api/picture?width=${widthOf("roofline")}&small=${widthOf("batch")}&dark=${isDark()}&levels=${byId("levels").checked}`, asked);
+    const found = await ask(`/api/picture?${lookNow()}`, asked);
     picture = found;
     answered();
     await show(found, asked);
-    const troubles = found.cards.filter((card) => card.problem).map((card) => card.problem);
-    if (troubles.length) showProblems(troubles);
-    diagnosis.follow(asked);
+    showProblems(Object.values(found.problems));
+    diagnosis.follow(asked.scenarios[asked.focus]);
+    views.follow();
     document.documentElement.dataset.drawn = String((drawn += 1));
-    if (!found.landmarks && !dirty) await findLandmarks(asked);
   } catch (error) {
-    if (error instanceof Refused) {
-      answered();
-      showProblems(error.problems);
-      // an address that cannot be answered has no picture before it to keep
-      if (!picture) byId("answer").textContent = `No answer: ${error.problems[0].what}`;
-    } else if (error instanceof Unreachable) {
-      await unanswered();
-    } else throw error;
+    if (error instanceof Refused) refused(error.problems);
+    else if (error instanceof Unreachable) await unanswered();
+    else throw error;
   }
 }
 
-async function findLandmarks(asked) {
-  await ask("/api/landmarks", asked).catch(() => null);
-  dirty = dirty || asked === question;
+function refused(problems) {
+  answered();
+  showProblems(problems);
+  byId("headline").textContent = `No answer: ${problems[0].what}`;
+  byId("caveat").hidden = !picture;
+  byId("caveat").textContent = "What you see below is the answer to the state before.";
+  byId("result").dataset.stale = String(Boolean(picture));
+  scenarios.show(page.scenarios.map((one, place) => ({ letter: "ABCD"[place], name: one.name || one.on })));
+  later();
 }
 
 function answered() {
   failures = 0;
   byId("status").hidden = true;
+  byId("result").dataset.stale = "false";
   clearProblems();
 }
 
@@ -98,73 +118,117 @@ async function unanswered() {
 }
 
 async function show(found, asked) {
-  const analysis = found.cards[found.shown].analysis;
+  const { analysis } = found;
+  byId("headline").textContent = found.headline;
+  byId("caveat").hidden = !found.caveat;
+  byId("caveat").textContent = found.caveat;
   byId("answer").textContent = found.answer;
   byId("told").hidden = !found.told.length;
   fill(byId("told"), ...found.told.map((text) => element("li", {}, text)));
-  showFigures(found, asked);
-  operators.show(analysis, asked);
-  const words = chartWords(found, analysis);
-  const several = found.cards.filter((card) => card.analysis).length > 1;
-  await Promise.all(Object.entries(found.datasets).map(async ([kind, rows]) => {
-    byId(`${kind}-words`).textContent = words[kind];
-    const along = kind === "batch" || kind === "users";
-    const view = await draw(kind, rows, { words: words[kind], several: several && along, tag: along && found.along, onPick: pickDot });
-    if (kind === "roofline") handles.place(view, analysis, asked);
-  }));
-  for (const [name, text] of Object.entries(found.commands)) byId(`command-${name}`).textContent = text;
+  scenarios.show(found.labels);
+  showFigures(found);
+  operators.show(analysis, asked.scenarios[found.shown]);
+  byId("roofline-words").textContent = found.caption;
+  byId("intensity-words").hidden = !found.intensity;
+  byId("intensity-words").textContent = found.intensity?.text ?? "";
+  showDials(dials, focused(), page, analysis.workload.context);
+  handles.place(await drawRoofline(found.datasets, `Roofline. ${found.headline} ${found.caption}`, pickDot), found.roof, asked.scenarios[found.shown]);
+  for (const [name, text] of Object.entries(found.commands)) {
+    byId(`command-${name}`).textContent = text;
+    byId(`command-${name}`).closest(".command").hidden = !text;
+  }
   const said = [...analysis.warnings, ...analysis.assumptions];
   fill(byId("assumptions"), ...said.map((text) => element("li", {}, text)));
   byId("assumed-count").textContent = `${said.length} points`;
-  document.title = `${analysis.model.id.split("/").pop()} on ${analysis.accelerator.id} · rooflight studio`;
+  document.title = `${analysis.model.id.split("/").pop()} on ${found.labels[found.shown].name} · rooflight studio`;
   later();
 }
 
 // A dot of an operator opens its explanation.
-function pickDot(kind, datum) {
+function pickDot(datum) {
   const name = datum.mark && datum.name?.replace(/ x \d+$/, "");
-  if (name && ["decode", "prefill"].includes(datum.phase)) operators.pick(datum.phase, name);
+  if (!name || !["decode", "prefill"].includes(datum.phase)) return;
+  views.open("time");
+  operators.pick(datum.phase, name);
 }
 
 // --- the address ----------------------------------------------------------------------------------------------------
 
-function later() {
+function later(apart = false) {
+  pushing = pushing || apart;
   clearTimeout(addressTimer);
   addressTimer = setTimeout(writeAddress, ADDRESS_MS);
 }
 
 async function writeAddress() {
-  if (!picture) return;
+  if (!picture || busy) return;
   const parts = [picture.query];
   if (operators.phase !== "decode") parts.push(`ph=${operators.phase}`);
   if (operators.open) parts.push(`op=${encodeURIComponent(operators.open)}`);
-  if (byId("levels").checked) parts.push("lv=1");
+  if (views.name !== views.first) parts.push(`view=${views.name}`);
   if (preset !== null) parts.push(`q=${preset}`);
-  history.replaceState(null, "", `?${parts.join("&")}${await hashOf(question.config)}`);
+  const address = `?${parts.join("&")}${await hashOf(page.scenarios)}`;
+  const push = pushing && address !== location.search + location.hash;
+  pushing = false;
+  keep(push, { page, preset, view: views.name }, address);
+}
+
+// The state goes with the address, for Back; a browser that cannot hold so much of it reads the address again.
+function keep(push, state, address) {
+  const write = (held) => (push ? history.pushState(held, "", address) : history.replaceState(held, "", address));
+  try {
+    write(state);
+  } catch {
+    write(null);
+  }
 }
 
 async function readAddress(search, hash) {
-  const { question: found, said } = await get(`/api/question?q=${encodeURIComponent(search.replace(/^\?/, ""))}`);
+  const { page: found, said } = await get(`/api/page?q=${encodeURIComponent(search.replace(/^\?/, ""))}`);
   const view = new URLSearchParams(search);
   operators.phase = view.get("ph") === "prefill" ? "prefill" : "decode";
   operators.open = view.get("op");
-  byId("levels").checked = view.get("lv") === "1";
-  question = { ...found, config: await configIn(hash), machine: question?.machine ?? null, samples: question?.samples ?? null };
-  held.take(question);
-  if (said.length) showProblems([{ field: null, what: said.join("; ") }]);
+  views.open(view.get("view") ?? views.first, true);
+  const configs = await configsIn(hash, found.scenarios.length);
+  page = { ...found, scenarios: found.scenarios.map((one, place) => ({ ...one, config: configs[place] })), samples: page?.samples ?? null };
+  const number = view.get("q");
+  preset = number !== null && presets[Number(number)] ? Number(number) : null;
   return said;
 }
 
-async function openPreset(number, search) {
-  const said = await readAddress(search, "");
-  preset = number;
-  showForm(question);
+const tellSaid = (said) => said.length && showProblems([{ field: null, what: said.join("; ") }]);
+
+// Another state whole: a preset, or one that Back returns to.
+async function take(read) {
+  const said = await read();
+  showState();
   showLook();
   await refresh();
-  if (said.length) showProblems([{ field: null, what: said.join("; ") }]);
+  tellSaid(said);
 }
 
-let presets = [];
+function openPreset(number, search) {
+  return take(async () => {
+    const said = await readAddress(search, "");
+    preset = number;
+    pushing = true;
+    toast("Back returns to what was here.");
+    return said;
+  });
+}
+
+function goBack(event) {
+  clearTimeout(addressTimer);
+  pushing = false;
+  return take(async () => {
+    if (!event.state?.page) return readAddress(location.search, location.hash);
+    page = event.state.page;
+    preset = event.state.preset;
+    views.open(event.state.view, true);
+    return [];
+  });
+}
+
 function showLook() {
   const one = presets[preset];
   byId("look").hidden = !one;
@@ -175,20 +239,29 @@ function showLook() {
   }
 }
 
+// --- the beginning --------------------------------------------------------------------------------------------------
+
+function bindFiles() {
+  const takeField = bindMachine(() => page, change, changePage);
+  diagnosis = new Diagnosis(focused, (field, file) => (field === "config" ? takeConfig(file) : takeField(field, file)), () => views.open("recorded"));
+  const takeOthers = async (files) => {
+    if (files.length === 1 && await views.take(files[0])) return;
+    diagnosis.take(files);
+  };
+  const takeConfig = bindPaste(change, (file) => takeField("machine", file), takeOthers);
+}
+
 async function start() {
-  const [choices, asked] = [await get("/api/choices"), await get("/api/presets")];
+  const [choices, asked] = await Promise.all([get("/api/choices"), get("/api/presets")]);
   presets = asked;
   showForm = makeControls(choices, change);
+  dials = bindDials(change, (intensity) => changePage({ intensity }));
+  bindFiles();
   const said = await readAddress(location.search, location.hash);
-  const number = new URLSearchParams(location.search).get("q");
-  preset = number !== null && presets[Number(number)] ? Number(number) : null;
-  showForm(question);
+  showState();
   showLook();
-  const takeField = bindMachine(() => question, change);
-  diagnosis = new Diagnosis(() => question, (field, file) => (field === "config" ? takeConfig(file) : takeField(field, file)));
-  const takeConfig = bindPaste(change, (file) => takeField("machine", file), (files) => diagnosis.take(files));
-  bindSharing(() => question);
-  byId("levels").addEventListener("change", refresh);
+  bindSharing(() => page);
+  byId("levels").addEventListener("change", (event) => changePage({ levels: event.target.checked }));
   bindTips(byId("chart-roofline"));
   for (const link of document.querySelectorAll("[data-preset]")) {
     link.addEventListener("click", (event) => {
@@ -196,12 +269,14 @@ async function start() {
       openPreset(Number(link.dataset.preset), new URL(link.href).search);
     });
   }
+  window.addEventListener("popstate", goBack);
   onNewLook(() => {
     refresh();
     diagnosis.redraw();
   });
   await refresh();
-  if (said.length) showProblems([{ field: null, what: said.join("; ") }]);
+  tellSaid(said);
+  if (views.name !== "recorded") await views.again();
   document.documentElement.dataset.ready = "true";
 }
 

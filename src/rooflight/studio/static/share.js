@@ -5,7 +5,6 @@ import { byId, copy, download, toast } from "./dom.js";
 import { isDark } from "./charts.js";
 
 const LONGEST_HASH = 6000;
-const STORED = "rooflight-config";
 
 const bytesOf = async (stream) => new Uint8Array(await new Response(stream).arrayBuffer());
 
@@ -20,21 +19,33 @@ async function unpacked(text) {
   return JSON.parse(await new Response(stream).text());
 }
 
-// The part of the address for a pasted config; a long one stays in this tab's own store.
-export async function hashOf(config) {
-  sessionStorage.removeItem(STORED);
-  if (!config) return "";
-  const text = await packed(config);
-  if (text.length <= LONGEST_HASH) return `#config=${text}`;
-  sessionStorage.setItem(STORED, JSON.stringify(config));
-  return "#config=here";
+// The part of the address for pasted configs, a part a scenario; long ones stay in this tab's own store.
+export async function hashOf(scenarios) {
+  const parts = [];
+  for (const [place, { config }] of scenarios.entries()) {
+    sessionStorage.removeItem(keyOf(place));
+    if (!config) continue;
+    const text = await packed(config);
+    const short = text.length <= LONGEST_HASH / scenarios.length;
+    if (!short) sessionStorage.setItem(keyOf(place), JSON.stringify(config));
+    parts.push(`${keyOf(place)}=${short ? text : HERE}`);
+  }
+  return parts.length ? `#${parts.join("&")}` : "";
 }
 
-export async function configIn(hash) {
-  const text = new URLSearchParams(hash.slice(1)).get("config");
+const HERE = "here";
+const keyOf = (place) => (place ? `config${place + 1}` : "config");
+
+// The configs of so many scenarios; null where there is none.
+export async function configsIn(hash, scenarios) {
+  const parts = new URLSearchParams(hash.slice(1));
+  return Promise.all(Array.from({ length: scenarios }, (_, place) => configIn(parts.get(keyOf(place)), keyOf(place))));
+}
+
+async function configIn(text, key) {
   if (!text) return null;
   try {
-    return text === "here" ? JSON.parse(sessionStorage.getItem(STORED)) : await unpacked(text);
+    return text === HERE ? JSON.parse(sessionStorage.getItem(key)) : await unpacked(text);
   } catch {
     toast("The config in this address cannot be read.");
     return null;
@@ -43,7 +54,7 @@ export async function configIn(hash) {
 
 export function bindSharing(current) {
   byId("copy-link").addEventListener("click", () => {
-    const kept = location.hash === "#config=here" ? "; your config is too long for it" : "";
+    const kept = location.hash.includes(`=${HERE}`) ? "; a config is too long for it" : "";
     copy(location.href, `Link copied${kept}`);
   });
   for (const button of document.querySelectorAll("[data-copy]")) {

@@ -6,8 +6,8 @@ const tip = element("div", { class: "tip", role: "status", hidden: true });
 document.body.append(tip);
 let pinned = false;
 
-function show(event, value) {
-  const rows = Object.entries(value).filter(([, text]) => text != null && text !== "");
+export function showTip(event, value) {
+  const rows = Object.entries(typeof value === "object" ? value : { "": value }).filter(([, text]) => text != null && text !== "");
   fill(tip,
     pinned ? element("button", { type: "button", "aria-label": "Close", onclick: unpin }, "×") : null,
     element("dl", {}, ...rows.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, String(text))])));
@@ -29,7 +29,7 @@ export function unpin() {
 export function tipHandler(handler, event, item, value) {
   if (pinned) return;
   if (value == null || value === "") tip.hidden = true;
-  else show(event, value);
+  else showTip(event, value);
 }
 
 export function bindTips(chart) {

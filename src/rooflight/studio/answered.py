@@ -1,0 +1,61 @@
+"""The scenarios of a page with their answers, or with what is wrong with them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from rooflight.errors import RooflightError
+from rooflight.scenario.definite import Scenario
+from rooflight.serve.landmarks import landmarks
+from rooflight.studio.kept import Kept, digest
+from rooflight.studio.page import Label, Page, labels
+from rooflight.studio.question import Question, scenario_of
+from rooflight.values.analysis import Analysis
+from rooflight.values.sweep import Landmarks
+from rooflight.words.analysis import analyzed
+
+_landmarks: Kept[Landmarks] = Kept(512)
+
+
+class Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """A scenario of the page and its answer; or what is wrong with it."""
+
+    label: Label
+    question: Question
+    scenario: Scenario | None = None
+    analysis: Analysis | None = None
+    error: RooflightError | None = None
+
+
+def answered(page: Page) -> list[Answered]:
+    """Every scenario of the page with its answer, or what is wrong with it."""
+    return [_answer(label, one) for label, one in zip(labels(page), page.scenarios, strict=True)]
+
+
+def _answer(label: Label, question: Question) -> Answered:
+    try:
+        sc = scenario_of(question)
+        return Answered(label=label, question=question, scenario=sc, analysis=analyzed(sc))
+    except RooflightError as error:
+        return Answered(label=label, question=question, error=error)
+
+
+def focused(page: Page) -> Answered:
+    """The scenario in focus, answered. Raises RooflightError."""
+    found = _answer(labels(page)[page.shown], page.focused)
+    if found.error is not None:
+        raise found.error
+    return found
+
+
+def landmarks_of(one: Answered) -> Landmarks:
+    """The landmarks of a scenario that was answered."""
+    assert one.scenario is not None
+    sc = one.scenario
+    return _landmarks.get_or_make(key_without_batch(one.question), lambda: landmarks(sc))
+
+
+def key_without_batch(question: Question) -> str:
+    """What everything but the batch says about a scenario: a digest, so that a pasted config costs no memory."""
+    said = question.model_dump(exclude={"batch", "name", "config", "machine", "usd_per_hour"})
+    return digest([question.config_key, question.machine_key, said])

@@ -1,0 +1,97 @@
+"""What a page shows: up to four scenarios, which one is in focus, and what is drawn beside them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from pydantic import BaseModel, ConfigDict
+from pydantic import Field as Bounds
+
+from rooflight.show.charts.wording import short
+from rooflight.studio.question import MOST_SAMPLES, PASTED, Question
+from rooflight.values.field import Field
+from rooflight.values.question import FIELDS
+
+MOST_SCENARIOS = 4
+LETTERS = "ABCD"
+
+Milliseconds = Annotated[float, Bounds(gt=0, le=86_400_000, allow_inf_nan=False)]
+Intensity = Annotated[float, Bounds(ge=0.01, le=1_000_000, allow_inf_nan=False)]
+
+
+class Page(BaseModel):
+    """The state of a page, all that an address or a request has of it.
+
+    focus           the scenario that the form changes and that views of one are about; counted from 0
+    intensity       FLOP a byte of a workload to place on the roof of the scenario in focus
+    tpot_slo_ms, ttft_slo_ms    goals: what a user waits at most for a token, and for the first one
+    levels          caches and links as roofs too, where their rates are known
+    samples         JSON lines of kernels that were timed: dots under the roofs
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    scenarios: Annotated[list[Question], Bounds(min_length=1, max_length=MOST_SCENARIOS)] = [Question()]
+    focus: Annotated[int, Bounds(ge=0, lt=MOST_SCENARIOS)] = 0
+    intensity: Intensity | None = None
+    tpot_slo_ms: Milliseconds | None = None
+    ttft_slo_ms: Milliseconds | None = None
+    levels: bool = False
+    samples: Annotated[str, Bounds(max_length=MOST_SAMPLES)] | None = None
+
+    @property
+    def shown(self) -> int:
+        """The index of the scenario in focus."""
+        return min(self.focus, len(self.scenarios) - 1)
+
+    @property
+    def focused(self) -> Question:
+        """The scenario in focus."""
+        return self.scenarios[self.shown]
+
+
+class Label(msgspec.Struct, frozen=True):
+    """How a scenario is called: its letter, and its own name or what tells it from the first."""
+
+    letter: str
+    name: str
+
+    @property
+    def whole(self) -> str:
+        """Both: A, 4 x h100-sxm."""
+        return f"{self.letter}, {self.name}"
+
+
+def labels(page: Page) -> list[Label]:
+    """A label each; no two are alike, since their letters are not."""
+    return [
+        Label(LETTERS[place], one.name.strip() or _differing(one, page)) for place, one in enumerate(page.scenarios)
+    ]
+
+
+def _differing(one: Question, page: Page) -> str:
+    """What of a scenario is not in all of the page: its model, its machine, its fields."""
+    others = page.scenarios
+    parts = []
+    if any((other.model, other.config_key) != (one.model, one.config_key) for other in others):
+        parts.append(short(one.model if one.config is None else PASTED))
+    fields = [name for name in FIELDS if any(getattr(other, name) != getattr(one, name) for other in others)]
+    if not (parts or fields) or any(other.on != one.on for other in others):
+        parts.append(one.on)
+    parts += [f"{words} x {times:g}" for words, times in _rates(one) if times != 1]
+    parts += [_said(FIELDS[name], getattr(one, name)) for name in fields]
+    return ", ".join(parts)
+
+
+def _rates(one: Question) -> tuple[tuple[str, float], tuple[str, float]]:
+    return ("bandwidth", one.bandwidth_times), ("peaks", one.peak_times)
+
+
+def _said(field: Field, value: Any) -> str:
+    """A field as a label has it: weights fp8, batch 64, no graphs."""
+    words = field.name.replace("_", " ")
+    if isinstance(value, bool):
+        return words if value else f"no {words}"
+    default = field.shown_default or "as it comes"
+    return f"{words} {default if value is None else value}"

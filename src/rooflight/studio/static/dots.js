@@ -1,0 +1,56 @@
+// Every mark with a tooltip is reached by keyboard: a chart is one stop, arrows go from mark to mark, Enter presses.
+
+import { showTip, unpin } from "./tips.js";
+
+const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+const bound = new WeakSet();
+const charts = new WeakMap();
+
+// `place` holds the chart; `press(datum)` is what Enter does.
+export function bindDots(place, view, press) {
+  const items = [...told(view.scenegraph().root)];
+  const held = charts.get(place);
+  const at = held && place.contains(document.activeElement) ? held.at : 0;
+  charts.set(place, { items, at: Math.min(at, Math.max(items.length - 1, 0)), press });
+  items.forEach((item, number) => {
+    const node = item._svg;
+    node.__item = item;
+    node.setAttribute("role", "img");
+    node.setAttribute("aria-label", said(item.tooltip));
+    node.setAttribute("tabindex", number === charts.get(place).at ? "0" : "-1");
+  });
+  if (bound.has(place)) return;
+  bound.add(place);
+  place.addEventListener("keydown", (event) => pressed(event, place));
+  place.addEventListener("focusin", (event) => event.target.__item && tell(event.target));
+  place.addEventListener("focusout", () => unpin());
+}
+
+// Marks with something to say that are drawn on their own, in reading order.
+function* told(item) {
+  for (const group of item.items ?? []) {
+    if (group.items) yield* told(group);
+    else if (group.tooltip && group._svg && group.opacity !== 0) yield group;
+  }
+}
+
+const said = (tooltip) => (typeof tooltip === "object" ? Object.entries(tooltip).filter(([, text]) => text !== "" && text != null).map(([name, text]) => `${name} ${text}`).join(", ") : String(tooltip));
+
+function tell(node) {
+  const box = node.getBoundingClientRect();
+  showTip({ clientX: box.right, clientY: box.bottom }, node.__item.tooltip);
+}
+
+function pressed(event, place) {
+  const chart = charts.get(place);
+  if (!chart.items.length || !event.target.__item) return;
+  if (event.key in STEPS) {
+    const next = (chart.at + STEPS[event.key] + chart.items.length) % chart.items.length;
+    chart.items[chart.at]._svg.setAttribute("tabindex", "-1");
+    chart.at = next;
+    chart.items[next]._svg.setAttribute("tabindex", "0");
+    chart.items[next]._svg.focus();
+  } else if (event.key === "Enter" || event.key === " ") chart.press?.(chart.items[chart.at].datum);
+  else return;
+  event.preventDefault();
+}

@@ -1,0 +1,16 @@
+"""The views below the first screen, each a function of a page: its sentence, its charts, its tables.
+
+Drawn by the functions that draw the command line's pictures; shown by static/views.js, which knows none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from rooflight.studio.view import Asked, View
+from rooflight.studio.views.memory import memory
+
+ViewName = Literal["memory"]
+TITLES = {"memory": "Memory"}
+VIEWS: dict[str, Callable[[Asked], View]] = {"memory": memory}

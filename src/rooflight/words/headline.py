@@ -1,0 +1,51 @@
+"""An answer in one sentence: what is expected, between what, and the ceiling above it."""
+
+from __future__ import annotations
+
+from rooflight.units import round_significant, scaled
+from rooflight.values.accelerator import devices_named
+from rooflight.values.analysis import Analysis
+from rooflight.values.run import Run
+from rooflight.words.basis import basis_clause, interval
+
+# What a resource is called as a ceiling.
+CEILINGS = {
+    "compute": "compute is the ceiling", "memory": "memory bandwidth is the ceiling",
+    "link": "the link between devices is the ceiling", "launch": "launches and the host set the pace",
+    "host_memory": "the host's memory is the ceiling", "host_link": "the link to the host is the ceiling",
+}  # fmt: skip
+
+
+def headline(analysis: Analysis) -> str:
+    """One sentence. Of what does not fit, the answer itself."""
+    run = None if analysis.run is None else analysis.runs.get(analysis.run)
+    if run is None:
+        return analysis.answer
+    model = analysis.model.id.rpartition("/")[2]
+    where = devices_named(analysis.accelerator.id, analysis.accelerator.count)
+    return f"{model} ({analysis.deployment['weights']}) on {where}: {_got(analysis, run)}."
+
+
+def caveat(analysis: Analysis) -> str:
+    """Of what measurements the expected times are, where none of this accelerator: "" for one that was measured."""
+    clause = basis_clause(analysis.expected_basis, analysis.deployment.get("engine"))
+    return f"{clause[0].upper()}{clause[1:]}." if clause else ""
+
+
+def _got(analysis: Analysis, run: Run) -> str:
+    """What users get, and what binds it."""
+    decode = analysis.phases.get("decode")
+    if run.tpot_s is None or decode is None:
+        prefill = analysis.phases.get("prefill")
+        if run.ttft_s is None or prefill is None:
+            return "nobody published a compute peak, so the time of a prompt cannot be told"
+        got = f"an answer after {scaled(run.ttft_s.expected, 's')}{interval(run.ttft_s)}"
+        return f"{got}, at best {scaled(run.ttft_s.ceiling, 's')}, where {CEILINGS[prefill.bound]}"
+    batch = analysis.workload["batch"]
+    users = f"each of {batch:,} users" if batch is not None and batch > 1 else "a user"
+    rate = 1 / run.tpot_s.expected
+    return (
+        f"{users} gets a token every {scaled(run.tpot_s.expected, 's')}{interval(run.tpot_s)}, "
+        f"{round_significant(rate)} a second; a decode step takes {scaled(decode.time_s.ceiling, 's')} at best, where "
+        f"{CEILINGS[decode.bound]}"
+    )
