@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from io import StringIO
 from typing import Any
 
 import msgspec
@@ -15,11 +14,10 @@ from pydantic import ValidationError
 
 from rooflight.errors import BadInput, MissingFact, RooflightError
 from rooflight.serve.landmarks import landmarks
-from rooflight.show.analysis import rows as csv_rows
-from rooflight.show.data import write_csv
 from rooflight.show.explain import explain
 from rooflight.studio import drawings, dropped, problems
 from rooflight.studio import picture as pictures
+from rooflight.studio.export import exported
 from rooflight.studio.page import Page
 from rooflight.studio.question import Question, scenario_of
 from rooflight.studio.view import Asked
@@ -27,7 +25,8 @@ from rooflight.studio.views import VIEWS
 from rooflight.words.analysis import analyzed
 
 _JSON = "application/json"
-_MEDIA = {"svg": "image/svg+xml", "png": "image/png", "csv": "text/csv; charset=utf-8", "json": _JSON}
+_MEDIA = {"svg": "image/svg+xml", "png": "image/png", "csv": "text/csv; charset=utf-8",
+          "json": _JSON, "txt": "text/plain; charset=utf-8"}  # fmt: skip
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -116,15 +115,7 @@ def invalid(errors: Sequence[Any]) -> Reply:
 @_answering
 def export(page: Page, form: str, dark: bool) -> Any:
     """A file to keep."""
-    if form == "json":
-        written = msgspec.json.format(msgspec.json.encode(analyzed(scenario_of(page.focused))))
-    elif form == "csv":
-        text = StringIO()
-        write_csv(csv_rows(analyzed(scenario_of(page.focused))), text)
-        written = text.getvalue().encode()
-    else:
-        written = pictures.export(page, dark, form)
-    return Reply(written, media=_MEDIA[form])
+    return Reply(exported(page, form, dark), media=_MEDIA[form])
 
 
 def ready() -> None:

@@ -145,7 +145,7 @@ async def view(request: Request, name: ViewName, asked: Asked) -> Response:
 
 @router.post("/export", responses=_REFUSALS)
 async def export(
-    request: Request, page: Page, form: Literal["svg", "png", "csv", "json"], dark: bool = False
+    request: Request, page: Page, form: Literal["svg", "png", "csv", "json", "txt"], dark: bool = False
 ) -> Response:
-    """A file to keep: the roofline with its sentence as SVG or PNG; the scenario in focus as CSV or JSON."""
+    """A file to keep: the roofline with its sentence as SVG or PNG; every scenario as CSV, JSON or commands."""
     return await _answered(request, answers.export, page, form, dark)

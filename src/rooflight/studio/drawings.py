@@ -6,6 +6,8 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from rooflight.library.questions import analyze
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.kernel_dots import Samples
@@ -16,6 +18,7 @@ from rooflight.studio.answered import Answered
 from rooflight.studio.page import Page
 from rooflight.values.analysis import Analysis
 from rooflight.values.sweep import Landmarks
+from rooflight.words.headline import headline
 
 EXPORT_WIDTH = 1000
 
@@ -84,9 +87,16 @@ def roofline_rows(
     return rows(*_drawn(found), **_asked(page, found, marks, samples), look=look)
 
 
-def slide(page: Page, found: Sequence[Answered], marks: Landmarks, samples: Samples, dark: bool) -> Chart:
-    """The whole picture with its words, as `rooflight analyze -o FILE` draws it."""
-    return roofline(*_drawn(found), **_asked(page, found, marks, samples), look=Look(EXPORT_WIDTH, dark))
+def slide(
+    page: Page, found: Sequence[Answered], focus: Answered, marks: Landmarks, samples: Samples, dark: bool
+) -> Chart:
+    """The whole picture, as `rooflight analyze -o FILE` draws it, under the sentence of the scenario in focus."""
+    look = Look(EXPORT_WIDTH, dark)
+    chart = roofline(*_drawn(found), **_asked(page, found, marks, samples), look=look)
+    assert focus.analysis is not None
+    said = look.wrapped(headline(focus.analysis), look.size + 4)
+    title = chart.spec["title"]
+    return msgspec.structs.replace(chart, spec={**chart.spec, "title": {**title, "text": said}})
 
 
 def _drawn(found: Sequence[Answered]) -> list[Analysis]:

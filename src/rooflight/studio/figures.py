@@ -17,8 +17,8 @@ from rooflight.values.run import Run
 
 _MILLION = 1_000_000
 HEADS = (
-    "first token", "each token", "step at best", "tok/s a user", "tok/s an accelerator", "compute used", "bandwidth used", "bound by",
-    "fits", "USD a million tokens",
+    "TTFT", "TPOT", "step at best", "tok/s a user", "tok/s a card", "compute", "bandwidth", "bound by", "fits",
+    "USD a million tokens",
 )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from rooflight.words.headline import caveat, headline
 
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
-    """headline: the scenario in focus in one sentence; caveat: where nobody measured its machine, "" where somebody did.
+    """headline: the scenario in focus in one sentence; caveat: of whose measurements it is, where not of its machine.
 
     answer, told    all that is said of it; caption: what the roofline shows
 
@@ -110,12 +110,3 @@ def _gain(found: list[Answered], focus: Answered) -> Line | None:
 
 def _runs(one: Answered) -> bool:
     return one.analysis is not None and one.analysis.run is not None
-
-
-def export(page: Page, dark: bool, form: str) -> bytes:
-    """The slide of a page, the roofline with its sentence, as SVG or PNG. Raises as picture() does."""
-    found = answered(page)
-    focus = found[page.shown]
-    if focus.error is not None:
-        raise focus.error
-    return drawings.slide(page, found, landmarks_of(focus), samples_of(page.samples), dark).encoded(f".{form}")

@@ -17,19 +17,30 @@ CEILINGS = {
 
 
 def headline(analysis: Analysis) -> str:
-    """One sentence. Of what does not fit, the answer itself."""
+    """One sentence. Of what does not fit, the first of the answer."""
     run = None if analysis.run is None else analysis.runs.get(analysis.run)
     if run is None:
-        return analysis.answer
+        return _parted(analysis.answer)[0]
     model = analysis.model.id.rpartition("/")[2]
     where = devices_named(analysis.accelerator.id, analysis.accelerator.count)
     return f"{model} ({analysis.deployment['weights']}) on {where}: {_got(analysis, run)}."
 
 
 def caveat(analysis: Analysis) -> str:
-    """Of what measurements the expected times are, where none of this accelerator: "" for one that was measured."""
+    """Of what measurements the expected times are, where none of this accelerator: "" for one that was measured.
+
+    Of what does not fit, the rest of the answer: what would.
+    """
+    if analysis.run is None:
+        return _parted(analysis.answer)[1]
     clause = basis_clause(analysis.expected_basis, analysis.deployment.get("engine"))
     return f"{clause[0].upper()}{clause[1:]}." if clause else ""
+
+
+def _parted(answer: str) -> tuple[str, str]:
+    """The first sentence, and the others."""
+    first, point, rest = answer.partition(". ")
+    return first + point.strip(), rest
 
 
 def _got(analysis: Analysis, run: Run) -> str:

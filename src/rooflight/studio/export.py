@@ -1,0 +1,111 @@
+"""What leaves the page as a file: every scenario of it, in one form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from io import StringIO
+
+import msgspec
+
+from rooflight.show.analysis import rows as csv_rows
+from rooflight.show.data import encode, rows_of, write_csv
+from rooflight.studio import commands, drawings
+from rooflight.studio.answered import Answered, answered, landmarks_of
+from rooflight.studio.page import Label, Page
+from rooflight.studio.question import Question, samples_of
+from rooflight.studio.state import query_of
+from rooflight.values.analysis import Analysis
+
+SCHEMA = "rooflight.studio/1"
+
+
+class Exported(msgspec.Struct, frozen=True, kw_only=True):
+    """A scenario in a file. analysis: rooflight.analysis/1, null where there is a problem with it, in a sentence."""
+
+    label: Label
+    question: dict[str, object]
+    analysis: Analysis | None
+    problem: str | None
+    command: str
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """A page in a file. query: what stands behind the ? of its address."""
+
+    schema: str = SCHEMA
+    query: str
+    focus: int
+    scenarios: list[Exported]
+
+
+def exported(page: Page, form: str, dark: bool) -> bytes:
+    """The file. Raises RooflightError where the scenario in focus cannot be answered."""
+    found = answered(page)
+    focus = found[page.shown]
+    if focus.error is not None:
+        raise focus.error
+    return _FORMS[form](page, found, dark)
+
+
+def _slide(form: str) -> Callable[[Page, list[Answered], bool], bytes]:
+    def slide(page: Page, found: list[Answered], dark: bool) -> bytes:
+        focus = found[page.shown]
+        chart = drawings.slide(page, found, focus, landmarks_of(focus), samples_of(page.samples), dark)
+        return chart.encoded(f".{form}")
+
+    return slide
+
+
+def _csv(_page: Page, found: list[Answered], _dark: bool) -> bytes:
+    """The rows of every scenario's analysis, each with its letter and name in front."""
+    rows = [
+        {"scenario": one.label.letter, "name": one.label.name, **row}
+        for one in found
+        if one.analysis is not None
+        for row in csv_rows(one.analysis).records()
+    ]
+    text = StringIO()
+    write_csv(rows_of(rows), text)
+    return text.getvalue().encode()
+
+
+def _json(page: Page, found: list[Answered], _dark: bool) -> bytes:
+    scenarios = [
+        Exported(
+            label=one.label, question=_asked(one.question), analysis=one.analysis,
+            problem=None if one.error is None else one.error.what, command=_command(one),
+        )
+        for one in found
+    ]  # fmt: skip
+    document = Document(query=query_of(page), focus=page.shown, scenarios=scenarios)
+    return msgspec.json.format(encode(document).encode())
+
+
+def _asked(question: Question) -> dict[str, object]:
+    """The fields that are not at their defaults; a machine's file is left out, which may be long."""
+    return question.model_dump(exclude_defaults=True, exclude={"machine"})
+
+
+def _text(_page: Page, found: list[Answered], _dark: bool) -> bytes:
+    """The commands, a comment in front of each."""
+    return "".join(f"{line}\n" for one in found for line in _lines(one)).encode()
+
+
+def _lines(one: Answered) -> Iterator[str]:
+    yield f"# {one.label.whole}"
+    if one.error is not None:
+        yield f"# {one.error.what}"
+    yield _command(one)
+    if one.analysis is not None and one.analysis.answered:
+        yield commands.vllm(one.question, one.analysis.model.id)
+    yield ""
+
+
+def _command(one: Answered) -> str:
+    model = one.question.model if one.analysis is None else one.analysis.model.id
+    return commands.rooflight(one.question, model)
+
+
+_FORMS: dict[str, Callable[[Page, list[Answered], bool], bytes]] = {
+    "svg": _slide("svg"), "png": _slide("png"), "csv": _csv, "json": _json, "txt": _text,
+}  # fmt: skip
