@@ -15,10 +15,10 @@ from rooflight.show.charts.place import Datasets
 from rooflight.show.charts.roofline import roofline, rows, stands
 from rooflight.show.charts.theme import Look
 from rooflight.studio.answered import Answered
+from rooflight.studio.figures import sentence
 from rooflight.studio.page import Page
 from rooflight.values.analysis import Analysis
 from rooflight.values.sweep import Landmarks
-from rooflight.words.headline import headline
 
 EXPORT_WIDTH = 1000
 
@@ -94,7 +94,7 @@ def slide(
     look = Look(EXPORT_WIDTH, dark)
     chart = roofline(*_drawn(found), **_asked(page, found, marks, samples), look=look)
     assert focus.analysis is not None
-    said = look.wrapped(headline(focus.analysis), look.size + 4)
+    said = look.wrapped(sentence(focus.question, focus.analysis), look.size + 4)
     title = chart.spec["title"]
     return msgspec.structs.replace(chart, spec={**chart.spec, "title": {**title, "text": said}})
 

@@ -14,6 +14,7 @@ from rooflight.studio.page import Label
 from rooflight.studio.question import Question
 from rooflight.values.analysis import Analysis
 from rooflight.values.run import Run
+from rooflight.words.headline import headline
 
 _MILLION = 1_000_000
 HEADS = (
@@ -42,26 +43,61 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def line(label: Label, question: Question, analysis: Analysis) -> Line:
-    """The line of a scenario that was answered."""
+    """The line of a scenario that was answered: of its run, or of decode steps at a context that is stated."""
     run = None if analysis.run is None else analysis.runs.get(analysis.run)
     if run is None:
         return Line(label=label, bound="capacity", missing=analysis.answer)
     phase = analysis.phases.get("decode") or analysis.phases.get("prefill")
     bound = None if phase is None else phase.expected_bound
-    used = run.utilization
+    got = _of_steps(analysis) if of_steps(question, analysis) else _of_run(run)
     cells = (
         _cell(run.ttft_s, numbers.seconds),
-        _cell(run.tpot_s, numbers.seconds),
+        _cell(got.step, numbers.seconds),
         Cell() if phase is None else Cell(numbers.seconds(phase.time_s.ceiling)),
-        _cell(run.output_tokens_per_s_per_user, numbers.plain),
-        _cell(run.output_tokens_per_s_per_accelerator, numbers.plain),
-        Cell() if used is None else Cell(numbers.percent(used.compute)),
-        Cell() if used is None else Cell(numbers.percent(used.memory)),
+        _cell(got.user, numbers.plain),
+        _cell(got.card, numbers.plain),
+        *(Cell() if share is None else Cell(numbers.percent(share)) for share in (got.compute, got.memory)),
         Cell(numbers.resource(bound)),
         _room(analysis),
-        _cost(run, question.usd_per_hour),
+        _cost(got.card, question.usd_per_hour),
     )
     return Line(label=label, cells=cells, bound=bound)
+
+
+def sentence(question: Question, analysis: Analysis) -> str:
+    """The answer in one sentence, of what the line is of."""
+    return headline(analysis, steps=of_steps(question, analysis))
+
+
+def of_steps(question: Question, analysis: Analysis) -> bool:
+    """Whether the figures are of decode steps: at a context that is stated, a run of requests says nothing."""
+    return question.given()["context"] is not None and "decode" in analysis.phases
+
+
+class _Got(msgspec.Struct, frozen=True, kw_only=True):
+    """Time of a token, tokens a second of a user and of a card, and shares of the datasheet's rates."""
+
+    step: Span | None
+    user: Span | None
+    card: Span | None
+    compute: float | None
+    memory: float | None
+
+
+def _of_run(run: Run) -> _Got:
+    used = run.utilization
+    return _Got(
+        step=run.tpot_s, user=run.output_tokens_per_s_per_user, card=run.output_tokens_per_s_per_accelerator,
+        compute=None if used is None else used.compute, memory=None if used is None else used.memory,
+    )  # fmt: skip
+
+
+def _of_steps(analysis: Analysis) -> _Got:
+    phase = analysis.phases["decode"]
+    return _Got(
+        step=phase.time_s, user=phase.tokens_per_s_per_user, card=phase.tokens_per_s / analysis.deployment["devices"],
+        compute=phase.mfu, memory=phase.mbu,
+    )  # fmt: skip
 
 
 def gain(label: Label, times: Mapping[str, Span]) -> Line:
@@ -95,8 +131,7 @@ def _room(analysis: Analysis) -> Cell:
     return Cell(numbers.count(analysis.workload["batch"]), f"of {numbers.count(held)} at most")
 
 
-def _cost(run: Run, usd_per_hour: float | None) -> Cell:
-    rate = run.output_tokens_per_s_per_accelerator
+def _cost(rate: Span | None, usd_per_hour: float | None) -> Cell:
     if usd_per_hour is None or rate is None:
         return Cell()
     return _cell(rate.rate(usd_per_hour / SECONDS_PER_HOUR * _MILLION), numbers.plain)

@@ -10,7 +10,7 @@ from rooflight.answers.moves.judge import gains
 from rooflight.answers.moves.outcome import outcome
 from rooflight.studio import commands, drawings, problems
 from rooflight.studio.answered import Answered, answered, landmarks_of
-from rooflight.studio.figures import HEADS, Line, gain, line
+from rooflight.studio.figures import HEADS, Line, gain, line, sentence
 from rooflight.studio.page import Label, Page
 from rooflight.studio.question import samples_of
 from rooflight.studio.roof import Placed, Roof, placed, roof_of
@@ -18,7 +18,7 @@ from rooflight.studio.state import query_of
 from rooflight.studio.told import told
 from rooflight.values.analysis import Analysis
 from rooflight.values.sweep import Landmarks
-from rooflight.words.headline import caveat, headline
+from rooflight.words.headline import caveat
 
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +68,7 @@ def picture(page: Page, look: drawings.PageLook) -> Picture:
     workload = None if page.intensity is None else placed(focus.analysis, page.intensity)
     rows = drawings.roofline_rows(page, found, marks, samples_of(page.samples), look)
     return Picture(
-        headline=headline(focus.analysis),
+        headline=sentence(focus.question, focus.analysis),
         caveat=caveat(focus.analysis),
         answer=focus.analysis.answer,
         told=told(focus.scenario, focus.analysis),

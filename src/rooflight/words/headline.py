@@ -16,14 +16,18 @@ CEILINGS = {
 }  # fmt: skip
 
 
-def headline(analysis: Analysis) -> str:
-    """One sentence. Of what does not fit, the first of the answer."""
+def headline(analysis: Analysis, *, steps: bool = False) -> str:
+    """One sentence. Of what does not fit, the first of the answer.
+
+    steps   of decode steps at their context, not of the run: where a context is stated that no request of it has
+    """
     run = None if analysis.run is None else analysis.runs.get(analysis.run)
     if run is None:
         return _parted(analysis.answer)[0]
     model = analysis.model.id.rpartition("/")[2]
     where = devices_named(analysis.accelerator.id, analysis.accelerator.count)
-    return f"{model} ({analysis.deployment['weights']}) on {where}: {_got(analysis, run)}."
+    got = _stepped(analysis) if steps else _got(analysis, run)
+    return f"{model} ({analysis.deployment['weights']}) on {where}: {got}."
 
 
 def caveat(analysis: Analysis) -> str:
@@ -41,6 +45,17 @@ def _parted(answer: str) -> tuple[str, str]:
     """The first sentence, and the others."""
     first, point, rest = answer.partition(". ")
     return first + point.strip(), rest
+
+
+def _stepped(analysis: Analysis) -> str:
+    """What a decode step takes."""
+    decode, load = analysis.phases["decode"], analysis.workload
+    span = decode.time_s
+    return (
+        f"a decode step of {load['batch']:,} at {load['context']:,} tokens of context takes "
+        f"{scaled(span.expected, 's')}{interval(span)}, {scaled(span.ceiling, 's')} at best, where "
+        f"{CEILINGS[decode.bound]}"
+    )
 
 
 def _got(analysis: Analysis, run: Run) -> str:
