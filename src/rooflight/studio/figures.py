@@ -46,7 +46,7 @@ def line(label: Label, question: Question, analysis: Analysis) -> Line:
     """The line of a scenario that was answered: of its run, or of decode steps at a context that is stated."""
     run = None if analysis.run is None else analysis.runs.get(analysis.run)
     if run is None:
-        return Line(label=label, bound="capacity", missing=analysis.answer)
+        return Line(label=label, bound="capacity", missing=headline(analysis))
     phase = analysis.phases.get("decode") or analysis.phases.get("prefill")
     bound = None if phase is None else phase.expected_bound
     got = _of_steps(analysis) if of_steps(question, analysis) else _of_run(run)

@@ -65,6 +65,7 @@ export class Views {
   }
 
   async again() {
+    clearTimeout(this.timer);
     const number = (this.number += 1);
     const name = this.name;
     const asked = this.question();
