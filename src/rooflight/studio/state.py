@@ -153,9 +153,10 @@ def _of_before(
     earlier = _question({"name": "before", **changed}, found[focus].model_dump(), said, _BEFORE)
     found[focus] = found[focus].model_copy(update={"name": found[focus].name or "after"})
     if len(found) == MOST_SCENARIOS:
-        said.append("the address compares four machines and a state before: the last machine is left out")
-        last = found.pop(0 if focus == MOST_SCENARIOS - 1 else -1)
-        focus -= focus == MOST_SCENARIOS - 1 and last is not None
+        said.append("the address compares four machines and a state before: one machine is left out")
+        left_out = 0 if focus == MOST_SCENARIOS - 1 else MOST_SCENARIOS - 1
+        del found[left_out]
+        focus -= left_out < focus
     return [*found[:focus], earlier, *found[focus:]], focus + 1
 
 
