@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rooflight.answers.moves.judge import NOTHING, gains
+from rooflight.answers.moves.judge import NOTHING
 from rooflight.answers.moves.option import KINDS, Asked, noted
-from rooflight.answers.moves.outcome import outcome
+from rooflight.answers.outcome import outcome
+from rooflight.answers.pair import gains
 from rooflight.errors import RooflightError
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from rooflight.answers.moves.outcome import outcome
+from rooflight.answers.outcome import outcome
 from rooflight.errors import BadInput, Named
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario

@@ -7,8 +7,8 @@ import msgspec
 from rooflight.answers.moves.combine import best_settings, combined
 from rooflight.answers.moves.judge import NOTHING, judged
 from rooflight.answers.moves.option import Asked
-from rooflight.answers.moves.outcome import outcome
 from rooflight.answers.moves.stories import stories
+from rooflight.answers.outcome import outcome
 from rooflight.errors import BadInput, Named
 from rooflight.roofline.rates import no_peak
 from rooflight.scenario.change import changed
