@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from rooflight.answers.outcome import outcome
+from rooflight.catalog.changed import as_built
 from rooflight.errors import RooflightError
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.memory import memory
@@ -114,7 +115,8 @@ def _side(sc: Scenario, prices: Mapping[str, float], decode_alone: bool) -> Side
     try:
         held = memory(sc)
         fits = held.most >= 1 or sc.deployment.ignore_capacity
-        price = prices.get(sc.accelerator.id)
+        card = sc.accelerator
+        price = prices.get(card.id, prices.get(as_built(card)[0]))
         found = outcome(sc, price, decode_alone=decode_alone) if fits else None
     except RooflightError as error:  # more requests arrive than are finished; nothing is decoded, and no peak is known
         return Side(scenario=sc, held=None, outcome=None, error=error)

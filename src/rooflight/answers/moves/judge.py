@@ -12,6 +12,7 @@ from rooflight.answers.moves import (  # noqa: F401 - they register their moves
     serving,
     settings,
 )
+from rooflight.answers.moves.fields import fields_of
 from rooflight.answers.moves.option import KINDS, Asked, Kind, Option, noted
 from rooflight.answers.pair import gains
 from rooflight.errors import RooflightError
@@ -45,7 +46,10 @@ def _tried(kind: Kind, option: Option, before: Outcome | None, objective: str, a
     def verdict(name: str, *why: Note, after: Outcome | None = None, found: dict[str, Span] | None = None) -> Tried:
         move = noted(kind, option, sc, changed)
         named = kind.name in asked.named or (kind.name == "offload" and sc.rates.beside is not None)
-        return Tried(move=move, of=kind.of, verdict=name, why=why, gains=found, after=after, asked=named)
+        fields = None if changed is None or option.judged is not None else fields_of(asked.question or sc, sc, changed)
+        return Tried(
+            move=move, of=kind.of, verdict=name, why=why, gains=found, after=after, asked=named, fields=fields
+        )  # fmt: skip
 
     if asked.decode_alone and kind.needs_peak:
         return verdict("not-possible", Note(key="no-peak", value=(sc.accelerator.id, sc.unrated)))

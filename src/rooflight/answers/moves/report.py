@@ -37,7 +37,7 @@ def moves(sc: Scenario, objective: str = "throughput", asked: Asked | None = Non
         )  # fmt: skip
     if sc.unrated and (objective == "ttft" or sc.workload.osl == 0):
         raise no_peak(sc.accelerator, sc.unrated, "what a prompt takes")
-    asked = msgspec.structs.replace(asked or Asked(), decode_alone=bool(sc.unrated))
+    asked = msgspec.structs.replace(asked or Asked(), decode_alone=bool(sc.unrated), question=sc)
     sc = _asked(sc)
     held = memory(sc)
     holds = held.most >= 1 or sc.deployment.ignore_capacity
