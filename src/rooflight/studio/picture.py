@@ -77,10 +77,7 @@ def picture(question: Question, place: Place, levels: bool = False) -> Picture:
         landmarks=marks,
         datasets=drawn(answers, shown, before, marks, place, dots, levels) | _marked(along, question.asked()[0].batch),
         along=key,
-        commands={
-            "rooflight": commands.rooflight(question, shown.model.id),
-            "vllm": commands.vllm(question, shown.model.id),
-        },
+        commands=commands.of(question, shown),
     )
 
 
