@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import msgspec
 
+from rooflight.answers.pair import Found
 from rooflight.serve.formulas import SECONDS_PER_HOUR
 from rooflight.show import numbers
 from rooflight.show.charts.wording import times as times_of
 from rooflight.span import Span
+from rooflight.studio.answered import Answered
 from rooflight.studio.page import Label
 from rooflight.studio.question import Question
 from rooflight.values.analysis import Analysis
@@ -100,14 +102,23 @@ def _of_steps(analysis: Analysis) -> _Got:
     )  # fmt: skip
 
 
-def gain(label: Label, times: Mapping[str, Span]) -> Line:
-    """The line of what the scenario in focus gains over the first, as answers' one comparison has it."""
-    cells = [_times(times.get(name)) for name in _GAINS]
-    return Line(label=label, cells=(*cells, *[Cell()] * (len(HEADS) - len(cells) - 1), _times(times.get("cost"))))
+def gain(first: Answered, focus: Answered, found: Found) -> Line:
+    """The line of what the scenario in focus gains over the first, by the one comparison of two; of its own kind."""
+    assert focus.analysis is not None
+    times = {one.name: one.times for one in found.quantities}
+    steps = of_steps(focus.question, focus.analysis)
+    token = "decode_step_s" if steps else "tokens_per_s_per_user"
+    card = "decode_tokens_per_s_per_accelerator" if steps else "tokens_per_s_per_accelerator"
+    cells = [_times(times.get(name)) for name in ("ttft_s", token, "", token, card)]
+    blank = [Cell()] * (len(HEADS) - len(cells) - 1)
+    prices = first.question.usd_per_hour, focus.question.usd_per_hour
+    return Line(label=focus.label, cells=(*cells, *blank, _cheaper(times.get(card), prices)))
 
 
-# Gains in the order of HEADS.
-_GAINS = ("ttft", "token", "", "token", "throughput")
+def _cheaper(rate: Span | None, prices: tuple[float | None, float | None]) -> Cell:
+    """How many times as cheap a token is, from how many more of them a card gives and what an hour of it costs."""
+    was, now = prices
+    return Cell() if rate is None or was is None or now is None else _times(rate * (was / now))
 
 
 def _times(span: Span | None) -> Cell:

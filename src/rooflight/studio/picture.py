@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 
-from rooflight.answers.moves.judge import gains
-from rooflight.answers.moves.outcome import outcome
+from rooflight.answers.pair import pair
 from rooflight.studio import commands, drawings, problems
 from rooflight.studio.answered import Answered, answered, landmarks_of
 from rooflight.studio.figures import HEADS, Line, gain, line, sentence
@@ -85,10 +84,7 @@ def picture(page: Page, look: drawings.PageLook) -> Picture:
         roof=roof_of(focus.analysis),
         intensity=workload,
         datasets={**rows, "workload": [] if workload is None else [{"x": workload.x, "y": workload.y}]},
-        commands={
-            "rooflight": commands.rooflight(focus.question, focus.analysis.model.id),
-            "vllm": commands.vllm(focus.question, focus.analysis.model.id),
-        },
+        commands=commands.of(focus.question, focus.analysis),
     )
 
 
@@ -105,7 +101,7 @@ def _gain(found: list[Answered], focus: Answered) -> Line | None:
         return None
     assert first.scenario is not None
     assert focus.scenario is not None
-    return gain(focus.label, gains(outcome(first.scenario), outcome(focus.scenario)))
+    return gain(first, focus, pair(first.scenario, focus.scenario))
 
 
 def _runs(one: Answered) -> bool:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import msgspec
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
-from rooflight.catalog import accelerators, models, unlike
-from rooflight.catalog.changed import under_own_name
+from rooflight.catalog import accelerators, models
+from rooflight.catalog.changed import under_own_name, what_if
 from rooflight.catalog.config import model_from_dict
 from rooflight.catalog.config.fields import refuse_deep
 from rooflight.catalog.config.heads import as_named
@@ -26,7 +25,6 @@ from rooflight.values.deployment import OWN_LAYERS, Deployment
 from rooflight.values.field import SMALLEST_RATE
 from rooflight.values.field import Field as TableField
 from rooflight.values.model import Model
-from rooflight.values.note import Note
 from rooflight.values.question import FIELDS, asked
 from rooflight.values.sample import Sample
 from rooflight.values.workload import Workload
@@ -232,28 +230,6 @@ def samples_of(text: str | None) -> tuple[Sample, ...]:
     return _samples.get_or_make(digest(text), lambda: samples_in(text, SAMPLES_FILE).samples[:MOST_DOTS])
 
 
-def what_if(card: Accelerator, bandwidth_times: float, peak_times: float) -> Accelerator:
-    """The card with other rates; the answer says so among its assumptions."""
-    if bandwidth_times == peak_times == 1:
-        return card
-    return unlike.changed_each(card, lambda one: _altered(one, bandwidth_times, peak_times))
-
-
-def _altered(card: Accelerator, bandwidth_times: float, peak_times: float) -> Accelerator:
-    said = Note(key="what_if", value=(bandwidth_times, peak_times), why=card.id)
-    return msgspec.structs.replace(
-        card,
-        id=f"{card.id} (what if)",
-        memory_bytes_per_s=None if card.memory_bytes_per_s is None else card.memory_bytes_per_s * bandwidth_times,
-        fast_memory_bytes_per_s=(
-            None if card.fast_memory_bytes_per_s is None else card.fast_memory_bytes_per_s * bandwidth_times
-        ),
-        peak_flop_per_s={name: peak * peak_times for name, peak in card.peak_flop_per_s.items()},
-        fast_flop_per_s={name: peak * peak_times for name, peak in card.fast_flop_per_s.items()},
-        assumptions=(said, *card.assumptions),
-    )
-
-
 def _known(field: str, name: str) -> None:
     """Refuse what is no entry of the catalog: a name that a page sends opens no file. Raises BadInput."""
     try:
@@ -265,12 +241,11 @@ def _known(field: str, name: str) -> None:
 
 def devices_of(question: Question) -> tuple[Accelerator, int | None]:
     """The accelerator with its what-if rates, and how many of it where that is said. Raises BadInput, BadConfig."""
-    times = question.bandwidth_times, question.peak_times
-    if not is_own(question.on):
+    if is_own(question.on):
+        card, count = machine_of(question), None if question.on == MACHINE else accelerators.split_count(question.on)[0]
+    else:
         card, count = _named(question.on)
-        return what_if(card, *times), count
-    said = accelerators.split_count(question.on)[0]
-    return what_if(machine_of(question), *times), None if question.on == MACHINE else said
+    return what_if(card, bandwidth_times=question.bandwidth_times, peak_times=question.peak_times), count
 
 
 def is_own(on: str) -> bool:
