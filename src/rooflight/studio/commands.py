@@ -21,6 +21,7 @@ from rooflight.values.workload import WORKLOAD
 _VLLM_WEIGHTS = {"fp8": "fp8", "nf4": "bitsandbytes"}
 _VLLM_CACHES = {"fp8": "fp8"}
 # Fields that vLLM has as they are, under the last of their spellings.
+_LAYOUT = ("tp", "pp", "dp", "ep")
 _VLLM = ("tp", "pp", "dp", "gpu_memory_utilization", "graphs")
 
 
@@ -28,7 +29,7 @@ def of(question: Question, shown: Analysis) -> dict[str, str]:
     """Both commands by name, for the answer that is shown of the question."""
     refused = _not_served(question, shown)
     needed = shown.memory.share_needed if shown.answered else None
-    served = vllm(question, shown.model.id, share=needed) if refused is None else f"# {refused}"
+    served = vllm(question, shown.model.id, laid=shown.deployment, share=needed) if refused is None else f"# {refused}"
     return {"rooflight": rooflight(question, shown.model.id), "vllm": served}
 
 
@@ -67,16 +68,16 @@ def asking(
 
 def _flag(field: Field, option: str, given: Mapping[str, Any]) -> list[str]:
     """The option and its value, where that is not the default."""
-    usual = {field.default, Question.model_fields[field.name].default}  # of a card without a count tp is 1 by itself
     value = given.get(field.name, field.default)  # of a rate of requests there is no number
-    if value in usual:
+    if value == field.default:
         return []
     return [option] if field.kind == "flag" else [option, str(value)]
 
 
-def vllm(question: Question, model: str, *, share: float | None = None) -> str:
+def vllm(question: Question, model: str, *, laid: Mapping[str, Any] | None = None, share: float | None = None) -> str:
     """Flags of `vllm serve` for this deployment; formats that come with a checkpoint need that checkpoint.
 
+    laid    the layout as it was answered, where the question leaves it to the number of cards
     share   of memory without which not one sequence fits, where nobody states one
     """
     unnamed = question.config is not None or model == PASTED or model_of(question).sized is not None
@@ -86,11 +87,13 @@ def vllm(question: Question, model: str, *, share: float | None = None) -> str:
     media = given["images"] is not None or given["audio_seconds"] is not None
     longest = given["isl"] + given["osl"] if given["context"] is None else given["context"] + 1
     words = ["vllm", "serve", name]
+    given |= {part: laid[part] for part in _LAYOUT if laid is not None and given[part] is None}
+    given["tp"] = None if given["tp"] == 1 else given["tp"]
     if share is not None and not any(given[name] is not None for name in SHARES):
         given["gpu_memory_utilization"] = min(math.ceil(share * 100) / 100, 1.0)
     for field in (FIELDS[name] for name in _VLLM):
         words += _flag(field, (field.option, *field.aliases)[-1], given)
-    if given["ep"] > 1:
+    if (given["ep"] or 1) > 1:
         words.append("--enable-expert-parallel")
     if given["weights"] in _VLLM_WEIGHTS:
         words += ["--quantization", _VLLM_WEIGHTS[given["weights"]]]

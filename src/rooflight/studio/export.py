@@ -93,11 +93,10 @@ def _text(_page: Page, found: list[Answered], _dark: bool) -> bytes:
 
 def _lines(one: Answered) -> Iterator[str]:
     yield f"# {one.label.whole}"
-    if one.error is not None:
-        yield f"# {one.error.what}"
-    yield _command(one)
-    if one.analysis is not None and one.analysis.answered:
-        yield commands.vllm(one.question, one.analysis.model.id)
+    if one.analysis is None:
+        yield f"# {'' if one.error is None else one.error.what}"
+    else:
+        yield from commands.of(one.question, one.analysis).values()
     yield ""
 
 

@@ -14,8 +14,7 @@ from rooflight.catalog.models import load
 from rooflight.cli.app import app
 from rooflight.errors import RooflightError
 from rooflight.studio import commands
-from rooflight.studio.picture import focused
-from rooflight.studio.question import MACHINE, Question
+from rooflight.studio.question import MACHINE, Question, scenario_of
 from rooflight.words.analysis import analyzed
 
 CONFIG = {
@@ -70,10 +69,10 @@ def some_questions(count):
         if picked.random() < 0.1:
             state |= {"config": CONFIG}
         if picked.random() < 0.1:
-            state |= {"cards": [MACHINE], "machine": CARD, "focus": 0}
+            state |= {"on": picked.choice([MACHINE, f"2x{MACHINE}"]), "machine": CARD}
         question = Question(**state)
         try:
-            found.append((question, analyzed(focused(question))))
+            found.append((question, analyzed(scenario_of(question))))
         except RooflightError:
             continue
     return found
@@ -94,7 +93,7 @@ def test_the_printed_command_gives_the_numbers_of_the_page(tmp_path, monkeypatch
     (tmp_path / "config.json").write_text(json.dumps(CONFIG))
     (tmp_path / "this.toml").write_text(CARD)
     met = set()
-    for question, shown in some_questions(60):
+    for question, shown in some_questions(90):
         line = commands.of(question, shown)["rooflight"]
         found = CliRunner().invoke(app, [*shlex.split(line)[1:], "--json"])
         assert found.exit_code in (0, 1), (line, found.output)
@@ -116,7 +115,7 @@ def test_a_scenario_on_several_cards_is_said_by_their_count():
 
 def both(**state):
     question = Question(**state)
-    return commands.of(question, analyzed(focused(question)))
+    return commands.of(question, analyzed(scenario_of(question)))
 
 
 def test_what_does_not_fit_is_not_served():
@@ -137,7 +136,7 @@ def test_layers_on_the_host_are_no_option_of_vllm_and_streamed_weights_are():
 def test_a_share_that_is_needed_is_stated():
     """8.03 B parameters in BF16 are 16.06 GB: of 17 GB they leave room for a sequence with more than 0.9 alone."""
     question = Question(memory="17GB", isl=64, osl=8)
-    shown = analyzed(focused(question))
+    shown = analyzed(scenario_of(question))
     assert shown.memory.share_needed is not None
     share = float(shlex.split(commands.of(question, shown)["vllm"])[4])
     assert shown.memory.share_needed <= share < shown.memory.share_needed + 0.01 or share == 1
