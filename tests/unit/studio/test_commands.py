@@ -59,7 +59,7 @@ STATES = {
 
 def some_questions(count):
     """Questions that can be answered, whether they fit or not, the same ones every time."""
-    picked = random.Random(18)
+    picked = random.Random(20)
     found = []
     while len(found) < count:
         names = picked.sample(sorted(STATES), picked.randint(2, 12))
