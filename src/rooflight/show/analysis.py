@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from rooflight.serve.gap import ORDER
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Drawing, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
@@ -149,7 +150,8 @@ def _gap(phases: dict[str, Phase], measured: bool = False) -> list[Block]:
     told = {name: phase for name, phase in phases.items() if phase.waterfall}
     if not told:
         return []
-    causes = dict.fromkeys(step.name for phase in told.values() for step in phase.waterfall)
+    there = {step.name for phase in told.values() for step in phase.waterfall}
+    causes = [cause for cause in ORDER if cause in there]
     added = {name: {step.name: step.seconds for step in phase.waterfall} for name, phase in told.items()}
     rows_ = [
         (

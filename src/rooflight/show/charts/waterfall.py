@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rooflight.serve import gap
 from rooflight.show import numbers
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.layers import finished
@@ -20,13 +21,12 @@ _READ = (
 )
 _LIMIT = "Ceiling: the shortest time physics allows"
 _SEEN = "Fastest seen here: what the best rates that were measured on this machine allow"
+# What the ceiling leaves out is in the hue of the resource that it takes; where that is several, in none.
 _HUES = {
-    "ceiling": "memory",
-    "fastest seen here": "memory",
-    "links": "link",
-    "host between steps": "launch",
-    "= expected": "ink",
-}
+    gap.CHOSEN: "memory", gap.ADAPTED: "memory", gap.FUSED: "memory", gap.CACHES: "memory", gap.SHARED: "memory",
+    gap.LINKS: "link", gap.BEYOND: "link", gap.LAUNCHES: "launch", gap.ONE_BY_ONE: "launch", gap.HOST: "launch",
+    gap.UNMEASURED_HOST: "launch", gap.PLACES: "host_memory", gap.OFFLOADED: "host_memory",
+}  # fmt: skip
 
 
 def rows(analysis: Analysis, phase: str = "decode", look: Look = STANDARD) -> Datasets:
