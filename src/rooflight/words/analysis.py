@@ -279,14 +279,11 @@ def too_big(sc: Scenario, held: MemoryBlock) -> str:
         return f"a prefill worker on {worker.devices} does not hold {sc.model.id} and a prompt of that length"
     if _host_is_full(held):
         return _host_too_small(sc, held)
-    allowed = (held.usable_bytes or 0.0) - held.withheld_bytes
-    needed = held.weights_bytes + held.kv_bytes + held.activation_bytes + held.engine_bytes
+    allowed = held.allowed_bytes or 0.0
     may = "an engine may use"
     if held.most < 1 and sc.share.stated:
         may = f"{OPTIONS[sc.share.of]} {sc.share.value:g} leaves"
     elif held.most < 1:  # not even the label in full, with nothing kept
-        allowed = (sc.accelerator.most_bytes or 0.0) * sc.layout.devices
-        needed = held.weights_bytes + held.kv_bytes_per_sequence * sc.layout.dp
         may = "there are at most"
     if held.most >= 1:
         cause = f"of {sc.workload.batch:,} sequences at most {held.most:,} fit"
@@ -295,7 +292,7 @@ def too_big(sc: Scenario, held: MemoryBlock) -> str:
     else:
         cause = f"the weights alone are {scaled(held.weights_bytes, 'B')}"
     return (
-        f"{sc.model.id} does not fit on {sc.devices}: it needs {scaled(needed, 'B')}, {may} "
+        f"{sc.model.id} does not fit on {sc.devices}: it needs {scaled(held.needed_bytes, 'B')}, {may} "
         f"{scaled(allowed, 'B')}; {cause}"
     )
 

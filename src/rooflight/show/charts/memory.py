@@ -1,4 +1,4 @@
-"""What lies in memory, against what there is."""
+"""What lies in memory, against what may."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PARTS = {
     "kv_bytes": ("KV cache of the sequences asked for", "2"),
     "activation_bytes": ("working memory", "4"),
     "engine_bytes": ("the engine itself", "3"),
-    "withheld_bytes": ("withheld from the engine by its share", "capacity"),
 }
 _READ = (
-    "Memory of all devices; each bar starts where the one above ends. The upright line is all there is: what passes it "
-    "does not fit."
+    "Memory of all devices; each bar starts where the one above ends. What passes the upright line does not fit: it is "
 )
+_ALL = "all there is."
+_SHARE = "what an engine may use, {kept} of {there} being withheld from it."
 
 
 def rows(analysis: Analysis, look: Look = STANDARD) -> Datasets:
@@ -38,7 +38,7 @@ def rows(analysis: Analysis, look: Look = STANDARD) -> Datasets:
             "end": start + size, "hue": hue, "text": numbers.amount(size, "B"),
         })  # fmt: skip
         start += size
-    most = [] if held.usable_bytes is None else [held.usable_bytes]
+    most = [] if held.allowed_bytes is None else [held.allowed_bytes]
     return {"parts": found, "capacity": [{"x": one} for one in most], "ends": ends([start, *most], look)}
 
 
@@ -49,15 +49,26 @@ def memory(analysis: Analysis, *, look: Look = STANDARD) -> Chart:
     edge = alt.Chart(alt.NamedData("capacity")).mark_rule(strokeWidth=2, color=look.palette.ink).encode(x="x:Q")
     layers = [edge, *names("parts", look), bar("parts", look), *behind("parts", look)]
     main = strips(look, len(data["parts"]), axis_x("bytes of memory, all devices", unit="B"), layers)
-    return finished("memory", main, data, look, start=0, title=_title(analysis), notes=(_READ, source([analysis])))
+    notes = tuple(text for text in (_edge(analysis.memory), source([analysis])) if text)
+    return finished("memory", main, data, look, start=0, title=_title(analysis), notes=notes)
+
+
+def _edge(held: MemoryBlock) -> str:
+    """What the upright line is; nothing where there is none."""
+    if held.usable_bytes is None:
+        return ""
+    if not held.withheld_bytes or not held.by_share:
+        return _READ + _ALL
+    kept, there = numbers.amount(held.withheld_bytes, "B"), numbers.amount(held.usable_bytes, "B")
+    return _READ + _SHARE.format(kept=kept, there=there)
 
 
 def _title(analysis: Analysis) -> str:
     held = analysis.memory
-    taken = held.weights_bytes + held.kv_bytes + held.reserve_bytes
-    if held.usable_bytes is None:
-        return f"{deployed(analysis)} takes {numbers.amount(taken, 'B')}; no source has the devices' size"
-    sizes = f"{numbers.amount(taken, 'B')} of {numbers.amount(held.usable_bytes, 'B')}"
+    needed = numbers.amount(held.needed_bytes, "B")
+    if held.allowed_bytes is None:
+        return f"{deployed(analysis)} takes {needed}; no source has the devices' size"
+    sizes = f"{needed} of {numbers.amount(held.allowed_bytes, 'B')}"
     if not held.fits:
-        return f"{deployed(analysis)} does not fit: it would take {sizes}"
+        return f"{deployed(analysis)} does not fit: it needs {sizes}"
     return f"{deployed(analysis)} fits: it takes {sizes}; at most {held.most:,} such sequences fit at once"

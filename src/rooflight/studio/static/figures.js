@@ -24,8 +24,7 @@ function row(name, analysis, hue, focus) {
   const most = cell(HEAD[7], held === null ? "not known" : count(held), "sequences");
   const silent = analysis.phases?.prefill && analysis.workload.osl === 0;
   if (!analysis.phases?.decode && !silent) {
-    const used = analysis.memory;
-    const needs = `needs ${amount(used.weights_bytes + used.kv_bytes + used.reserve_bytes - used.withheld_bytes, "B")}`;
+    const needs = `needs ${amount(analysis.memory.needed_bytes, "B")}`;
     return element("tr", { class: focus ? "focus" : "" }, title, element("td", { colspan: 6, "data-label": "memory" }, bound("capacity"), element("small", {}, needs)), most);
   }
   const { decode, prefill } = analysis.phases;

@@ -51,10 +51,10 @@ function trafficWords(analysis) {
 
 function memoryWords(analysis) {
   const held = analysis.memory;
-  const used = held.weights_bytes + held.kv_bytes + held.reserve_bytes;
-  if (held.usable_bytes === null) return `It takes ${amount(used, "B")}; no source has the card's memory size.`;
+  const used = held.needed_bytes;
+  if (held.allowed_bytes === null) return `It takes ${amount(used, "B")}; no source has the card's memory size.`;
   const left = held.kv_tokens ? ` The cache has room for ${count(held.kv_tokens)} tokens in all.` : "";
   const verdict = held.fits ? "It fits" : "It does not fit";
   const there = held.host ? ` On the host lie ${amount(held.host.weights_bytes + held.host.kv_bytes, "B")}, read at ${amount(held.host.memory_bytes_per_s, "B/s")}.` : "";
-  return `${verdict}: ${amount(used, "B")} of ${amount(held.usable_bytes, "B")}, a sequence keeps ${amount(held.kv_bytes_per_sequence, "B")} of cache.${left}${there}`;
+  return `${verdict}: ${amount(used, "B")} of ${amount(held.allowed_bytes, "B")}, a sequence keeps ${amount(held.kv_bytes_per_sequence, "B")} of cache.${left}${there}`;
 }

@@ -62,9 +62,9 @@ def test_memory_is_the_memory_block(answer, too_big):
             part: getattr(one.memory, part) for part in memory.PARTS
         }
         held = one.memory
-        assert data["parts"][-1]["x2"] == pytest.approx(held.weights_bytes + held.kv_bytes + held.reserve_bytes)
-        assert data["capacity"] == [{"x": held.usable_bytes}]
-    assert memory.rows(too_big)["parts"][-1]["x2"] > too_big.memory.usable_bytes
+        assert data["parts"][-1]["x2"] == pytest.approx(held.needed_bytes)
+        assert data["capacity"][0]["x"] == held.allowed_bytes
+    assert memory.rows(too_big)["parts"][-1]["x2"] > too_big.memory.allowed_bytes
     assert "does not fit" in too_big.chart().title
 
 
