@@ -64,9 +64,9 @@ class HostMemory(msgspec.Struct, frozen=True, kw_only=True):
 class MemoryBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of the deployment's memory, all devices. reserve_bytes holds what the engine may not use too.
 
-    needed_bytes    weights, cache, working memory and the engine itself: what is asked for takes; allowed_bytes: what it may
-                    take, which is usable less withheld, but the label in full where a default share leaves no room for
-                    one sequence. Sentences, tables and pictures have these two sizes alone
+    needed_bytes    weights, cache, working memory and the engine itself
+    allowed_bytes   what they may take: usable less withheld, but the label in full where a default share leaves no room
+                    for one sequence. Sentences, tables and pictures have these two sizes alone
     fits: needed <= allowed, on every device. max_batch: sequences of isl + osl tokens that fit at once. Both null where
     the devices' size is in no source, and with them what is counted from it.
     kv_pool_bytes, kv_tokens    the pool as expected; kv_pool: with its interval

@@ -47,7 +47,7 @@ def test_the_parts_up_to_the_roofline_add_up_to_it(model, on, asked):
 
 
 def test_experts_that_tokens_do_not_share_are_named_so():
-    """DeepSeek-V3, 64 tokens: 256 x (1 - (1 - 8 / 256)^64) = 222.4 experts a layer are read, a ceiling has half of them.
+    """DeepSeek-V3, 64 tokens: 256 x (1 - (1 - 8 / 256)^64) = 222.4 experts a layer are read, a ceiling has half.
 
     Memory binds with and without, so they take what their bytes take: 58 layers x half of the touched / 8 devices of
     3 x 7,168 x 2,048 x 1 B at 4.8 TB/s; scales of blocks are on top.
