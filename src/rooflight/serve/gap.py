@@ -16,20 +16,20 @@ from rooflight.values.steptime import StepTime, Terms
 from rooflight.values.work import Operator
 
 # From the ceiling to the roofline time.
-CHOSEN = "routed experts: tokens choose different ones"
-ADAPTED = "adapters: sequences use different ones"
+CHOSEN = "routed experts that tokens do not share"
+ADAPTED = "adapters that sequences do not share"
 RATES = "rates that are not the fastest known"
 CACHES = "bytes that caches may keep between steps"
 FUSED = "activations that fused kernels keep on chip"
 IN_TURN = "operators one after the other"
-LINKS = "links: not overlapped with kernels"
+LINKS = "links, not overlapped with kernels"
 LAUNCHES = "kernels shorter than their launch"
-STAGES = "pipeline stages: filled and drained"
+STAGES = "pipeline stages that fill and drain"
 PLACES = "host and devices one after the other"
 UNLIKE = "unlike devices one after the other"
 # From there to the expected time. Parts whose coefficients no row of a fit set name no cause.
 KERNELS = "what kernels do not reach of the rates"
-BEYOND = "links: what they do not reach of their rates"
+BEYOND = "links, what they do not reach of their rates"
 SHARED = "reads of the cache that query heads do not share"
 EXPERTS = "routed experts: sorting and imbalance"
 UNMEASURED_EXPERTS = "routed experts' extra, cause not measured"

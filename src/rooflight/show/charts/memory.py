@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from rooflight.show import numbers
 from rooflight.show.charts.chart import Chart
-from rooflight.show.charts.export import altair
 from rooflight.show.charts.layers import finished
 from rooflight.show.charts.place import Datasets, Rows
-from rooflight.show.charts.strips import axis_x, bar, behind, ends, names, strips
+from rooflight.show.charts.strips import axis_x, bar, behind, edge, ends, names, strips, tips
 from rooflight.show.charts.theme import STANDARD, Look
 from rooflight.show.charts.wording import deployed, source
 from rooflight.values.analysis import Analysis
@@ -35,19 +34,30 @@ def rows(analysis: Analysis, look: Look = STANDARD) -> Datasets:
         size: float = getattr(held, part)
         found.append({
             "row": len(found), "part": part, "name": words, "bytes": size, "x": start, "x2": start + size,
-            "end": start + size, "hue": hue, "text": numbers.amount(size, "B"),
+            "end": start + size, "hue": hue, "text": numbers.amount(size, "B"), "said": numbers.amount(size, "B"),
+            "share": numbers.percent(size / held.needed_bytes) if held.needed_bytes else "",
         })  # fmt: skip
         start += size
     most = [] if held.allowed_bytes is None else [held.allowed_bytes]
-    return {"parts": found, "capacity": [{"x": one} for one in most], "ends": ends([start, *most], look)}
+    edges: Rows = [{"x": one, "name": _edge_name(held), "said": numbers.amount(one, "B"), "share": ""} for one in most]
+    texts = [row["text"] for row in found]
+    return {"parts": found, "capacity": edges, "ends": ends([*(row["end"] for row in found), *most], look, texts)}
+
+
+def _edge_name(held: MemoryBlock) -> str:
+    return "what an engine may use" if held.withheld_bytes and held.by_share else "all there is"
 
 
 def memory(analysis: Analysis, *, look: Look = STANDARD) -> Chart:
     """Weights, KV cache and reserve against the devices' capacity."""
-    alt = altair()
     data = rows(analysis, look)
-    edge = alt.Chart(alt.NamedData("capacity")).mark_rule(strokeWidth=2, color=look.palette.ink).encode(x="x:Q")
-    layers = [edge, *names("parts", look), bar("parts", look), *behind("parts", look)]
+    shown = tips("part", "bytes", "of what is needed")
+    layers = [
+        edge("capacity", look, tips("line", "bytes")),
+        *names("parts", look, shown),
+        bar("parts", look, shown),
+        *behind("parts", look, shown),
+    ]
     main = strips(look, len(data["parts"]), axis_x("bytes of memory, all devices", unit="B"), layers)
     notes = tuple(text for text in (_edge(analysis.memory), source([analysis])) if text)
     return finished("memory", main, data, look, start=0, title=_title(analysis), notes=notes)
