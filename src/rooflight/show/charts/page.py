@@ -39,9 +39,11 @@ def single(spec: dict[str, Any], title: str, alt: str = "") -> str:
         f"color:{ink};border:1px solid currentColor;border-radius:3px;font:13px {FONT};pointer-events:none}}"
         "#vg-tooltip-element.visible{visibility:visible}#vg-tooltip-element td.key{text-align:right;padding-right:6px}"
     )
-    block = f'<script type="application/json" id="data">{embedded(found.spec)}</script>'
+    # the page's own colour is behind it: browsers know no variable in the attribute Vega would write it to
+    clear = {**found.spec, "config": {**found.spec["config"], "background": "transparent"}}
+    block = f'<script type="application/json" id="data">{embedded(clear)}</script>'
     label = html.escape(alt or title, quote=True)
-    body = f'<main><div id="chart" role="img" aria-label="{label}"></div></main>\n{block}'
+    body = f'<main role="img" aria-label="{label}"><div id="chart"></div></main>\n{block}'
     return document(title, body, style, [vega(version(spec)), (_HERE / "single.js").read_text(encoding="utf-8")])
 
 
