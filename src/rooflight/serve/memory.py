@@ -34,7 +34,9 @@ def memory(sc: Scenario) -> MemoryBlock:
     activations = one.chunk * devices + one.row * sc.workload.batch * replica
     # what the host shares of a cache is in no pool of the devices
     found = None if device_cache_share(sc) < 1 else pool(sc, one)
-    weights, cache = one.weights * devices, one.cache * sc.workload.batch * replica
+    weights, load = one.weights * devices, sc.workload
+    prompts = load.prefill_batch if sc.deployment.prefill_on is None else 0
+    cache = max(one.cache * load.batch, one.prompt * prompts) * replica
     return MemoryBlock(
         weights_bytes=whole(weights),
         kv_bytes=whole(cache),

@@ -171,7 +171,15 @@ def bound_word(phase: Phase) -> str:
 
 
 def _too_many(sc: Scenario, held: MemoryBlock) -> str:
-    return f"of {sc.workload.batch:,} sequences at most {held.most:,} fit at once, so the others wait"
+    return f"{_of_all(sc, held)} fit at once, so the others wait"
+
+
+def _of_all(sc: Scenario, held: MemoryBlock) -> str:
+    """Of those asked for, how many do: of sequences, or where these do, of prompts that are prefilled together."""
+    load = sc.workload
+    if load.batch > held.most or load.prefill_batch <= load.batch:
+        return f"of {load.batch:,} sequences at most {held.most:,}"
+    return f"of {load.prefill_batch:,} prompts prefilled together not all"
 
 
 def _expected(phase: Phase) -> str:
@@ -286,7 +294,7 @@ def too_big(sc: Scenario, held: MemoryBlock) -> str:
     elif held.most < 1:  # not even the label in full, with nothing kept
         may = "there are at most"
     if held.most >= 1:
-        cause = f"of {sc.workload.batch:,} sequences at most {held.most:,} fit"
+        cause = f"{_of_all(sc, held)} fit"
     elif held.weights_bytes < allowed:
         cause = f"the weights, {scaled(held.weights_bytes, 'B')}, leave no room for a sequence of that length"
     else:

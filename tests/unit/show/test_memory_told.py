@@ -23,6 +23,7 @@ ASKED = (
     ("deepseek-v3", "8xh100-sxm", {"batch": 64}),
     ("deepseek-v3", "4xh100-sxm", {"engine": "vllm", "max_num_batched_tokens": 16384}),
     ("llama-3.1-8b", "h100-sxm", {}),
+    ("llama-3.1-8b", "h100-sxm", {"prefill_batch": 1000}),
     ("llama-3.1-8b", "h100-sxm", {"engine": "llama.cpp", "weights": "q4_k_m", "batch": 1000}),
 )
 
@@ -72,3 +73,11 @@ def test_a_stated_share_is_what_may_be_taken():
     held = rooflight.analyze("llama-3.1-70b", "h100-sxm", engine="vllm", gpu_memory_utilization=0.9).memory
 
     assert held.allowed_bytes == pytest.approx(0.9 * held.usable_bytes)
+
+
+def test_prompts_that_do_not_fit_together_are_what_is_needed():
+    """1,000 prompts of 1,024 tokens, 131,072 B each: 134 GB beside the weights, where one sequence has 0.17."""
+    answer = rooflight.analyze("llama-3.1-8b", "h100-sxm", prefill_batch=1000)
+
+    assert answer.memory.kv_bytes == pytest.approx(1000 * 1024 * 131_072, rel=0.01)
+    assert "of 1,000 prompts prefilled together not all fit" in answer.answer

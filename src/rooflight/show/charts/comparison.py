@@ -68,7 +68,7 @@ def comparison(
     layers = [
         *names("bars", look, shown),
         bar("bars", look, shown),
-        interval("interval", look, shown),
+        *interval("interval", look, shown),
         ticks("ceilings", look, shown),
         *behind("bars", look, shown),
     ]

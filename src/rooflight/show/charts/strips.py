@@ -84,11 +84,15 @@ def behind(dataset: str, look: Look, tooltip: Sequence[Any] = (), field: str = "
     return on_halo(base, look, align="left", dx=_GAP, dy=STRIP / 4 - 3)
 
 
-def interval(dataset: str, look: Look, tooltip: Sequence[Any] = ()) -> Any:
-    """A line from low to high across a bar."""
+def interval(dataset: str, look: Look, tooltip: Sequence[Any] = ()) -> list[Any]:
+    """A line from low to high across a bar; what is around it in the page's colour sets it off from the bar."""
     alt = altair()
-    base = alt.Chart(alt.NamedData(dataset)).mark_rule(strokeWidth=2, yOffset=STRIP / 4 - 3, color=look.palette.ink)
-    return base.encode(y=row_y(), x="low:Q", x2="high:Q", **_tipped(tooltip))
+    base = alt.Chart(alt.NamedData(dataset)).encode(y=row_y(), x="low:Q", x2="high:Q", **_tipped(tooltip))
+    palette = look.palette
+    return [
+        base.mark_rule(strokeWidth=width, yOffset=STRIP / 4 - 3, color=colour)
+        for width, colour in ((6, palette.paper), (2, palette.ink))
+    ]
 
 
 def ticks(dataset: str, look: Look, tooltip: Sequence[Any] = ()) -> Any:

@@ -69,7 +69,7 @@ def waterfall(analysis: Analysis, *, phase: str = "decode", look: Look = STANDAR
     layers = [
         *names("steps", look, shown),
         bar("steps", look, shown),
-        interval("interval", look, shown),
+        *interval("interval", look, shown),
         *behind("steps", look, shown),
     ]
     main = strips(look, max(1, len(data["steps"])), x, layers).resolve_scale(color="shared")
