@@ -93,7 +93,7 @@ def larger(seconds: float, phase: Phase, named: str | None) -> str | None:
 
 def on_the_way(kind: str, phase: Phase) -> str | None:
     """`kind` where it is a tenth of the expected step or more, else the ceiling's bound."""
-    spent = sum(step.seconds for step in phase.waterfall if step.name == ON_THE_WAY[kind])
+    spent = sum(step.seconds for step in phase.waterfall if step.name.startswith(ON_THE_WAY[kind]))
     return kind if spent >= WORTH_NAMING * (phase.time_s.expected or 0) else phase.bound
 
 

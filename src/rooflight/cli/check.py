@@ -226,9 +226,9 @@ class _Watched:
             show.write_json(stream, self.verdicts(), lambda: (self.sentence(), self.counts.tally(), self.table.notes))
 
         def chart() -> Chart:
-            from rooflight.show.charts.verdicts import furthest, verdicts
+            from rooflight.show.charts.verdicts import picked, verdicts
 
-            shown = furthest(self.verdicts())
+            shown = picked(self.verdicts())
             return verdicts(shown, answer=self.sentence())
 
         return Answer(self.sentence, blocks, rows, json, chart)

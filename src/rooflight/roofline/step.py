@@ -139,6 +139,7 @@ def step_time(
         bound=largest_of(compute, memory, link, launch)[1],
         timed=one.timed,
         fill=fill,
+        overlap=overlap,
         parts=one.parts,
     )
 

@@ -23,12 +23,12 @@ from rooflight.serve.apart import is_apart
 from rooflight.serve.arrivals import loaded
 from rooflight.serve.efficiency import demand, efficiency
 from rooflight.serve.formulas import tokens_per_verify
+from rooflight.serve.gap import waterfall
 from rooflight.serve.held import device_weight_bytes
 from rooflight.serve.measured import measured_block
 from rooflight.serve.memory import memory
 from rooflight.serve.room import parts
 from rooflight.serve.schedule import chosen, scheduled
-from rooflight.span import Span
 from rooflight.units import whole
 from rooflight.values.analysis import (
     AcceleratorBlock,
@@ -41,7 +41,6 @@ from rooflight.values.analysis import (
     Request,
     ServedBlock,
     StageBlock,
-    Step,
 )
 from rooflight.values.like import AdapterBlock, SpeculationBlock
 from rooflight.values.own import OwnBlock, OwnRun
@@ -51,12 +50,8 @@ from rooflight.work import count
 from rooflight.work.adapters import adapter_bytes, adapter_parameters
 from rooflight.work.storage import element_bytes
 
-# Parts of an expected step that its coefficients make, where no row of a fit says what they stand for.
-UNMEASURED_HOST = "a step's own time, cause not measured"
 # Shares smaller than that are what sums of floats leave.
 _ROUNDING = 1e-9
-OFFLOADED = "what an engine does not reach of the host's memory and link, and going there"
-UNMEASURED_EXPERTS = "routed experts' extra, cause not measured"
 
 
 def analyze(sc: Scenario, *, serving: bool = True) -> Analysis:
@@ -268,7 +263,7 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
         tokens_per_s_per_user=None if phase.users is None else span.rate(phase.tokens / phase.users),
         mfu=shown.mfu,
         mbu=shown.mbu,
-        waterfall=waterfall(span, phase.expected),
+        waterfall=waterfall(sc.rates, phase),
         operators=tuple(_operator_block(sc, row, phase.copies(row.operator)) for row in time.operators),
     )
 
@@ -279,37 +274,6 @@ def split(rows: tuple[OperatorTime, ...]) -> dict[str, float]:
     for row in rows:
         shares[BINDING[row.bound]] = shares.get(BINDING[row.bound], 0.0) + row.share
     return shares
-
-
-def waterfall(span: Span, expected: Expected) -> tuple[Step, ...]:
-    """From the ceiling to the expected time: no overlap and launches, what kernels lose, links, experts, host.
-
-    The steps add up to the expected time; where the roofline leaves less than the parts ask for, the last get less. A
-    part whose coefficients were not measured names no cause.
-    """
-    ceiling, roofline, middle = span.ceiling, span.roofline, span.expected
-    rest = middle - roofline
-    lost = expected.places_s - expected.places_rated_s
-    host = "host between steps" if expected.host_measured else UNMEASURED_HOST
-    experts = "routed experts: sorting and imbalance" if expected.experts_measured else UNMEASURED_EXPERTS
-    named = []
-    for name, part in (
-        (host, expected.host),
-        ("kernels launched one by one", expected.launched_s),
-        (experts, expected.experts_s),
-        ("reads of the cache that query heads do not share", expected.reads_s),
-        ("links", expected.link_s),
-        (OFFLOADED, lost),
-    ):
-        seconds = min(max(part, 0), rest)
-        rest -= seconds
-        named.append((name, seconds))
-    named += [
-        ("what kernels do not reach of the rates", rest),
-        ("operators one after the other, and launches", roofline - ceiling),
-        ("ceiling", ceiling),
-    ]
-    return tuple(Step(name=name, seconds=float(seconds)) for name, seconds in reversed(named) if seconds > 0)
 
 
 def expected_bound(shares: dict[str, float], expected: Expected) -> str:

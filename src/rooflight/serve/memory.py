@@ -7,9 +7,9 @@ from msgspec import UNSET
 from rooflight.numeric import Number, ceil, floor, maximum, minimum
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.held import held_bytes
-from rooflight.serve.hosted import device_cache_share, hosted
+from rooflight.serve.hosted import device_cache_share, host_holds, hosted
 from rooflight.serve.pool import pool
-from rooflight.serve.room import Room, decode_workers, room, share_needed, share_used
+from rooflight.serve.room import Room, decode_workers, prefill_holds, room, share_needed, share_used
 from rooflight.units import whole
 from rooflight.values.held import BOUNDLESS, MemoryBlock
 from rooflight.work.adapters import device_adapter_bytes
@@ -34,11 +34,16 @@ def memory(sc: Scenario) -> MemoryBlock:
     activations = one.chunk * devices + one.row * sc.workload.batch * replica
     # what the host shares of a cache is in no pool of the devices
     found = None if device_cache_share(sc) < 1 else pool(sc, one)
+    weights, load = one.weights * devices, sc.workload
+    prompts = load.prefill_batch if sc.deployment.prefill_on is None else 0
+    cache = max(one.cache * load.batch, one.prompt * prompts) * replica
     return MemoryBlock(
-        weights_bytes=whole(one.weights * devices),
-        kv_bytes=whole(one.cache * sc.workload.batch * replica),
+        weights_bytes=whole(weights),
+        kv_bytes=whole(cache),
         reserve_bytes=whole(activations + (one.engine + one.withheld) * devices),
         usable_bytes=whole(one.usable * devices) if known else None,
+        needed_bytes=whole(weights + cache + activations + one.engine * devices),
+        allowed_bytes=whole(_allowed(sc, one) * devices) if known else None,
         kv_pool_bytes=None if found is None else found.bytes.expected,
         kv_tokens=None if found is None else int(found.tokens.expected),
         fits=bool(all_fit(sc, one)) if known else None,
@@ -55,6 +60,13 @@ def memory(sc: Scenario) -> MemoryBlock:
             device_adapter_bytes(sc.model, layout) * devices
         ),
     )  # fmt: skip
+
+
+def _allowed(sc: Scenario, one: Room) -> Number:
+    """What may be taken of a device: all that the share leaves; where a default leaves no room, the label in full."""
+    leaves_none = not one.relaxed and not sc.share.stated and one.left < one.each
+    most = sc.accelerator.most_bytes if leaves_none and host_holds(sc) and prefill_holds(sc) else None
+    return one.usable - one.withheld if most is None else most
 
 
 def all_fit(sc: Scenario, one: Room) -> Number:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from rooflight.serve.gap import ORDER
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Drawing, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
@@ -149,7 +150,8 @@ def _gap(phases: dict[str, Phase], measured: bool = False) -> list[Block]:
     told = {name: phase for name, phase in phases.items() if phase.waterfall}
     if not told:
         return []
-    causes = dict.fromkeys(step.name for phase in told.values() for step in phase.waterfall)
+    there = {step.name for phase in told.values() for step in phase.waterfall}
+    causes = [cause for cause in ORDER if cause in there]
     added = {name: {step.name: step.seconds for step in phase.waterfall} for name, phase in told.items()}
     rows_ = [
         (
@@ -200,24 +202,31 @@ def memory_line(analysis: Analysis) -> str:
     """What lies in memory against what there is, how many sequences would fit, and what lies on the host."""
     held: MemoryBlock = analysis.memory
     there = "" if held.host is None else f" {host_line(held.host)}"
-    taken = held.weights_bytes + held.kv_bytes + held.reserve_bytes
 
     def size(value: float) -> str:
         return numbers.amount(value, "B")
 
     weights = f"weights {size(held.weights_bytes)}{_of_adapters(analysis)}"
     cache = f" + KV cache {size(held.kv_bytes)}" if held.kv_bytes_per_sequence else ""
-    if held.usable_bytes is None:
-        return (
-            f"Memory: {weights}{cache} + reserve "
-            f"{size(held.reserve_bytes)} = {size(taken)}; no source has the size of {analysis.accelerator.id}.{there}"
-        )
-    return (
-        f"Memory: {weights}{cache} + reserve "
-        f"{size(held.reserve_bytes)} ({size(held.withheld_bytes)} withheld from the engine, "
-        f"{size(held.engine_bytes)} for the engine itself, {size(held.activation_bytes)} working memory) = "
-        f"{size(taken)} of {size(held.usable_bytes)}; at most {held.most:,} such sequences fit at once.{there}"
+    said = (
+        f"Memory: {weights}{cache} + working memory {size(held.activation_bytes)} + the engine itself "
+        f"{size(held.engine_bytes)} = {size(held.needed_bytes)}"
     )
+    if held.usable_bytes is None or held.allowed_bytes is None:
+        return f"{said}; no source has the size of {analysis.accelerator.id}.{there}"
+    return (
+        f"{said} of {size(held.allowed_bytes)}{_kept(held)}; at most {held.most:,} such sequences fit at once.{there}"
+    )
+
+
+def _kept(held: MemoryBlock) -> str:
+    """What the memory that may be used is of."""
+    if held.usable_bytes is None or not held.withheld_bytes:
+        return ""
+    kept, there = numbers.amount(held.withheld_bytes, "B"), numbers.amount(held.usable_bytes, "B")
+    if held.by_share:
+        return f" that an engine may use ({kept} of {there} are withheld from it)"
+    return f", all there is ({kept} of {there} would be withheld from the engine)"
 
 
 def _of_adapters(analysis: Analysis) -> str:

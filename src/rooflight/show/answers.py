@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from rooflight.errors import UnknownName
-from rooflight.show import markdown
+from rooflight.show import html, markdown
 from rooflight.show.data import Rows
 
 # The module of this room that shows a kind of value, by its `blocks` and `rows`. Kinds go by their names, so that none
@@ -59,6 +59,17 @@ def page(value: Any) -> str:
     written = StringIO()
     markdown.write(_shower(value).blocks(value), written)
     return written.getvalue()
+
+
+def hypertext(value: Any, picture: str = "") -> str:
+    """The page of an answer as HTML for a notebook: the sentence, the picture, then its tables, which are folded away
+    where there is a picture. Raises UnknownName for what has none."""
+    first, *others = _shower(value).blocks(value)
+    said = html.written([first])
+    rest = html.written(others)
+    if not picture or not rest:
+        return f"<div>{said}{picture}{rest}</div>"
+    return f"<div>{said}{picture}<details><summary>The numbers</summary>{rest}</details></div>"
 
 
 def _shower(value: Any) -> ModuleType:

@@ -64,7 +64,10 @@ class HostMemory(msgspec.Struct, frozen=True, kw_only=True):
 class MemoryBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of the deployment's memory, all devices. reserve_bytes holds what the engine may not use too.
 
-    fits: weights + kv + reserve <= usable. max_batch: sequences of isl + osl tokens that fit at once. Both null where
+    needed_bytes    weights, cache, working memory and the engine itself
+    allowed_bytes   what they may take: usable less withheld, but the label in full where a default share leaves no room
+                    for one sequence. Sentences, tables and pictures have these two sizes alone
+    fits: needed <= allowed, on every device. max_batch: sequences of isl + osl tokens that fit at once. Both null where
     the devices' size is in no source, and with them what is counted from it.
     kv_pool_bytes, kv_tokens    the pool as expected; kv_pool: with its interval
     adapter_bytes_or_absent     of weights_bytes, those of LoRA adapters, where there are
@@ -79,6 +82,8 @@ class MemoryBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     kv_bytes: float
     reserve_bytes: float
     usable_bytes: float | None
+    needed_bytes: float
+    allowed_bytes: float | None
     kv_pool_bytes: float | None
     kv_tokens: int | None
     fits: bool | None
@@ -107,3 +112,10 @@ class MemoryBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     def whole(self) -> bool:
         """Whether all that are asked for fit; where no size is known they may."""
         return self.fits is not False
+
+    @property
+    def by_share(self) -> bool:
+        """Whether what may be used is what a share leaves, not the label in full."""
+        if self.allowed_bytes is None or self.usable_bytes is None:
+            return True
+        return self.allowed_bytes < self.usable_bytes - self.withheld_bytes + 1

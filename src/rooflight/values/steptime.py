@@ -89,7 +89,8 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     ceiling_s       the largest of the first three
     roofline_s      the sum over operators of each one's largest term, launch floors included
     timed           (operator, seconds of all its runs in one pass, terms of one), in the order of the pass
-    fill            how many times the roofline time of a pass the step takes
+    fill            how many times the roofline time of a pass the step takes; overlap: what share of a pass's compute,
+                    activations and link traffic its ceilings have
     parts           what is expected of one pass; None where only bounds were asked for
     host_work       of the host, for one replica; host_memory_s, host_link_s: what its memory and the link to it take
     hosted_bytes, own_compute_s     whichever way it is run, what leaves the host's memory at least, and what the
@@ -108,6 +109,7 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     bound: Number
     timed: tuple[tuple[Operator, Number, Terms], ...]
     fill: Number = 1
+    overlap: Number = 1
     parts: Parts | None = None
     host_work: Work | None = None
     host_memory_s: Number | None = None

@@ -171,7 +171,15 @@ def bound_word(phase: Phase) -> str:
 
 
 def _too_many(sc: Scenario, held: MemoryBlock) -> str:
-    return f"of {sc.workload.batch:,} sequences at most {held.most:,} fit at once, so the others wait"
+    return f"{_of_all(sc, held)} fit at once, so the others wait"
+
+
+def _of_all(sc: Scenario, held: MemoryBlock) -> str:
+    """Of those asked for, how many do: of sequences, or where these do, of prompts that are prefilled together."""
+    load = sc.workload
+    if load.batch > held.most or load.prefill_batch <= load.batch:
+        return f"of {load.batch:,} sequences at most {held.most:,}"
+    return f"of {load.prefill_batch:,} prompts prefilled together not all"
 
 
 def _expected(phase: Phase) -> str:
@@ -279,23 +287,20 @@ def too_big(sc: Scenario, held: MemoryBlock) -> str:
         return f"a prefill worker on {worker.devices} does not hold {sc.model.id} and a prompt of that length"
     if _host_is_full(held):
         return _host_too_small(sc, held)
-    allowed = (held.usable_bytes or 0.0) - held.withheld_bytes
-    needed = held.weights_bytes + held.kv_bytes + held.activation_bytes + held.engine_bytes
+    allowed = held.allowed_bytes or 0.0
     may = "an engine may use"
     if held.most < 1 and sc.share.stated:
         may = f"{OPTIONS[sc.share.of]} {sc.share.value:g} leaves"
     elif held.most < 1:  # not even the label in full, with nothing kept
-        allowed = (sc.accelerator.most_bytes or 0.0) * sc.layout.devices
-        needed = held.weights_bytes + held.kv_bytes_per_sequence * sc.layout.dp
         may = "there are at most"
     if held.most >= 1:
-        cause = f"of {sc.workload.batch:,} sequences at most {held.most:,} fit"
+        cause = f"{_of_all(sc, held)} fit"
     elif held.weights_bytes < allowed:
         cause = f"the weights, {scaled(held.weights_bytes, 'B')}, leave no room for a sequence of that length"
     else:
         cause = f"the weights alone are {scaled(held.weights_bytes, 'B')}"
     return (
-        f"{sc.model.id} does not fit on {sc.devices}: it needs {scaled(needed, 'B')}, {may} "
+        f"{sc.model.id} does not fit on {sc.devices}: it needs {scaled(held.needed_bytes, 'B')}, {may} "
         f"{scaled(allowed, 'B')}; {cause}"
     )
 

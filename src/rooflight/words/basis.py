@@ -62,6 +62,19 @@ def behind(clause: str) -> str:
     return f"; {clause}" if clause else ""
 
 
+# What stands with every picture that has expected times.
+IN_INTERVAL = "Of ten well-run engines eight lie in the interval of what is expected"
+
+
+def caveat(basis: ExpectedBasis, asked: str | None, *, own: bool = False) -> str:
+    """What the interval is, and whether what is expected is inferred, as one sentence.
+
+    Check: vllm on RDNA4 -> ... which is inferred here: no measurement of vllm on RDNA4, taken from Ada's kernels.
+    """
+    clause = basis_clause(basis, asked, own=own)
+    return f"{IN_INTERVAL}{f', which is inferred here: {clause}' if clause else ''}."
+
+
 def interval(span: Span) -> str:
     """Of a time, the interval in brackets: (8 to 19 ms)."""
     if span.low is None or span.high is None:

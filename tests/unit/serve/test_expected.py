@@ -12,8 +12,9 @@ from rooflight.errors import UnknownName
 from rooflight.library.questions import make_scenario
 from rooflight.roofline.engine import step_s
 from rooflight.serve import phases, run
-from rooflight.serve.analyze import UNMEASURED_HOST, phase_block
+from rooflight.serve.analyze import phase_block
 from rooflight.serve.expected import widening
+from rooflight.serve.gap import UNMEASURED_HOST
 from rooflight.serve.memory import admitted
 from rooflight.work import step as steps
 from unit.models import llama_3_8b

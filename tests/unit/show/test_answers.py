@@ -3,6 +3,7 @@
 import csv
 import json
 from io import StringIO
+from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
@@ -10,6 +11,8 @@ from click.testing import CliRunner
 import rooflight
 from rooflight.cli.app import app
 from rooflight.errors import MissingExtra, UnknownName
+from rooflight.show import answers
+from rooflight.show.blocks import Table
 from rooflight.show.charts import draw
 
 SMALL = "HuggingFaceTB/SmolLM2-135M"
@@ -102,8 +105,10 @@ def test_a_notebook_without_charts_shows_the_page(name, monkeypatch):
     monkeypatch.setattr(draw, "chart", missing)
     shown = VALUES[name]()._repr_mimebundle_()
 
-    assert set(shown) == {"text/markdown", "text/plain"}
+    assert set(shown) == {"text/html", "text/markdown", "text/plain"}
     assert shown["text/markdown"].startswith("**")
+    assert shown["text/html"].startswith("<div><p><strong>")
+    assert ("pip install" in shown["text/html"]) == (name in CHARTED)
     assert ("pip install" in shown["text/markdown"]) == ("pip install" in shown["text/plain"]) == (name in CHARTED)
 
 
@@ -111,3 +116,15 @@ def test_a_notebook_without_charts_shows_the_page(name, monkeypatch):
 def test_what_is_no_answer_is_refused(ask):
     with pytest.raises(UnknownName, match="this is no answer"):
         ask(3)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_the_html_of_an_answer_has_every_cell_of_its_tables(name):
+    """Words and numbers are those of the page, as text in elements that close."""
+    value = VALUES[name]()
+    tables = [block for block in answers._shower(value).blocks(value) if isinstance(block, Table)]
+    root = ElementTree.fromstring(answers.hypertext(value).replace("<br>", "<br/>"))
+    shown = ["\n".join(cell.itertext()) for row in root.iter("tr") for cell in row]
+
+    assert shown == [cell for table in tables for row in (table.heads, *table.rows) for cell in row]
+    assert len(answers.hypertext(value)) < 400_000

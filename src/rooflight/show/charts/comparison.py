@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from rooflight.show import numbers
+from rooflight.show.charts.caveat import expected_note
 from rooflight.show.charts.chart import Chart
-from rooflight.show.charts.export import altair
-from rooflight.show.charts.layers import finished, hue
+from rooflight.show.charts.layers import finished
 from rooflight.show.charts.place import Datasets, Rows
-from rooflight.show.charts.strips import BAR, STRIP, axis_x, bar, behind, ends, interval, names, row_y, strips
+from rooflight.show.charts.strips import axis_x, bar, behind, ends, interval, names, strips, ticks, tips
 from rooflight.show.charts.theme import STANDARD, Look
 from rooflight.show.charts.wording import setting, short, source, times
 from rooflight.span import Span
@@ -37,16 +36,27 @@ def rows(*analyses: Analysis, measure: str = "tokens_per_s", phase: str = "decod
         span: Span | None = getattr(one.phases[phase], measure) if phase in one.phases else None
         value = 0.0 if span is None else span.expected
         end = 0.0 if span is None else span.ceiling
-        said = "does not fit" if span is None else f"{numbers.plain(value)} {MEASURES[measure][0]}"
-        bars.append({
-            "row": number, "name": f"{short(one.model.id)}, {setting(one)}", "x": 0.0, "x2": value, "end": end,
-            "text": said, "hue": str(number % 4 + 1),
-        })  # fmt: skip
+        unit = MEASURES[measure][0]
+        said = "does not fit" if span is None else f"{numbers.plain(value)} {unit}"
+        same = {
+            "row": number, "name": f"{short(one.model.id)}, {setting(one)}", "said": said + _between(span, unit),
+            "share": "" if span is None else f"{numbers.plain(span.ceiling)} {unit}",
+        }  # fmt: skip
+        bars.append({**same, "x": 0.0, "x2": value, "end": end, "text": said, "hue": str(number % 4 + 1)})
         if span is not None and span.low is not None and span.high is not None:
-            spans.append({"row": number, "low": span.low, "high": span.high})
+            spans.append({**same, "low": span.low, "high": span.high})
         if span is not None:
-            tops.append({"row": number, "x": span.ceiling, "hue": "ink"})
-    return {"bars": bars, "interval": spans, "ceilings": tops, "ends": ends([row["end"] for row in bars], look)}
+            tops.append({**same, "x": span.ceiling, "hue": "ink"})
+    texts = [row["text"] for row in bars]
+    return {
+        "bars": bars, "interval": spans, "ceilings": tops, "ends": ends([row["end"] for row in bars], look, texts)
+    }  # fmt: skip
+
+
+def _between(span: Span | None, unit: str) -> str:
+    if span is None or span.low is None or span.high is None:
+        return ""
+    return f" ({numbers.plain(span.low)} to {numbers.plain(span.high)} {unit})"
 
 
 def comparison(
@@ -54,24 +64,18 @@ def comparison(
 ) -> Chart:
     """Deployments side by side, each with its interval and its ceiling."""
     data = rows(*analyses, measure=measure, phase=phase, look=look)
+    shown = tips("deployment", "expected", "ceiling")
     layers = [
-        *names("bars", look),
-        bar("bars", look),
-        interval("interval", look),
-        ticks("ceilings", look),
-        *behind("bars", look),
+        *names("bars", look, shown),
+        bar("bars", look, shown),
+        *interval("interval", look, shown),
+        ticks("ceilings", look, shown),
+        *behind("bars", look, shown),
     ]
     main = strips(look, len(data["bars"]), axis_x(f"{MEASURES[measure][1]}, {phase}"), layers)
     seen = any(one.accelerator.measured is not None for one in analyses)
-    notes = (_READ + (_SEEN if seen else ""), source(analyses))
+    notes = (_READ + (_SEEN if seen else ""), expected_note(analyses), source(analyses))
     return finished("comparison", main, data, look, start=0, title=_title(analyses, data, measure, phase), notes=notes)
-
-
-def ticks(dataset: str, look: Look) -> Any:
-    """A short upright line at x on a strip."""
-    alt = altair()
-    base = alt.Chart(alt.NamedData(dataset)).mark_tick(height=BAR + 6, thickness=3, yOffset=STRIP / 4 - 3)
-    return base.encode(y=row_y(), x="x:Q", color=hue(look))
 
 
 def _title(analyses: Sequence[Analysis], data: Datasets, measure: str, phase: str) -> str:

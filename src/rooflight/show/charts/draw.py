@@ -9,6 +9,7 @@ from typing import Any
 from rooflight.errors import BadInput, MissingExtra, UnknownName
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.theme import Look
+from rooflight.show.html import text as escaped
 from rooflight.values.analysis import Analysis
 from rooflight.values.diagnosis import Diagnosis
 
@@ -63,20 +64,25 @@ def usual(value: Any) -> str:
 
 
 def display(value: Any) -> dict[str, Any]:
-    """What a notebook shows of a value, by media type: the chart of an answer, and its sentence for text alone.
+    """What a notebook shows of a value, by media type: HTML with its sentence, its picture and its tables.
 
-    The page of it as Markdown where it has no chart, or the extra `charts` is missing (which is then said below).
-    Raises UnknownName for what is no value of rooflight's.
+    Beside it for what shows no HTML the chart alone, of what has none the page as Markdown, and the sentence. Where the
+    extra `charts` is missing, that is said below. Raises UnknownName for what is no value of rooflight's.
     """
-    from rooflight.show.answers import page
+    from rooflight.show.answers import hypertext, page
 
     said = getattr(value, "answer", repr(value))
     if type(value).__name__ not in KINDS:
-        return {"text/markdown": page(value), "text/plain": said}
+        return {"text/html": hypertext(value), "text/markdown": page(value), "text/plain": said}
     try:
-        return {**chart(value)._repr_mimebundle_(), "text/plain": said}
+        drawn = chart(value)
+        bundle = drawn._repr_mimebundle_()
+        return {**bundle, "text/html": hypertext(value, drawn.image), "text/plain": said}
     except MissingExtra as error:
         lacking = f"({error.what}: {error.try_this})"
-        return {"text/markdown": f"{page(value)}\n{lacking}\n", "text/plain": f"{said}\n\n{lacking}"}
+        return {
+            "text/html": f"{hypertext(value)}<p>{escaped(lacking)}</p>",
+            "text/markdown": f"{page(value)}\n{lacking}\n", "text/plain": f"{said}\n\n{lacking}",
+        }  # fmt: skip
     except BadInput:  # a diagnosis of files that time nothing which could be drawn
-        return {"text/markdown": page(value), "text/plain": said}
+        return {"text/html": hypertext(value), "text/markdown": page(value), "text/plain": said}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from rooflight.show.charts.caveat import caveat_of_none
 from rooflight.show.charts.chart import Chart
-from rooflight.show.charts.comparison import ticks
 from rooflight.show.charts.layers import finished
 from rooflight.show.charts.place import Datasets, Rows
-from rooflight.show.charts.strips import axis_x, bar, behind, ends, names, strips
+from rooflight.show.charts.strips import axis_x, bar, behind, ends, names, strips, ticks, tips
 from rooflight.show.charts.theme import STANDARD, Look
 from rooflight.show.charts.wording import short, times
+from rooflight.span import Span
 from rooflight.values.moves import Move, Moves, wanted
 
 # Bars of one picture, the best first.
@@ -24,14 +25,19 @@ def rows(moves: Moves, look: Look = STANDARD) -> Datasets:
     """A bar a move at its expected gain, and the ceiling's; moves that cannot be made have none."""
     bars: Rows = []
     tops: Rows = []
-    for number, (one, expected, ceiling) in enumerate(_evaluated(moves)):
+    for number, (one, gain) in enumerate(_evaluated(moves)):
+        low, high = gain.low, gain.high
+        between = "" if low is None or high is None else f" ({times(min(low, high))} to {times(max(low, high))})"
+        same = {"row": number, "name": one.title}
         bars.append({
-            "row": number, "name": one.title, "x": 0.0, "x2": expected, "end": max(expected, ceiling),
-            "text": f"{times(expected)}, at the ceiling {times(ceiling)}",
-            "hue": _hue(one),
+            **same, "x": 0.0, "x2": gain.expected, "end": max(gain.expected, gain.ceiling),
+            "text": f"{times(gain.expected)}, at the ceiling {times(gain.ceiling)}",
+            "hue": _hue(one), "said": f"{times(gain.expected)}{between}",
+            "share": times(gain.ceiling),
         })  # fmt: skip
-        tops.append({"row": number, "x": ceiling, "hue": "ink"})
-    return {"bars": bars, "ceilings": tops, "ends": ends([row["end"] for row in bars], look)}
+        tops.append({**same, "x": gain.ceiling, "hue": "ink", "said": bars[-1]["said"], "share": bars[-1]["share"]})
+    texts = [row["text"] for row in bars]
+    return {"bars": bars, "ceilings": tops, "ends": ends([row["end"] for row in bars], look, texts)}
 
 
 def _hue(one: Move) -> str:
@@ -40,20 +46,20 @@ def _hue(one: Move) -> str:
     return "capacity" if dot is None else dot.bound
 
 
-def _evaluated(moves: Moves) -> list[tuple[Move, float, float]]:
-    gains = ((one, wanted(one.gains, moves.objective)) for one in moves.moves if one.gains)
-    found = [(one, gain.expected, gain.ceiling) for one, gain in gains]
-    return sorted(found, key=lambda entry: -entry[1])[:MOST]
+def _evaluated(moves: Moves) -> list[tuple[Move, Span]]:
+    found = [(one, wanted(one.gains, moves.objective)) for one in moves.moves if one.gains]
+    return sorted(found, key=lambda entry: -entry[1].expected)[:MOST]
 
 
 def gains(moves: Moves, *, look: Look = STANDARD) -> Chart:
     """What each move would gain, ranked."""
     data = rows(moves, look)
+    shown = tips("move", "expected gain", "at the ceiling")
     layers = [
-        *names("bars", look),
-        bar("bars", look),
-        ticks("ceilings", look),
-        *behind("bars", look),
+        *names("bars", look, shown),
+        bar("bars", look, shown),
+        ticks("ceilings", look, shown),
+        *behind("bars", look, shown),
     ]
     main = strips(look, len(data["bars"]), axis_x(f"{moves.objective}, times as good as now"), layers)
     title = f"{short(moves.model)} on {moves.accelerator}: what would help {moves.objective}"
@@ -65,5 +71,5 @@ def gains(moves: Moves, *, look: Look = STANDARD) -> Chart:
         start=0,
         title=title,
         subtitle=moves.answer,
-        notes=(_READ + (_SEEN if moves.measured else ""),),
+        notes=(_READ + (_SEEN if moves.measured else ""), caveat_of_none()),
     )

@@ -1,13 +1,12 @@
-"""What lies in memory, against what there is."""
+"""What lies in memory, against what may."""
 
 from __future__ import annotations
 
 from rooflight.show import numbers
 from rooflight.show.charts.chart import Chart
-from rooflight.show.charts.export import altair
 from rooflight.show.charts.layers import finished
 from rooflight.show.charts.place import Datasets, Rows
-from rooflight.show.charts.strips import axis_x, bar, behind, ends, names, strips
+from rooflight.show.charts.strips import axis_x, bar, behind, edge, ends, names, strips, tips
 from rooflight.show.charts.theme import STANDARD, Look
 from rooflight.show.charts.wording import deployed, source
 from rooflight.values.analysis import Analysis
@@ -18,12 +17,12 @@ PARTS = {
     "kv_bytes": ("KV cache of the sequences asked for", "2"),
     "activation_bytes": ("working memory", "4"),
     "engine_bytes": ("the engine itself", "3"),
-    "withheld_bytes": ("withheld from the engine by its share", "capacity"),
 }
 _READ = (
-    "Memory of all devices; each bar starts where the one above ends. The upright line is all there is: what passes it "
-    "does not fit."
+    "Memory of all devices; each bar starts where the one above ends. What passes the upright line does not fit: it is "
 )
+_ALL = "all there is."
+_SHARE = "what an engine may use, {kept} of {there} being withheld from it."
 
 
 def rows(analysis: Analysis, look: Look = STANDARD) -> Datasets:
@@ -35,29 +34,51 @@ def rows(analysis: Analysis, look: Look = STANDARD) -> Datasets:
         size: float = getattr(held, part)
         found.append({
             "row": len(found), "part": part, "name": words, "bytes": size, "x": start, "x2": start + size,
-            "end": start + size, "hue": hue, "text": numbers.amount(size, "B"),
+            "end": start + size, "hue": hue, "text": numbers.amount(size, "B"), "said": numbers.amount(size, "B"),
+            "share": numbers.percent(size / held.needed_bytes) if held.needed_bytes else "",
         })  # fmt: skip
         start += size
-    most = [] if held.usable_bytes is None else [held.usable_bytes]
-    return {"parts": found, "capacity": [{"x": one} for one in most], "ends": ends([start, *most], look)}
+    most = [] if held.allowed_bytes is None else [held.allowed_bytes]
+    edges: Rows = [{"x": one, "name": _edge_name(held), "said": numbers.amount(one, "B"), "share": ""} for one in most]
+    texts = [row["text"] for row in found]
+    return {"parts": found, "capacity": edges, "ends": ends([*(row["end"] for row in found), *most], look, texts)}
+
+
+def _edge_name(held: MemoryBlock) -> str:
+    return "what an engine may use" if held.withheld_bytes and held.by_share else "all there is"
 
 
 def memory(analysis: Analysis, *, look: Look = STANDARD) -> Chart:
     """Weights, KV cache and reserve against the devices' capacity."""
-    alt = altair()
     data = rows(analysis, look)
-    edge = alt.Chart(alt.NamedData("capacity")).mark_rule(strokeWidth=2, color=look.palette.ink).encode(x="x:Q")
-    layers = [edge, *names("parts", look), bar("parts", look), *behind("parts", look)]
+    shown = tips("part", "bytes", "of what is needed")
+    layers = [
+        edge("capacity", look, tips("line", "bytes")),
+        *names("parts", look, shown),
+        bar("parts", look, shown),
+        *behind("parts", look, shown),
+    ]
     main = strips(look, len(data["parts"]), axis_x("bytes of memory, all devices", unit="B"), layers)
-    return finished("memory", main, data, look, start=0, title=_title(analysis), notes=(_READ, source([analysis])))
+    notes = tuple(text for text in (_edge(analysis.memory), source([analysis])) if text)
+    return finished("memory", main, data, look, start=0, title=_title(analysis), notes=notes)
+
+
+def _edge(held: MemoryBlock) -> str:
+    """What the upright line is; nothing where there is none."""
+    if held.usable_bytes is None:
+        return ""
+    if not held.withheld_bytes or not held.by_share:
+        return _READ + _ALL
+    kept, there = numbers.amount(held.withheld_bytes, "B"), numbers.amount(held.usable_bytes, "B")
+    return _READ + _SHARE.format(kept=kept, there=there)
 
 
 def _title(analysis: Analysis) -> str:
     held = analysis.memory
-    taken = held.weights_bytes + held.kv_bytes + held.reserve_bytes
-    if held.usable_bytes is None:
-        return f"{deployed(analysis)} takes {numbers.amount(taken, 'B')}; no source has the devices' size"
-    sizes = f"{numbers.amount(taken, 'B')} of {numbers.amount(held.usable_bytes, 'B')}"
+    needed = numbers.amount(held.needed_bytes, "B")
+    if held.allowed_bytes is None:
+        return f"{deployed(analysis)} takes {needed}; no source has the devices' size"
+    sizes = f"{needed} of {numbers.amount(held.allowed_bytes, 'B')}"
     if not held.fits:
-        return f"{deployed(analysis)} does not fit: it would take {sizes}"
+        return f"{deployed(analysis)} does not fit: it needs {sizes}"
     return f"{deployed(analysis)} fits: it takes {sizes}; at most {held.most:,} such sequences fit at once"

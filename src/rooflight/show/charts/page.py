@@ -10,11 +10,14 @@ import base64
 import hashlib
 import html
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from rooflight.show.charts.export import converter, version
+from rooflight.show.charts.repaint import repainted, variable
+from rooflight.show.charts.theme import FONT
 
 _HERE = Path(__file__).parent
 
@@ -26,17 +29,35 @@ def vega(vega_lite: str) -> str:
     return bundle.replace("</script", "<\\/script")
 
 
-def single(spec: dict[str, Any], title: str) -> str:
-    """One picture as it is."""
-    style = f"body {{ margin: 0; background: {spec['config']['background']}; }} #chart {{ overflow-x: auto; }}"
-    return page(title, '<main id="chart"></main>', {"charts": {"chart": {"light": spec, "dark": spec}}}, style)
+def single(spec: dict[str, Any], title: str, alt: str = "") -> str:
+    """One picture as it is, in the reader's mode. `alt`: what it says, where that is more than the title."""
+    found = repainted(spec)
+    paper, ink = (variable(colour) for colour in (spec["config"]["background"], spec["config"]["text"]["fill"]))
+    style = (
+        f"{found.style}body{{margin:0;background:{paper}}}#chart{{overflow-x:auto}}"
+        f"#vg-tooltip-element{{position:fixed;visibility:hidden;padding:6px 8px;max-width:90vw;background:{paper};"
+        f"color:{ink};border:1px solid currentColor;border-radius:3px;font:13px {FONT};pointer-events:none}}"
+        "#vg-tooltip-element.visible{visibility:visible}#vg-tooltip-element td.key{text-align:right;padding-right:6px}"
+    )
+    # the page's own colour is behind it: browsers know no variable in the attribute Vega would write it to
+    clear = {**found.spec, "config": {**found.spec["config"], "background": "transparent"}}
+    block = f'<script type="application/json" id="data">{embedded(clear)}</script>'
+    label = html.escape(alt or title, quote=True)
+    body = f'<main role="img" aria-label="{label}"><div id="chart"></div></main>\n{block}'
+    return document(title, body, style, [vega(version(spec)), (_HERE / "single.js").read_text(encoding="utf-8")])
 
 
 def page(title: str, body: str, data: dict[str, Any], style: str) -> str:
     """The whole file. `data` is what page.js reads: charts by the id of the element that holds them, points, axes."""
     spec = next(iter(data["charts"].values()))["light"]
     scripts = [vega(version(spec)), (_HERE / "page.js").read_text(encoding="utf-8")]
-    allowed = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
+    block = f'<script type="application/json" id="data">{embedded(data)}</script>'
+    return document(title, f"{body}\n{block}", style, scripts)
+
+
+def document(title: str, body: str, style: str, scripts: Sequence[str], *, later: Sequence[str] = ()) -> str:
+    """A file under the policy that allows these scripts alone, and those that one of them puts in `later`."""
+    allowed = " ".join(f"'sha256-{_digest(script)}'" for script in (*scripts, *later))
     policy = f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:"
     parts = [
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -44,7 +65,6 @@ def page(title: str, body: str, data: dict[str, Any], style: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{html.escape(title)}</title>",
         f"<style>{style}</style>\n</head>\n<body>\n{body}",
-        f'<script type="application/json" id="data">{embedded(data)}</script>',
         *(f"<script>{script}</script>" for script in scripts),
         "</body>\n</html>\n",
     ]

@@ -11,10 +11,12 @@ from typing import Any
 import msgspec
 
 from rooflight.errors import UnknownName
+from rooflight.show import numbers
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.export import altair
 from rooflight.show.charts.layers import finished, hue, on_halo
 from rooflight.show.charts.place import Datasets, Rows, spread
+from rooflight.show.charts.strips import tips
 from rooflight.show.charts.theme import MARGIN, SLACK, STANDARD, Look, text_width
 from rooflight.values.diagnosis import Diagnosis, Regime
 
@@ -70,12 +72,16 @@ def rows(found: Diagnosis, *, look: Look = STANDARD) -> Datasets:
         for share, text, down in ((FULL, "100 %", 7), (EMPTY, "0 %", -7)):
             lines.append({"y": number + share, "x": 0.0, "x2": last / unit, "text": text, "dy": down})
         own = _bars(lane, number, unit)
+        _tell(own, unit if timed else None)
         bars += own
         marks += [
-            {"x": (bar["x"] + bar["x2"]) / 2, "y": number + sum(BAR) / 2, "text": text}
+            {
+                "x": (bar["x"] + bar["x2"]) / 2, "y": number + sum(BAR) / 2, "text": text,
+                **{field: bar[field] for field in ("name", "said", "share")},
+            }
             for bar in own
             if text_width(text := WORDS[bar["bound"]], look.size) + 8 <= (bar["x2"] - bar["x"]) * unit * px
-        ]
+        ]  # fmt: skip
         points += _points(lane, number, unit)
     said = {mark["text"] for mark in marks}
     return {
@@ -132,6 +138,16 @@ def _bars(lane: _Lane, number: int, unit: float) -> Rows:
     return bars
 
 
+def _tell(bars: Rows, unit: float | None) -> None:
+    """Into each bar of a lane what stands under the pointer: what binds, for how long, and its share of the lane. Rows
+    without a clock are counted."""
+    whole = sum(bar["x2"] - bar["x"] for bar in bars)
+    for bar in bars:
+        length = bar["x2"] - bar["x"]
+        said = f"{length:,.0f} rows" if unit is None else numbers.seconds(length * unit)
+        bar |= {"name": WORDS[bar["bound"]], "said": said, "share": numbers.percent(length / whole) if whole else ""}
+
+
 def _points(lane: _Lane, number: int, unit: float) -> Rows:
     """The lines' points, in the middle of their rows; of very many, means of neighbours."""
     points: Rows = []
@@ -146,7 +162,7 @@ def _points(lane: _Lane, number: int, unit: float) -> Rows:
             value = min(max(fmean(values), 0.0), 1.0)
             points.append({
                 "x": at / unit, "y": number + _height(value), "value": value, "name": name, "hue": colour,
-                "line": f"{number} {field}", "lane": number,
+                "line": f"{number} {field}", "lane": number, "said": numbers.percent(value),
             })  # fmt: skip
     return points
 
@@ -246,6 +262,7 @@ def _layers(look: Look, x: Any, y: Any) -> list[Any]:
         "align": "right", "baseline": "middle", "dx": -3, "dy": alt.ExprRef("datum.dy"), "fontSize": look.size - 2,
         "color": look.palette.quiet,
     }  # fmt: skip
+    time, value = tips("binds", "for", "of the time"), tips("value", "mean")
     frame = of("lines").mark_rule(color=look.palette.rule)
     legend = of("legend").mark_text(align="left", baseline="bottom").encode(
         x=alt.X("px:Q", scale=None), y=alt.value(0), text="text:N", color=colour
@@ -254,10 +271,12 @@ def _layers(look: Look, x: Any, y: Any) -> list[Any]:
         of("ends").mark_point(opacity=0).encode(x, y),
         frame.encode(x="x:Q", x2="x2:Q", y=y),
         of("lines").mark_text(**quiet).encode(x="x2:Q", y=y, text="text:N"),
-        of("bars").mark_rect().encode(x="x:Q", x2="x2:Q", y=y, y2="y2:Q", color=colour, opacity=opacity),
-        *on_halo(of("marks").encode(x="x:Q", y=y, text="text:N"), look, align="center"),
-        of("points").mark_line(strokeWidth=1.6).encode(x="x:Q", y=y, color=colour, detail="line:N", strokeDash=dash),
-        of("points").mark_point(size=9, filled=True, opacity=0.9).encode(x="x:Q", y=y, color=colour),
+        of("bars").mark_rect().encode(x="x:Q", x2="x2:Q", y=y, y2="y2:Q", color=colour, opacity=opacity, tooltip=time),
+        *on_halo(of("marks").encode(x="x:Q", y=y, text="text:N", tooltip=time), look, align="center"),
+        of("points").mark_line(strokeWidth=1.6).encode(
+            x="x:Q", y=y, color=colour, detail="line:N", strokeDash=dash, tooltip=value
+        ),
+        of("points").mark_point(size=9, filled=True, opacity=0.9).encode(x="x:Q", y=y, color=colour, tooltip=value),
         *on_halo(of("tags").encode(x="x:Q", y=y, text="text:N"), look, color=colour, align="left", dx=6),
         *on_halo(of("names").encode(x="x:Q", y=y, text="text:N"), look, align="left", fontWeight=600),
         legend,

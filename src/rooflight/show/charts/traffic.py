@@ -9,7 +9,7 @@ from rooflight.show import numbers
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.layers import finished
 from rooflight.show.charts.place import Datasets, Rows
-from rooflight.show.charts.strips import axis_x, bar, behind, ends, names, strips
+from rooflight.show.charts.strips import axis_x, bar, behind, ends, names, strips, tips
 from rooflight.show.charts.theme import STANDARD, Look
 from rooflight.show.charts.wording import deployed, source
 from rooflight.values.analysis import Analysis
@@ -32,16 +32,18 @@ def rows(analysis: Analysis, look: Look = STANDARD) -> Datasets:
             found.append({
                 "row": len(found), "phase": name, "part": part, "name": f"{name}: {words}", "bytes": size,
                 "x": start, "x2": start + size, "end": start + size, "hue": _HUES[part],
-                "text": f"{numbers.amount(size, 'B')}, {share}",
+                "text": f"{numbers.amount(size, 'B')}, {share}", "said": numbers.amount(size, "B"), "share": share,
             })  # fmt: skip
             start += size
-    return {"parts": found, "ends": ends([row["end"] for row in found], look)}
+    texts = [row["text"] for row in found]
+    return {"parts": found, "ends": ends([row["end"] for row in found], look, texts)}
 
 
 def traffic(analysis: Analysis, *, look: Look = STANDARD) -> Chart:
     """The bytes of a step of each phase, by what they are."""
     data = rows(analysis, look)
-    layers = [*names("parts", look), bar("parts", look), *behind("parts", look)]
+    shown = tips("part", "bytes", "of the step")
+    layers = [*names("parts", look, shown), bar("parts", look, shown), *behind("parts", look, shown)]
     main = strips(look, max(1, len(data["parts"])), axis_x("bytes of a step", unit="B"), layers)
     notes = (_READ, source([analysis])) if "decode" in analysis.phases else ()
     return finished("traffic", main, data, look, start=0, title=_title(analysis), notes=notes)

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+from rooflight.serve import gap
 from rooflight.show import numbers
+from rooflight.show.charts.caveat import expected_note, timed
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.layers import finished
 from rooflight.show.charts.place import Datasets, Rows
-from rooflight.show.charts.strips import axis_x, bar, behind, ends, interval, names, strips
+from rooflight.show.charts.strips import axis_x, bar, behind, ends, interval, names, strips, tips
 from rooflight.show.charts.theme import STANDARD, Look
 from rooflight.show.charts.wording import deployed, source, times
 from rooflight.values.analysis import Analysis, Phase
 from rooflight.words.seen import FASTEST
 
-_READ = (
-    "Each bar starts where the one above ends. {limit}. The line across the last bar is the interval in which eight of "
-    "ten well-run engines lie."
-)
+_READ = "Each bar starts where the one above ends. {limit}. The line across the last bar is the interval."
 _LIMIT = "Ceiling: the shortest time physics allows"
 _SEEN = "Fastest seen here: what the best rates that were measured on this machine allow"
+# What the ceiling leaves out is in the hue of the resource that it takes; where that is several, in none.
 _HUES = {
-    "ceiling": "memory",
-    "fastest seen here": "memory",
-    "links": "link",
-    "host between steps": "launch",
-    "= expected": "ink",
-}
+    gap.CHOSEN: "memory", gap.ADAPTED: "memory", gap.FUSED: "memory", gap.CACHES: "memory", gap.SHARED: "memory",
+    gap.LINKS: "link", gap.BEYOND: "link", gap.LAUNCHES: "launch", gap.ONE_BY_ONE: "launch", gap.HOST: "launch",
+    gap.UNMEASURED_HOST: "launch", gap.PLACES: "host_memory", gap.OFFLOADED: "host_memory",
+}  # fmt: skip
 
 
 def rows(analysis: Analysis, phase: str = "decode", look: Look = STANDARD) -> Datasets:
@@ -36,26 +34,30 @@ def rows(analysis: Analysis, phase: str = "decode", look: Look = STANDARD) -> Da
         return {"steps": [], "ends": ends([], look), "interval": []}
     steps: Rows = []
     start = 0.0
-    least = "ceiling" if analysis.accelerator.measured is None else "fastest seen here"
-    for step in told.waterfall:
-        name = least if step.name == "ceiling" else step.name
-        steps.append(_step(len(steps), name, start, start + step.seconds, step.seconds))
-        start += step.seconds
     span = told.time_s
     whole = span.expected
-    steps.append(_step(len(steps), "= expected" if span.expected else "= roofline", 0.0, whole, whole))
-    found = (
-        [] if span.low is None or span.high is None else [{"row": len(steps) - 1, "low": span.low, "high": span.high}]
-    )
-    for row in found:
-        steps[-1]["end"] = max(whole, row["high"])
-    return {"steps": steps, "interval": found, "ends": ends([step["end"] for step in steps], look)}
+    least = "ceiling" if analysis.accelerator.measured is None else "fastest seen here"
+    for step in told.waterfall:
+        first = step.name == "ceiling"
+        hue = told.bound if first else _HUES.get(step.name, "capacity")
+        steps.append(_step(len(steps), least if first else step.name, hue, start, step.seconds, whole))
+        start += step.seconds
+    last = _step(len(steps), "= expected" if span.expected else "= roofline", "ink", 0.0, whole, whole)
+    steps.append({**last, "said": timed(whole, span)})
+    found: Rows = []
+    if span.low is not None and span.high is not None:
+        found = [{**last, "said": timed(whole, span), "low": span.low, "high": span.high}]
+        steps[-1]["end"] = max(whole, span.high)
+    texts = [step["text"] for step in steps]
+    return {"steps": steps, "interval": found, "ends": ends([step["end"] for step in steps], look, texts)}
 
 
-def _step(row: int, name: str, start: float, end: float, seconds: float) -> dict[str, Any]:
+def _step(row: int, name: str, hue: str, start: float, seconds: float, whole: float) -> dict[str, Any]:
+    said = numbers.seconds(seconds)
     return {
-        "row": row, "name": name, "x": start, "x2": end, "end": end, "time_s": seconds,
-        "text": f"{'+ ' if start else ''}{numbers.seconds(seconds)}", "hue": _HUES.get(name, "capacity"),
+        "row": row, "name": name, "x": start, "x2": start + seconds, "end": start + seconds, "time_s": seconds,
+        "text": f"{'+ ' if start else ''}{said}", "hue": hue, "said": said,
+        "share": numbers.percent(seconds / whole) if whole else "",
     }  # fmt: skip
 
 
@@ -63,10 +65,16 @@ def waterfall(analysis: Analysis, *, phase: str = "decode", look: Look = STANDAR
     """What lies between the ceiling of a phase and what a well-run engine gets."""
     data = rows(analysis, phase, look)
     x = axis_x("time of the step", unit="s")
-    layers = [*names("steps", look), bar("steps", look), interval("interval", look), *behind("steps", look)]
+    shown = tips("part", "time", "of what is expected")
+    layers = [
+        *names("steps", look, shown),
+        bar("steps", look, shown),
+        *interval("interval", look, shown),
+        *behind("steps", look, shown),
+    ]
     main = strips(look, max(1, len(data["steps"])), x, layers).resolve_scale(color="shared")
     read = _READ.format(limit=_LIMIT if analysis.accelerator.measured is None else _SEEN)
-    notes = (read, source([analysis])) if data["steps"] else ()
+    notes = (read, expected_note([analysis]), source([analysis])) if data["steps"] else ()
     return finished("waterfall", main, data, look, start=0, title=_title(analysis, phase), notes=notes)
 
 

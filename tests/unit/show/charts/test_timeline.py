@@ -43,6 +43,18 @@ def test_neighbours_of_one_regime_are_one_bar():
     assert {mark["text"] for mark in data["marks"]} == {"memory", "compute"}
 
 
+def test_bars_and_lines_say_what_they_are_under_the_pointer():
+    """Two of three minutes are memory's, with DRAM active 78 % of them."""
+    data = timeline.rows(
+        diagnosis(row(0, "memory", **MEMORY), row(1, "memory", **MEMORY), row(2, "compute", **COMPUTE))
+    )
+
+    assert [(bar["name"], bar["said"], bar["share"]) for bar in data["bars"]] == [
+        ("memory", "120 s", "67 %"), ("compute", "60 s", "33 %"),
+    ]  # fmt: skip
+    assert {point["said"] for point in data["points"] if point["name"] == "DRAM active"} == {"78 %", "25 %"}
+
+
 def test_a_time_nobody_watched_has_no_bar():
     """Minute 0 and minute 10, each of 60 s: ten minutes are not claimed."""
     data = timeline.rows(diagnosis(row(0, "memory", **MEMORY), row(10, "memory", **MEMORY)))
