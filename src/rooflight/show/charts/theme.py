@@ -42,7 +42,7 @@ LIGHT = Palette(
         "memory": "#0072b2", "compute": "#c44e00", "link": "#007a5a", "launch": "#a8508a", "capacity": "#6b6b6b",
         "host_memory": "#5a54c8", "host_link": "#8a6100",
         "queue": "#8a6100", "starved": "#5a54c8", "throttled": "#b3261e", "idle": "#757575",
-        "ink": "#1a1a1a", "1": "#0072b2", "2": "#c44e00", "3": "#007a5a", "4": "#a8508a",
+        "ink": "#1a1a1a", "before": "#1a1a1a", "1": "#0072b2", "2": "#c44e00", "3": "#007a5a", "4": "#a8508a",
     },
 )  # fmt: skip
 DARK = Palette(
@@ -55,7 +55,7 @@ DARK = Palette(
         "memory": "#56b4e9", "compute": "#f09a3e", "link": "#2fc79a", "launch": "#e08bbd", "capacity": "#a8a8a8",
         "host_memory": "#a9a4ff", "host_link": "#d8b04a",
         "queue": "#d8b04a", "starved": "#a9a4ff", "throttled": "#ff8f86", "idle": "#8f8f8f",
-        "ink": "#f0f0f0", "1": "#56b4e9", "2": "#f09a3e", "3": "#2fc79a", "4": "#e08bbd",
+        "ink": "#f0f0f0", "before": "#f0f0f0", "1": "#56b4e9", "2": "#f09a3e", "3": "#2fc79a", "4": "#e08bbd",
     },
 )  # fmt: skip
 

@@ -21,8 +21,8 @@ export class RoofHandles {
     for (const id of ["drag-bandwidth", "drag-peak"]) byId(id).hidden = !usable;
     this.times = { bandwidth_times: question.bandwidth_times, peak_times: question.peak_times };
     const card = analysis.accelerator;
-    const decode = analysis.phases?.decode;
-    const peak = decode?.ridge_flop_per_byte ? decode.ridge_flop_per_byte * card.memory_bytes_per_s : Object.values(card.peak_flop_per_s)[0];
+    const decode = analysis.phases?.decode ?? analysis.intensities?.decode;
+    const peak = decode?.ridge_flop_per_byte ? decode.ridge_flop_per_byte * card.memory_bytes_per_s : undefined;
     if (peak === undefined) byId("drag-peak").hidden = true; // no flat to drag
     this.say(card, peak);
     if (!usable) return;
