@@ -17,6 +17,8 @@ from rooflight.show.charts.place import Datasets
 from rooflight.show.charts.roofline import roofline, rows
 from rooflight.show.charts.series import Line, Lines
 from rooflight.show.charts.theme import Look
+from rooflight.show.charts.thin import kept
+from rooflight.show.charts.wording import inferred
 from rooflight.show.sweep import OpenSpan
 from rooflight.span import Span
 from rooflight.studio.curve import Curve
@@ -28,8 +30,6 @@ EXPORT_WIDTH = 1000
 SMALL_HEIGHT = 380
 # Charts along the batch, and what they measure.
 MEASURES = {"batch": "tokens_per_s", "users": "tokens_per_s_per_user"}
-# A curve is drawn at every fourth step, half octaves, and several at whole ones: no picture of this size shows more.
-_THINNED, _THINNED_MORE = 4, 8
 
 
 class PageLook(Look, frozen=True):
@@ -57,6 +57,14 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     analysis: Analysis | None = None
     curve: Curve | None = None
     problem: dict[str, str | None] | None = None
+    name: str = ""
+
+    @property
+    def named(self) -> str:
+        """What it is called in pictures."""
+        if self.name or self.analysis is None:
+            return self.name or self.on
+        return devices_named(self.analysis.accelerator.id, self.analysis.accelerator.count)
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -133,34 +141,35 @@ def drawn(
 
 def along_batch(answers: Sequence[Card], marks: Landmarks | None, look: PageLook) -> dict[str, Datasets]:
     """The rows of the charts along the batch, but for the mark at the question's own."""
-    step = _THINNED if len(answers) == 1 else _THINNED_MORE
     cards = [one.analysis.accelerator for one in answers if one.analysis is not None]
     measured = all(card.measured is not None for card in cards)
-    told = Lines("batch", tuple(_line(one, marks, step) for one in answers), 0)
+    told = Lines("batch", tuple(_line(one, marks) for one in answers), 0)
     return {
         kind: {f"{name}_{measure}": some for name, some in panel(told, measure, look, measured=measured).items()}
         for kind, measure in MEASURES.items()
     }
 
 
-def _line(card: Card, marks: Landmarks | None, step: int) -> Any:
+def _line(card: Card, marks: Landmarks | None) -> Line:
     assert card.analysis is not None
     assert card.curve is not None
-    one = card.analysis.accelerator
-    name = devices_named(one.id, one.count)
-    return Line(name, tuple(_points(card.curve, step)), marks or _unknown(card.analysis))
+    points: Any = tuple(_points(card.curve))
+    return Line(
+        card.named, points, marks or _unknown(card.analysis), card.curve.turns, inferred(card.analysis)
+    )  # fmt: skip
 
 
-def _points(curve: Curve, step: int) -> list[Any]:
-    """Rates from times: tokens over seconds, as the sweep's own rows have them. The last that fits is among them."""
+def _points(curve: Curve) -> list[_Point]:
+    """Rates from times: tokens over seconds, as the sweep's own rows have them; as many as the lines need."""
+    spans = (curve.ceiling_s, curve.roofline_s, curve.expected_s, curve.low_s, curve.high_s)
+    turned = [place for place in range(1, len(curve.bound)) if curve.bound[place] != curve.bound[place - 1]]
     found = []
-    kept = {*range(0, len(curve.batch), step), sum(curve.fits) - 1}
-    columns = (curve.batch, curve.bound, curve.ceiling_s, curve.roofline_s, curve.expected_s, curve.low_s, curve.high_s)
-    for place, (count, bound, *times) in enumerate(zip(*columns, strict=True)):
-        if place in kept:
-            took = None if times[0] is None else Span(**dict(zip(Span.__struct_fields__, times, strict=True)))
-            every, each = (OpenSpan() if took is None else took.rate(tokens) for tokens in (count, 1))
-            found.append(_Point(count, bound, every, each))
+    for place in kept(curve.batch, spans, turned):
+        times = [value for column in spans if (value := column[place]) is not None]
+        took = Span(**dict(zip(Span.__struct_fields__, times, strict=True))) if times else None
+        count = curve.batch[place]
+        every, each = (OpenSpan() if took is None else took.rate(tokens) for tokens in (count, 1))
+        found.append(_Point(count, curve.bound[place], every, each))
     return found
 
 

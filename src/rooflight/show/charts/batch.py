@@ -97,24 +97,16 @@ def _height(look: Look) -> int:
 
 
 def _zones(told: Lines, line: Line, plane: Plane, look: Look) -> tuple[Rows, Rows]:
-    """Stretches of one bound; where it changes at a known batch, there, else halfway between the points."""
-    zones: Rows = []
-    for row in line.points:
-        x = told.x(row)
-        if row.bound is None:  # prompts without a compute peak
-            continue
-        if zones and zones[-1]["bound"] == row.bound:
-            zones[-1]["x2"] = x
-            continue
-        if zones:
-            turn = _turn(told, line, row.bound, zones[-1]["x2"], x)
-            zones[-1]["x2"] = turn
-            zones.append({"x": turn, "x2": x, "bound": row.bound, "hue": row.bound})
-        else:
-            zones.append({"x": max(x, 1), "x2": max(x, 1), "bound": row.bound, "hue": row.bound})
-    if not zones:
+    """Stretches of one bound; they turn where another resource begins to bind."""
+    first = next((row for row in line.points if row.bound is not None), None)  # None: prompts without a compute peak
+    if first is None:
         return [], []
-    zones[-1]["x2"] = plane.right
+    starts = [(told.x(first), first.bound), *((turn.x, turn.bound) for turn in line.turns if turn.bound is not None)]
+    ends = [*(x for x, _ in starts[1:]), plane.right]
+    zones: Rows = [
+        {"x": max(x, 1), "x2": end, "bound": bound, "hue": bound, "name": BOUND_WORDS[bound or ""]}
+        for (x, bound), end in zip(starts, ends, strict=True)
+    ]
     names = []
     for zone in zones:
         room = plane.x(zone["x2"]) - plane.x(zone["x"])
@@ -123,14 +115,6 @@ def _zones(told: Lines, line: Line, plane: Plane, look: Look) -> tuple[Rows, Row
         middle = (zone["x"] * zone["x2"]) ** 0.5
         names.append({"x": middle, "y": plane.top, "dx": 0, "dy": 10, "text": text, "hue": zone["hue"]})
     return zones, [name for name in names if name["text"]]
-
-
-def _turn(told: Lines, line: Line, bound: str, before: float, after: float) -> float:
-    marks = line.landmarks
-    known = {"compute": marks.compute_batch, "capacity": marks.kv_limit}.get(bound) if told.axis == "batch" else None
-    if known is not None and before <= known <= after:
-        return known
-    return float((max(before, 1) * after) ** 0.5)
 
 
 def _knee(told: Lines, line: Line, plane: Plane) -> Rows:
