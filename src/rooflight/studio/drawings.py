@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from rooflight.library.questions import analyze, sweep
-from rooflight.show.charts import memory, traffic
+from rooflight.show.charts import memory, pareto, traffic
 from rooflight.show.charts.batch import batch, panel
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.kernel_dots import Samples
@@ -93,6 +93,8 @@ def _example(kind: str, several: bool, look: PageLook) -> Chart:
     if kind in MEASURES:
         swept = sweep(model, cards if several else cards[:1], {"batch": [1, 2, 4]})
         return batch(swept, measures=(MEASURES[kind],), look=look)
+    if kind == "pareto":
+        return pareto.pareto(sweep(model, cards if several else cards[:1], {"batch": [1, 2, 4]}), look=look)
     answer = analyze(model, on=cards[0])
     if kind == "roofline":
         return roofline(answer, look=look)
@@ -114,6 +116,7 @@ class _Point(msgspec.Struct, frozen=True):
     """A batch of a curve as the chart along the batch asks for it (show.sweep.Row)."""
 
     batch: int
+    devices: int
     bound: str
     tokens_per_s: Span | OpenSpan
     tokens_per_s_per_user: Span | OpenSpan
@@ -150,16 +153,21 @@ def along_batch(answers: Sequence[Card], marks: Landmarks | None, look: PageLook
     }
 
 
+def front(answers: Sequence[Card], look: PageLook, slo_tpot_s: float | None = None) -> Datasets:
+    """The rows of the chart of a device's tokens against a user's (kind "pareto"), with the line of a goal."""
+    return pareto.front(Lines("batch", tuple(_line(one, None) for one in answers), 0), look, slo_tpot_s)
+
+
 def _line(card: Card, marks: Landmarks | None) -> Line:
     assert card.analysis is not None
     assert card.curve is not None
-    points: Any = tuple(_points(card.curve))
+    points: Any = tuple(_points(card.curve, card.analysis.accelerator.count))
     return Line(
         card.named, points, marks or _unknown(card.analysis), card.curve.turns, inferred(card.analysis)
     )  # fmt: skip
 
 
-def _points(curve: Curve) -> list[_Point]:
+def _points(curve: Curve, devices: int = 1) -> list[_Point]:
     """Rates from times: tokens over seconds, as the sweep's own rows have them; as many as the lines need."""
     spans = (curve.ceiling_s, curve.roofline_s, curve.expected_s, curve.low_s, curve.high_s)
     turned = [place for place in range(1, len(curve.bound)) if curve.bound[place] != curve.bound[place - 1]]
@@ -169,7 +177,7 @@ def _points(curve: Curve) -> list[_Point]:
         took = Span(**dict(zip(Span.__struct_fields__, times, strict=True))) if times else None
         count = curve.batch[place]
         every, each = (OpenSpan() if took is None else took.rate(tokens) for tokens in (count, 1))
-        found.append(_Point(count, curve.bound[place], every, each))
+        found.append(_Point(count, devices, curve.bound[place], every, each))
     return found
 
 

@@ -230,11 +230,34 @@ def roof_lines(plane: Plane, roofs: Sequence[Roof], levels: Sequence[Level], loo
         place = len(names) if level.hue == "memory" else sum(name["hue"] == level.hue for name in names)
         name = _slope_name(plane, level.bytes_per_s, last * level.bytes_per_s, level.name, place, look)
         names.append({**name, "hue": level.hue})
+    lines = _once(lines)
     upper = [name for name in names if name.get("dy", 1) <= 0]
     heights = [plane.y(name["y"]) + name["dy"] for name in upper]
     for name, height in zip(upper, spread(heights, look.size + 4), strict=True):
         name["dy"] = round(height - plane.y(name["y"]), 1)
     return {"roofs": lines, "roof_names": names}
+
+
+def _once(lines: Rows) -> Rows:
+    """Slopes and flats of several machines that lie on each other as one, in the neutral hue: the longest of them."""
+    found: Rows = []
+    for one, other in zip(lines[::2], lines[1::2], strict=True):
+        same = next((row for row in found[::2] if _alike(row, one)), None)
+        if same is None:
+            found += [{**one}, {**other}]
+            continue
+        place = next(number for number, row in enumerate(found) if row is same)
+        begins, ends = (found[place], one), (found[place + 1], other)
+        names = list(dict.fromkeys((same["roof"], one["roof"])))
+        shared = {"roof": ", ".join(names), "hue": same["hue"] if same["hue"] == one["hue"] else SHARED}
+        first, last = min(begins, key=lambda row: row["x"]), max(ends, key=lambda row: row["x"])
+        found[place : place + 2] = [{**same, **shared, "x": first["x"], "y": first["y"]},
+                                    {**same, **shared, "x": last["x"], "y": last["y"]}]  # fmt: skip
+    return found
+
+
+def _alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return all(one[name] == other[name] for name in ("rate", "unit", "line", "kind"))
 
 
 def _open_end(plane: Plane, bytes_per_s: float) -> float:

@@ -25,6 +25,7 @@ _MOST_LISTED = 6
 _LONGEST_NAME = 17  # letters, where the picture is narrow
 _SHORT_OF = 13  # px from the tip of an arrow to the middle of the dot it points at
 _DIAMOND, _RING, _SQUARE = 8.0, 5.0, 4.0  # px from the middle of a mark to its edge
+_ASIDE = 10  # px between intervals of several analyses
 BEFORE = "before"
 
 
@@ -65,7 +66,7 @@ def rows(
         "operators": [{**row} for row in operators],
         "phases": dots,
         "samples": kernels,
-        "expected": expected,
+        "expected": _aside(plane, expected, len(shown)),
         "would": [{**row, "bottom": plane.bottom} for row in _would(shown, called, hues)],
         "links": _links(plane, shown, dots),
         "moves": [] if after is None else _moves(plane, dots, gains(analyses[0], after)),
@@ -184,6 +185,14 @@ def _machines(analyses: Sequence[Analysis], called: Sequence[str], hues: Sequenc
             "memory": numbers.amount(bandwidth, "B/s"), "peak": top, **steps,
         })  # fmt: skip
     return found
+
+
+def _aside(plane: Plane, expected: Rows, count: int) -> Rows:
+    """Of several analyses each one's interval a little aside, so that none covers another; `at` is where it belongs."""
+    return [
+        {**row, "at": row["x"], "x": plane.at_x(plane.x(row["x"]) + (row["analysis"] - (count - 1) / 2) * _ASIDE)}
+        for row in expected
+    ]
 
 
 def _expected(analyses: Sequence[Analysis], dots: Rows) -> Rows:

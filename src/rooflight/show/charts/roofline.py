@@ -103,7 +103,8 @@ def marks_read(data: Datasets, *, several: bool, moved: bool = False) -> str:
         named = ", numbered and coloured as in the table" if several else ""
         said.append(f"Diamonds: a phase at its roofline time{named}.")
     if data["expected"]:
-        said.append("The ring below, with its interval, is what a well-run engine gets.")
+        aside = " and a little aside, so that none covers another" if several else ""
+        said.append(f"The ring below{aside}, with its interval, is what a well-run engine gets.")
     if data["operators"]:
         said.append("Circles: operators, larger the more of the time they take, numbered as in the table.")
     if data["would"]:
@@ -160,7 +161,10 @@ def roof_layers(look: Look) -> list[Any]:
         .encode(x="x:Q", x2="x2:Q", y="y:Q", color=hue(look))
     )
     named = [*words("zone_names", look, color=hue(look)), *words("roof_names", look, color=hue(look), align="right")]
-    return [corners, zones, touched, *ridges, lines, links, *named, *words("ridge_names", look, align="left"),
+    would = alt.Chart(of("would")).mark_rule(strokeDash=[1, 4], strokeWidth=2.5, tooltip=_would_tip()).encode(
+        x="x:Q", y="bottom:Q", y2="y:Q", color=hue(look)
+    )  # fmt: skip
+    return [corners, zones, would, touched, *ridges, lines, links, *named, *words("ridge_names", look, align="left"),
             *words("link_names", look, color=hue(look))]  # fmt: skip
 
 
@@ -205,9 +209,6 @@ def _dots(look: Look) -> list[Any]:
             f"datum.hue === '{roof_rows.BEFORE}' ? scale('color', datum.hue) : '{palette.paper}'"
         ),
     ).encode(x="x:Q", y="y:Q")  # fmt: skip
-    would = alt.Chart(of("would")).mark_rule(strokeDash=[1, 4], strokeWidth=2.5, tooltip=_would_tip()).encode(
-        x="x:Q", y="bottom:Q", y2="y:Q", color=hue(look)
-    )  # fmt: skip
     moved = tips.tip(phase=tips.of("name"), gain=tips.plain("gain", " x the tok/s at roofline time"),
                      before=tips.of("before"), after=tips.of("after"))  # fmt: skip
     moves = alt.Chart(of("moves")).encode(x="x:Q", y="y:Q")
@@ -220,7 +221,7 @@ def _dots(look: Look) -> list[Any]:
         *words("operator_names", look, fontSize=look.size - 1),
         *words("phase_names", look, color=hue(look), fontWeight=600),
     ]
-    return [spans, would, operators, rings, shafts, heads, phases, *named,
+    return [spans, operators, rings, shafts, heads, phases, *named,
             *words("move_names", look, fontWeight=600)]  # fmt: skip
 
 
@@ -243,7 +244,7 @@ def _phase_tip() -> Any:
 def _expected_tip() -> Any:
     return tips.tip(
         expected_of=tips.of("name"), of=tips.of("series"), time=tips.of("expected_time"),
-        inferred=tips.of("inferred"), intensity=tips.plain("x", " FLOP/byte"), speed=tips.amount("y", "FLOP/s"),
+        inferred=tips.of("inferred"), intensity=tips.plain("at", " FLOP/byte"), speed=tips.amount("y", "FLOP/s"),
         interval=tips.span("low", "high", "FLOP/s"), mostly=tips.of("bound"), also_here=tips.of("also"),
     )  # fmt: skip
 
@@ -286,7 +287,8 @@ def _fastest(analyses: Sequence[Analysis], names: Sequence[str]) -> str:
     if not rates:
         return f"{', '.join(models)} fits on none of {', '.join(dict.fromkeys(called))}"
     best, name = max(rates, key=lambda one: one[0])
-    return f"{said}decode is fastest on {name}, {numbers.plain(best)} tok/s at roofline time"
+    where = f": {name}" if names else f" on {name}"
+    return f"{said}decode is fastest{where}, {numbers.plain(best)} tok/s at roofline time"
 
 
 def _subtitle(analyses: Sequence[Analysis], landmarks: Sequence[Landmarks]) -> str:

@@ -48,6 +48,12 @@ class Lines(msgspec.Struct, frozen=True):
     lines: tuple[Line, ...]
     left_out: int
 
+    def named(self, names: Sequence[str]) -> Lines:
+        """The lines by other names, in their order."""
+        said = [*names, *(line.name for line in self.lines[len(names) :])]
+        renamed = (msgspec.structs.replace(line, name=name) for line, name in zip(self.lines, said, strict=False))
+        return msgspec.structs.replace(self, lines=tuple(renamed)) if names else self
+
     def x(self, point: Row) -> int:
         """Where a point stands along the axis."""
         value: int = getattr(point, self.axis)
