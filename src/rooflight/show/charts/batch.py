@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -108,12 +109,18 @@ def _plane(points: Rows, real: Rows, look: Look) -> Plane:
     """Corners around every value, with room above and below for names."""
     xs = [max(point["x"], 1) for point in points]
     left, right = min(xs), max(*xs, min(xs) * 2)
-    values = [point[name] for point in real for name in ("low", "ceiling", "y") if point[name]] or [1.0, 10.0]
+    several = len({point["line"] for point in points}) > 1  # whose ceilings are not drawn
+    drawn = ("low", "high", "y") if several else ("low", "ceiling", "high", "y")
+    values = [point[name] for point in real for name in drawn if point[name]] or [1.0, 10.0]
     low, high = min(values), max(values)
-    wide, tall = right / left, max(high / low, 10.0)
+    high = max(high, 4 * low)
+    height, wide = _height(look), right / left
+    # px below and above for names: of the knee; of zones in two lines, or of a line's end
+    below, above = 26.0, 2.0 * look.size + 14
+    each = math.log(high / low) / (height - below - above)
     return Plane(
-        left=left, right=right * wide**0.04, bottom=low / tall**0.16, top=high * tall**0.36,
-        width=look.full_width, height=_height(look),
+        left=left, right=right * wide**0.04, bottom=low / math.exp(each * below), top=high * math.exp(each * above),
+        width=look.full_width, height=height,
     )  # fmt: skip
 
 

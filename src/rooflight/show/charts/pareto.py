@@ -58,8 +58,9 @@ def front(told: Lines, look: Look, slo_tpot_s: float | None = None) -> Datasets:
         width=look.full_width, height=look.plot_height,
     )  # fmt: skip
     goals, goal_names = _goal(plane, slo_tpot_s, look)
-    return {"corners": plane.corners, "points": points, "labels": _labels(plane, told, points, look, goal_names),
-            "goals": goals, "goal_names": goal_names}  # fmt: skip
+    labels = _labels(plane, points, look, goal_names)
+    return {"corners": plane.corners, "points": points, "labels": labels, "goals": goals, "goal_names": goal_names,
+            "names": _line_names(plane, told, look)}  # fmt: skip
 
 
 def _goal(plane: Plane, slo_tpot_s: float | None, look: Look) -> tuple[Rows, Rows]:
@@ -72,24 +73,29 @@ def _goal(plane: Plane, slo_tpot_s: float | None, look: Look) -> tuple[Rows, Row
     return [{"x": x, "text": text}], [name]
 
 
-def _labels(plane: Plane, told: Lines, points: Rows, look: Look, fixed: Rows) -> Rows:
-    """The batch beside some points, and the names of the lines."""
+def _labels(plane: Plane, points: Rows, look: Look, fixed: Rows) -> Rows:
+    """The batch beside some points of each line."""
     taken: list[Box] = [around(plane.x(point["x"]), plane.y(point["y"]), 5, 0.6) for point in points]
     for row in fixed:
         taken += [box_of(plane, row, look), *along(plane, [(row["x"], plane.bottom), (row["x"], plane.top)])]
     found: Rows = []
-    for number, line in enumerate(told.lines, 1):
+    for number in dict.fromkeys(point["line"] for point in points):
         own = [point for point in points if point["line"] == number]
         step = max(1, -(-len(own) // (_NAMED - 2 * look.narrow)))
         for point in own[::step]:
             label = placed(plane, point["x"], point["y"], f"{point['at']:,}", size=look.size - 1, taken=taken)
             found.append({**label, "hue": str(number)})
-        if line.name:  # low and slow is always empty: the names stand there, one on the other
-            wide = text_width(line.name, look.size)
-            dy = (look.size + 5) * (number - len(told.lines)) - 12
-            corner = {"x": plane.left, "y": plane.bottom, "dx": wide / 2 + 8, "dy": dy}
-            found.append({**corner, "text": line.name, "hue": str(number)})
     return found
+
+
+def _line_names(plane: Plane, told: Lines, look: Look) -> Rows:
+    """The names of the lines: low and slow is always empty, so they stand there, one on the other."""
+    corner = {"x": plane.left, "y": plane.bottom, "dx": 8}
+    return [
+        {**corner, "dy": (look.size + 5) * (number - len(told.lines)) - 12, "text": line.name, "hue": str(number)}
+        for number, line in enumerate(told.lines, 1)
+        if line.name
+    ]
 
 
 def pareto(
@@ -127,6 +133,7 @@ def drawn(axis: str, look: Look) -> Any:
         line.mark_line(strokeWidth=2.5),
         line.mark_circle(size=60, opacity=1, tooltip=said),
         *words("labels", look, color=color),
+        *words("names", look, color=color, align="left"),
         *words("goal_names", look),
     )  # fmt: skip
 

@@ -24,7 +24,7 @@ rows = roof_rows.rows
 _OPERATORS = (
     Column("", "mark", 0.0, hued=True),
     Column("operator", "name", 0.08),
-    Column("bound by", "bound", 0.36),
+    Column("bound by", "bound", 0.34),
     Column("FLOP/byte", "intensity", 0.66, right=True),
     Column("time", "time", 0.84, right=True),
     Column("share", "share_text", 1.0, right=True),
@@ -287,8 +287,8 @@ def _fastest(analyses: Sequence[Analysis], names: Sequence[str]) -> str:
     if not rates:
         return f"{', '.join(models)} fits on none of {', '.join(dict.fromkeys(called))}"
     best, name = max(rates, key=lambda one: one[0])
-    where = f": {name}" if names else f" on {name}"
-    return f"{said}decode is fastest{where}, {numbers.plain(best)} tok/s at roofline time"
+    fastest = f"the fastest decode is that of {name}" if names else f"decode is fastest on {name}"
+    return f"{said}{fastest}, {numbers.plain(best)} tok/s at roofline time"
 
 
 def _subtitle(analyses: Sequence[Analysis], landmarks: Sequence[Landmarks]) -> str:
