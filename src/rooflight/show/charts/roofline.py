@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from rooflight.show import numbers
 from rooflight.show.charts import roof_rows, tips
 from rooflight.show.charts.chart import Chart
@@ -71,9 +73,8 @@ def roofline(
     alt = altair()
     several = len(analyses) > 1 or after is not None
     head = "Side by side" if several else "Where the time goes"
-    columns = [
-        column for column in (_MACHINES if several else _OPERATORS) if column.field != "memory" or not look.narrow
-    ]
+    columns = [_fitted(column, look) for column in (_MACHINES if several else _OPERATORS)]
+    columns = [column for column in columns if column.field != "memory" or not look.narrow]
     beside = [table("table", columns, look, rows=len(data["table"]), title=head)] if data["table"] else []
     main = alt.layer(*roof_layers(look), *sample_layers(look), *_dots(look)).resolve_scale(size="independent")
     return finished(
@@ -94,6 +95,12 @@ def roofline(
         ),
         beside=beside,
     )
+
+
+def _fitted(column: Column, look: Look) -> Column:
+    """With a head that has room where the picture is narrow."""
+    short_head = look.narrow and column.head == "bound by"
+    return msgspec.structs.replace(column, head="bound") if short_head else column
 
 
 def marks_read(data: Datasets, *, several: bool, moved: bool = False) -> str:
