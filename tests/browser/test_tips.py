@@ -1,4 +1,4 @@
-"""Tooltips of a picture in a file, as a reader sees them: names, values with units, intervals, and what lies beneath."""
+"""Tooltips of a picture in a file, as a reader sees them: names, values with units, intervals, what lies beneath."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class PageLook(Look, frozen=True):
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
     """One of the compared cards: its analysis (as /api/analyze, without request and served) and its decode steps over
-    the batch; or what is wrong with it."""
+    the batch; or what is wrong with it. name: what it is called, where it is not by its devices."""
 
     on: str
     analysis: Analysis | None = None
@@ -134,7 +134,12 @@ def drawn(
     analyses = [one.analysis for one in answers if one.analysis is not None]
     if before is None:
         known = [marks] if marks is not None and len(analyses) == 1 else []
-        found = {"roofline": rows(*analyses, landmarks=known, samples=samples, levels=levels, look=place.roofline)}
+        shown = [one for one in answers if one.analysis is not None]
+        names = [one.named for one in shown] if any(one.name for one in shown) else []
+        roofs = rows(
+            *analyses, landmarks=known, samples=samples, levels=levels, names=names, look=place.roofline
+        )  # fmt: skip
+        found = {"roofline": roofs}
     else:
         found = {"roofline": rows(before, after=focus, samples=samples, levels=levels, look=place.roofline)}
     found["traffic"] = traffic.rows(focus, place.small)
@@ -195,11 +200,11 @@ def _unknown(analysis: Analysis) -> Landmarks:
 
 def exported(
     analyses: Sequence[Analysis], before: Analysis | None, marks: Landmarks | None, dark: bool, form: str,
-    samples: Samples,
+    samples: Samples, names: Sequence[str] = (),
 ) -> bytes:  # fmt: skip
     """The whole picture with its words, as a file: what `rooflight analyze -o FILE` writes."""
     look = Look(EXPORT_WIDTH, dark)
     if before is not None:
         return roofline(before, after=analyses[0], samples=samples, look=look).encoded(f".{form}")
     known = [marks] if marks is not None and len(analyses) == 1 else []
-    return roofline(*analyses, landmarks=known, samples=samples, look=look).encoded(f".{form}")
+    return roofline(*analyses, landmarks=known, samples=samples, names=names, look=look).encoded(f".{form}")
