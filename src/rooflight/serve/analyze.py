@@ -22,6 +22,7 @@ from rooflight.serve.alike import like_block
 from rooflight.serve.apart import is_apart
 from rooflight.serve.arrivals import loaded
 from rooflight.serve.efficiency import demand, efficiency
+from rooflight.serve.formats import by_format, intensities
 from rooflight.serve.formulas import tokens_per_verify
 from rooflight.serve.gap import waterfall
 from rooflight.serve.held import device_weight_bytes
@@ -80,6 +81,7 @@ def analyze(sc: Scenario, *, serving: bool = True) -> Analysis:
         request=_request(found["batch"]) if found and serving else None,
         served=served_block(found["served"]) if found and serving else None,
         memory=held,
+        intensities_or_absent=intensities(sc, shown or {}, whole) or msgspec.UNSET,
         speculation_or_absent=_speculation(sc, bool(shown and shown.get("verify"))),
         calibration_or_absent=_own(sc, serving=serving),
         expected_basis=basis_of(sc),
@@ -220,12 +222,6 @@ def _split(sc: Scenario) -> tuple[StageBlock, ...]:
 def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
     """A phase as the contract shows it: work of all devices, launches of one, wall times."""
     time, work = phase.time, phase.work
-    by_format: dict[str, float] = {}
-    for row in time.operators:
-        op = row.operator
-        if op.work.flop:
-            used = hardware_format(rates_for(sc.rates, op.name).accelerator, op.compute)
-            by_format[used] = by_format.get(used, 0.0) + op.work.flop * op.count * phase.copies(op)
     span, shares = phase.span, split(time.operators)
     if time.host_link_s is not None:  # what is read over it is no operator's, and the rest of the time
         rest = 1 - sum(shares.values())
@@ -233,7 +229,7 @@ def phase_block(sc: Scenario, phase: phases.PhaseTime) -> Phase:
     shown = efficiency(demand(sc, phase), span.expected)
     return Phase(
         flop=work.flop,
-        flop_by_format=by_format,
+        flop_by_format=by_format(sc, phase),
         bytes=Bytes(
             weights=work.weight_bytes,
             kv_read=work.kv_read_bytes,

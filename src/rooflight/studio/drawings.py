@@ -106,8 +106,10 @@ def _drawn(found: Sequence[Answered]) -> list[Analysis]:
 
 def _asked(page: Page, found: Sequence[Answered], marks: Landmarks, samples: Samples) -> dict[str, Any]:
     """What the roofline shows beside the analyses."""
-    alone = len([one for one in found if one.analysis is not None]) == 1
-    return {"landmarks": [marks] if alone else [], "samples": samples, "levels": page.levels and alone}
+    shown = [one for one in found if one.analysis is not None]
+    alone = len(shown) == 1
+    names = [] if alone else [one.label.whole for one in shown]
+    return {"landmarks": [marks] if alone else [], "samples": samples, "levels": page.levels and alone, "names": names}
 
 
 def caption(focus: Answered, marks: Landmarks) -> str:

@@ -237,6 +237,20 @@ class Phase(Part, msgspec.Struct, frozen=True, kw_only=True):
     operators: tuple[OperatorBlock, ...]
 
 
+class Intensity(Part, msgspec.Struct, frozen=True, kw_only=True):
+    """What a step would do that memory has no room for: its arithmetic by format, and where it would stand. No times.
+
+    ridge_flop_per_byte     of the format that most of its FLOP run in; None where that has no peak
+    """
+
+    brief = ("intensity_flop_per_byte", "ridge_flop_per_byte")
+
+    flop: float
+    flop_by_format: dict[str, float]
+    intensity_flop_per_byte: float
+    ridge_flop_per_byte: float | None
+
+
 class Request(Part, msgspec.Struct, frozen=True, kw_only=True):
     """A request of the run `batch`: the prompts of all, then every decode step as its context grows."""
 
@@ -254,6 +268,7 @@ class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
     most_requests_per_s     where more arrive than this, which is what is finished; the answer is that of one in flight
     runs        by schedule; run: the one that the answer speaks of. None where not one sequence fits
     phases_or_null, runs_or_null    the same as the JSON has them, where what is missing is null
+    intensities_or_absent           the JSON has `intensities` where memory has no room for a step, by that step's name
     speculation_or_absent           the JSON has `speculation` where what drafts is named
     calibration_or_absent           the JSON has `calibration` where your own was given
     expected_basis                  which measurements expected times rest on
@@ -277,6 +292,9 @@ class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
     served: ServedBlock | None
     memory: MemoryBlock
     most_requests_per_s: float | None = None
+    intensities_or_absent: dict[str, Intensity] | msgspec.UnsetType = msgspec.field(
+        name="intensities", default=msgspec.UNSET
+    )
     speculation_or_absent: SpeculationBlock | msgspec.UnsetType = msgspec.field(
         name="speculation", default=msgspec.UNSET
     )
@@ -303,6 +321,18 @@ class Analysis(Shown, msgspec.Struct, frozen=True, kw_only=True):
         """The phases that run on the accelerator whose roof is drawn: a prompt on another card is not among them."""
         elsewhere = ("prefill",) if self.deployment.get("prefill_on") else ()
         return {name: phase for name, phase in self.phases.items() if name not in elsewhere}
+
+    @property
+    def intensities(self) -> dict[str, Intensity]:
+        """What steps would do that memory has no room for, by their names; none where all of them fit."""
+        return {} if self.intensities_or_absent is msgspec.UNSET else self.intensities_or_absent
+
+    @property
+    def placed_on_roof(self) -> dict[str, Phase | Intensity]:
+        """Every step that runs, or would run, on the accelerator whose roof is drawn."""
+        elsewhere = ("prefill",) if self.deployment.get("prefill_on") else ()
+        kept = {name: one for name, one in self.intensities.items() if name not in elsewhere}
+        return {**self.on_roof, **kept}
 
     @property
     def runs(self) -> Known[Run]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 from rooflight.serve.sweep import SweepPoints
+from rooflight.show.charts import tips
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.export import altair
 from rooflight.show.charts.layers import ROUND, finished, hue, log_x, log_y, words
@@ -27,6 +29,11 @@ _READ = "Full lines: what a well-run engine gets, eight times of ten within the 
 _DASHED = "Dashed: the ceiling, which nothing real passes."
 _SEEN = "Dashed: the fastest seen here, when the machine was measured."
 _GREY = "Grey: does not fit in memory."
+_READ_SEVERAL = (
+    "Lines: what a well-run engine gets; upright strokes: where it lies eight times of ten. Both axes are logarithmic."
+)
+# Intervals of each of several lines, and px between any two.
+_SPANS, _APART = 3, 6
 
 
 def rows(
@@ -34,11 +41,15 @@ def rows(
     *,
     measures: Sequence[str] = ("tokens_per_s",),
     ignore_capacity: bool = False,
+    names: Sequence[str] = (),
     look: Look = STANDARD,
 ) -> Datasets:
     """The sweep's own rates for each measure (datasets end in its name), and the zones of a single line. `here` is for
-    a page to mark a place along the axis."""
-    told = lines(sweep, ignore_capacity=ignore_capacity)
+    a page to mark a place along the axis.
+
+    names   what the lines are called, in their order; left out: what sets each apart
+    """
+    told = lines(sweep, ignore_capacity=ignore_capacity).named(names)
     found: Datasets = {"here": []}
     for measure in measures:
         drawn = panel(told, measure, look, measured=_measured(sweep))
@@ -51,44 +62,65 @@ def panel(told: Lines, measure: str, look: Look, *, measured: bool = False) -> D
     several = len(told.lines) > 1
     points: Rows = []
     for number, line in enumerate(told.lines, 1):
-        tag = str(number) if several else "1"
-        points += [_point(told, row, measure, line.name, tag) for row in line.points]
+        points += [_point(told, row, measure, line, number) for row in line.points]
     real = [point for point in points if point["expected"] is not None or point["ceiling"] is not None]
     plane = _plane(points, real, look)
     taken: list[Box] = []
     zones, zone_names = _zones(told, told.lines[0], plane, look) if not several else ([], [])
     knees = [] if several else _knee(told, told.lines[0], plane)
     for row in (*zone_names, *knees):
-        taken.append(_box(plane, row, look))
+        taken.append(box_of(plane, row, look))
     for one, other in pairwise(real):
         if one["line"] == other["line"]:
             taken += along(plane, [(one["x"], one["y"]), (other["x"], other["y"])])
     labels = [] if several or not real else _both(real, "fastest seen" if measured else "ceiling", look)
     for number in range(1, len(told.lines) + 1) if several else ():
         labels += _names(plane, [one for one in real if one["line"] == number], look, taken)
+    spans = _spans(plane, real, len(told.lines)) if several else []
     return {"corners": plane.corners, "points": real, "labels": labels, "zones": zones, "zone_names": zone_names,
-            "knees": knees}  # fmt: skip
+            "knees": knees, "spans": spans}  # fmt: skip
 
 
-def _point(told: Lines, row: Row, measure: str, name: str, tag: str) -> dict[str, Any]:
+def _point(told: Lines, row: Row, measure: str, line: Line, number: int) -> dict[str, Any]:
     span = getattr(row, measure)
     best = span.expected if span.expected is not None else span.roofline
     return {
-        "x": told.x(row), "y": best, "line": int(tag), "name": name, "hue": tag, "bound": row.bound,
-        "expected": span.expected, "low": span.low, "high": span.high, "ceiling": span.ceiling,
+        "x": told.x(row), "y": best, "line": number, "name": line.name, "hue": str(number),
+        "bound": BOUND_WORDS.get(row.bound or "", ""), "expected": span.expected, "low": span.low, "high": span.high,
+        "ceiling": span.ceiling, "inferred": line.inferred,
     }  # fmt: skip
+
+
+def _spans(plane: Plane, points: Rows, count: int) -> Rows:
+    """The intervals of several lines, at a few points of each and no two at one place: bands would cover each other."""
+    found: Rows = []
+    at = [(number + 0.5) / (_SPANS * count) * plane.width for number in range(_SPANS * count)]
+    for line in range(1, count + 1):
+        own = [point for point in points if point["line"] == line and point["low"] is not None]
+        nearest = [min(own, key=lambda point: abs(plane.x(point["x"]) - x)) for x in at[line - 1 :: count] if own]
+        for point in nearest:
+            x = plane.x(point["x"])
+            if all(abs(plane.x(other["x"]) - x) >= _APART for other in found):
+                found.append({name: point[name] for name in ("x", "low", "high", "hue", "line", "name")})
+    return found
 
 
 def _plane(points: Rows, real: Rows, look: Look) -> Plane:
     """Corners around every value, with room above and below for names."""
     xs = [max(point["x"], 1) for point in points]
     left, right = min(xs), max(*xs, min(xs) * 2)
-    values = [point[name] for point in real for name in ("low", "ceiling", "y") if point[name]] or [1.0, 10.0]
+    several = len({point["line"] for point in points}) > 1  # whose ceilings are not drawn
+    drawn = ("low", "high", "y") if several else ("low", "ceiling", "high", "y")
+    values = [point[name] for point in real for name in drawn if point[name]] or [1.0, 10.0]
     low, high = min(values), max(values)
-    wide, tall = right / left, max(high / low, 10.0)
+    high = max(high, 4 * low)
+    height, wide = _height(look), right / left
+    # px below and above for names: of the knee; of zones in two lines, or of a line's end
+    below, above = 26.0, 2.0 * look.size + 14
+    each = math.log(high / low) / (height - below - above)
     return Plane(
-        left=left, right=right * wide**0.04, bottom=low / tall**0.16, top=high * tall**0.36,
-        width=look.full_width, height=_height(look),
+        left=left, right=right * wide**0.04, bottom=low / math.exp(each * below), top=high * math.exp(each * above),
+        width=look.full_width, height=height,
     )  # fmt: skip
 
 
@@ -97,24 +129,16 @@ def _height(look: Look) -> int:
 
 
 def _zones(told: Lines, line: Line, plane: Plane, look: Look) -> tuple[Rows, Rows]:
-    """Stretches of one bound; where it changes at a known batch, there, else halfway between the points."""
-    zones: Rows = []
-    for row in line.points:
-        x = told.x(row)
-        if row.bound is None:  # prompts without a compute peak
-            continue
-        if zones and zones[-1]["bound"] == row.bound:
-            zones[-1]["x2"] = x
-            continue
-        if zones:
-            turn = _turn(told, line, row.bound, zones[-1]["x2"], x)
-            zones[-1]["x2"] = turn
-            zones.append({"x": turn, "x2": x, "bound": row.bound, "hue": row.bound})
-        else:
-            zones.append({"x": max(x, 1), "x2": max(x, 1), "bound": row.bound, "hue": row.bound})
-    if not zones:
+    """Stretches of one bound; they turn where another resource begins to bind."""
+    first = next((row for row in line.points if row.bound is not None), None)  # None: prompts without a compute peak
+    if first is None:
         return [], []
-    zones[-1]["x2"] = plane.right
+    starts = [(told.x(first), first.bound), *((turn.x, turn.bound) for turn in line.turns if turn.bound is not None)]
+    ends = [*(x for x, _ in starts[1:]), plane.right]
+    zones: Rows = [
+        {"x": max(x, 1), "x2": end, "bound": bound, "hue": bound, "name": BOUND_WORDS[bound or ""]}
+        for (x, bound), end in zip(starts, ends, strict=True)
+    ]
     names = []
     for zone in zones:
         room = plane.x(zone["x2"]) - plane.x(zone["x"])
@@ -123,14 +147,6 @@ def _zones(told: Lines, line: Line, plane: Plane, look: Look) -> tuple[Rows, Row
         middle = (zone["x"] * zone["x2"]) ** 0.5
         names.append({"x": middle, "y": plane.top, "dx": 0, "dy": 10, "text": text, "hue": zone["hue"]})
     return zones, [name for name in names if name["text"]]
-
-
-def _turn(told: Lines, line: Line, bound: str, before: float, after: float) -> float:
-    marks = line.landmarks
-    known = {"compute": marks.compute_batch, "capacity": marks.kv_limit}.get(bound) if told.axis == "batch" else None
-    if known is not None and before <= known <= after:
-        return known
-    return float((max(before, 1) * after) ** 0.5)
 
 
 def _knee(told: Lines, line: Line, plane: Plane) -> Rows:
@@ -162,7 +178,8 @@ def _both(line: Rows, ceiling: str, look: Look) -> Rows:
     return found
 
 
-def _box(plane: Plane, row: dict[str, Any], look: Look) -> Box:
+def box_of(plane: Plane, row: dict[str, Any], look: Look) -> Box:
+    """The box of centred words whose place is given."""
     wide = text_width(row["text"], look.size)
     x, y = plane.x(row["x"]) + row["dx"], plane.y(row["y"]) + row["dy"]
     return Box(x - wide / 2, y - 8, x + wide / 2, y + 8 + (look.size + 2) * row["text"].count("\n"), 3)
@@ -174,19 +191,21 @@ def batch(
     model: str = "",
     measures: Sequence[str] | None = None,
     ignore_capacity: bool = False,
+    names: Sequence[str] = (),
     look: Look = STANDARD,
 ) -> Chart:
     """Throughput and speed a user along the sweep's batch, or along its first axis.
 
     measures    of MEASURES, a panel each; on a page (no width) only the first, since a panel fills its width
+    names       what the lines are called, in their order; left out: what sets each apart
     """
     chosen = tuple(measures or (MEASURES if sweep.phase == "decode" else ("tokens_per_s",)))
     chosen = chosen[:1] if look.width is None else chosen
-    data = rows(sweep, measures=chosen, ignore_capacity=ignore_capacity, look=look)
-    told = lines(sweep, ignore_capacity=ignore_capacity)
+    data = rows(sweep, measures=chosen, ignore_capacity=ignore_capacity, names=names, look=look)
+    told = lines(sweep, ignore_capacity=ignore_capacity).named(names)
     panels = [_drawn(told.axis, measure, len(told.lines) > 1, look) for measure in chosen]
     main, *beside = panels
-    notes = (_READ + _more(told, _measured(sweep)), *_left_out(told), _source(sweep))
+    notes = (_more(told, _measured(sweep)), *_left_out(told), _source(sweep))
     title = _title(told, model or sweep.scenarios[0].model.id, sweep.phase)
     return finished("batch", main, data, look, title=title, notes=notes, beside=beside, aside=False)
 
@@ -199,24 +218,51 @@ def _drawn(axis: str, measure: str, several: bool, look: Look) -> Any:
         return alt.Chart(alt.NamedData(f"{name}_{measure}"))
 
     x, color = alt.X("x:Q"), hue(look)
+    said = _tip(axis)
     dashed = of("points").mark_line(strokeDash=[6, 4], strokeWidth=1.5).encode(x, y="ceiling:Q", color=color)
     here = alt.Chart(alt.NamedData("here")).mark_rule(strokeWidth=2, color=look.palette.ink).encode(x="x:Q")
+    band = of("points").mark_area(opacity=0.2).encode(x, y="low:Q", y2="high:Q", color=color)
+    strokes = of("spans").mark_rule(strokeWidth=2.5, opacity=0.6, tooltip=_span_tip(axis)).encode(
+        x, y="low:Q", y2="high:Q", color=color
+    )  # fmt: skip
+    zone = tips.tip(zone=tips.of("name"), begins_at=tips.count("x"))
+    knee = tips.tip(knee_at_batch=tips.count("x"), from_here="'doubling the batch gains less than half'")
     layers = [
         of("corners").mark_point(opacity=0).encode(
             log_x(_AXES[axis], format=",d", values=ROUND), log_y(MEASURES[measure], values=ROUND)
         ),
-        of("zones").mark_rect(opacity=look.palette.wash).encode(x="x:Q", x2="x2:Q", color=color),
-        of("knees").mark_rule(strokeDash=[2, 3], color=look.palette.quiet).encode(x="x:Q"),
-        of("points").mark_area(opacity=0.1 if several else 0.2).encode(x, y="low:Q", y2="high:Q", color=color),
-        *([] if several else [dashed]),
+        of("zones").mark_rect(opacity=look.palette.wash, tooltip=zone).encode(x="x:Q", x2="x2:Q", color=color),
+        of("knees").mark_rule(opacity=0, strokeWidth=10, tooltip=knee).encode(x="x:Q"),
+        of("knees").mark_rule(strokeDash=[2, 3], color=look.palette.quiet, tooltip=knee).encode(x="x:Q"),
+        *([strokes] if several else [band, dashed]),
         here,
-        of("points").mark_line(strokeWidth=2.5, point=alt.OverlayMarkDef(size=34)).encode(x, y="y:Q", color=color),
+        *([] if several else [_dots_of(of("points"), "ceiling", said).encode(x, color=color)]),
+        of("points").mark_line(strokeWidth=2.5).encode(x, y="y:Q", color=color),
+        of("points").mark_circle(size=34, opacity=1).encode(x, y="y:Q", color=color),
+        _dots_of(of("points"), "y", said).encode(x, color=color),
         *words(f"zone_names_{measure}", look, color=color),
         *words(f"knees_{measure}", look),
         *words(f"labels_{measure}", look, color=color, fontWeight=600),
     ]  # fmt: skip
     width = "container" if look.width is None else look.full_width
     return alt.layer(*layers).properties(width=width, height=_height(look))
+
+
+def _dots_of(base: Any, field: str, said: Any) -> Any:
+    """Invisible dots, larger than those that are drawn, to point at."""
+    return base.mark_circle(size=200, opacity=0, tooltip=said).encode(y=f"{field}:Q")
+
+
+def _tip(axis: str) -> Any:
+    return tips.tip(
+        **{"line": tips.of("name"), axis: tips.count("x")}, expected=tips.amount("expected", "tok/s"),
+        interval=tips.span("low", "high", "tok/s"), ceiling=tips.amount("ceiling", "tok/s"),
+        bound_by=tips.of("bound"), inferred=tips.of("inferred"),
+    )  # fmt: skip
+
+
+def _span_tip(axis: str) -> Any:
+    return tips.tip(**{"line": tips.of("name"), axis: tips.count("x")}, interval=tips.span("low", "high", "tok/s"))
 
 
 def _title(told: Lines, model: str, phase: str) -> str:
@@ -243,11 +289,11 @@ def _measured(sweep: SweepPoints) -> bool:
 
 
 def _more(told: Lines, measured: bool) -> str:
-    """What a single line's picture has besides."""
+    """How to read what is there."""
     if len(told.lines) > 1:
-        return ""
+        return _READ_SEVERAL
     tight = any(row.bound == "capacity" for row in told.lines[0].points)
-    return f" {_SEEN if measured else _DASHED}" + f" {_GREY}" * tight
+    return f"{_READ} {_SEEN if measured else _DASHED}" + f" {_GREY}" * tight
 
 
 def _left_out(told: Lines) -> Sequence[str]:

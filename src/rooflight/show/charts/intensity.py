@@ -24,16 +24,17 @@ _HEIGHT = 150
 
 def rows(analysis: Analysis, look: Look = STANDARD) -> Datasets:
     """Ridges above the line, phases and operators on it, with places for their names."""
-    phases = analysis.on_roof
     data = roof_rows.rows(analysis, look=look)
-    forms = {form for phase in phases.values() for form in phase.flop_by_format} or set(
-        analysis.accelerator.ridge_flop_per_byte
-    )
+    forms = {form for step in analysis.placed_on_roof.values() for form in step.flop_by_format}
     known = analysis.accelerator.ridge_flop_per_byte
     ridges = {form: known[form] for form in sorted(forms) if form in known}
     plane = _plane(data["corners"], look)
     dots: Rows = [
         {"name": row["name"], "x": row["x"], "y": 1.0, "hue": row["hue"], "share": 1.0} for row in data["phases"]
+    ]
+    dots += [
+        {"name": f"{row['name']} (does not fit)", "x": row["x"], "y": 1.0, "hue": row["hue"], "share": 1.0}
+        for row in data["would"]
     ]
     small: Rows = [
         {"name": row["name"], "mark": row["mark"], "x": row["x"], "y": 1.0, "hue": row["hue"], "share": row["share"]}

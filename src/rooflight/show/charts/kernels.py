@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from rooflight.roofline.rates import hardware_format
 from rooflight.show import numbers
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.export import altair
@@ -13,9 +14,10 @@ from rooflight.show.charts.layers import Column, finished, sized, table, words
 from rooflight.show.charts.place import Datasets, Plane, Rows, placed
 from rooflight.show.charts.roof_labels import boxes
 from rooflight.show.charts.roof_lines import Level, Roof, roof_lines, roofs_of_card
-from rooflight.show.charts.roof_rows import plane_around
+from rooflight.show.charts.roof_plane import plane_around
 from rooflight.show.charts.roofline import roof_layers, sample_layers
 from rooflight.show.charts.theme import STANDARD, Look
+from rooflight.show.charts.tips import tell_neighbours
 from rooflight.values.accelerator import Accelerator
 
 _LISTED = 12
@@ -34,15 +36,18 @@ def rows(
     """Every dataset of the chart, by name; kernels are listed that reach least of their roof first."""
     dots = sample_rows(samples)
     forms = [form for form in dict.fromkeys(dot["format"] for dot in dots) if form in card.peak_flop_per_s]
-    roofs = roofs_of_card(card, forms or list(card.peak_flop_per_s)[:2], datasheet)
+    # kernels without a format: the roof of 16-bit products
+    roofs = roofs_of_card(card, forms or [hardware_format(card, "bf16")], datasheet)
     levels = () if card.measured is None else tuple(Level(one.name, one.median) for one in card.measured.of("level"))
     plane = plane_around(roofs, levels, dots, look)
     for dot in dots:
         dot["share"] = dot["y"] / _roof_at(roofs[0], dot)
+        dot |= {"radius": 4.0, "told": f"{dot['name']}, {dot['time']}"}
+    tell_neighbours(plane, dots)
     listed = _listed(dots, several=len(sets_of(samples)) > 1)
     data: Datasets = {
         "corners": plane.corners, **roof_lines(plane, roofs, levels, look), "ridges": [], "zones": [], "zone_names": [],
-        "ridge_names": [], "links": [], "link_names": [], "phases": [], "expected": [], "operators": [],
+        "ridge_names": [], "links": [], "link_names": [], "phases": [], "expected": [], "operators": [], "would": [],
         "samples": dots, "table": listed,
     }  # fmt: skip
     return data | {"sample_names": _names(plane, data, listed, look)}

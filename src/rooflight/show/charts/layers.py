@@ -14,6 +14,8 @@ from rooflight.show.charts.theme import AXIS, GAP, MARGIN, SLACK, Look, config
 
 POWERS = [float(f"1e{power}") for power in range(-6, 22)]
 ROUND = [float(step * 10**power) for power in range(9) for step in (1, 2, 5)]
+# Of labels that would stand on each other, or nearly, some are left out.
+_CLEAR = {"labelOverlap": "greedy", "labelSeparation": 5}
 # d3's SI prefixes are ours, but for the micro sign.
 SI = "~s"
 
@@ -32,14 +34,14 @@ class Column(msgspec.Struct, frozen=True):
 def log_x(title: str, field: str = "x", **axis: Any) -> Any:
     """A logarithmic x axis with a tick a power of ten; its ends are the data's."""
     alt = altair()
-    axis = {"values": POWERS, "format": SI, "grid": False, "labelOverlap": True, **axis}
+    axis = {"values": POWERS, "format": SI, "grid": False, **_CLEAR, **axis}
     return alt.X(f"{field}:Q", title=title, scale=alt.Scale(type="log", nice=False), axis=alt.Axis(**axis))
 
 
 def log_y(title: str, field: str = "y", **axis: Any) -> Any:
     """The same for y."""
     alt = altair()
-    axis = {"values": POWERS, "format": SI, "labelOverlap": True, **axis}
+    axis = {"values": POWERS, "format": SI, **_CLEAR, **axis}
     return alt.Y(f"{field}:Q", title=title, scale=alt.Scale(type="log", nice=False), axis=alt.Axis(**axis))
 
 

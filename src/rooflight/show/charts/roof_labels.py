@@ -19,10 +19,10 @@ def boxes(plane: Plane, data: Datasets, look: Look) -> list[Box]:
         taken += along(plane, ends)
     for line in data["links"]:
         taken += along(plane, [(line["x"], line["y"]), (line["x2"], line["y"])], 2)
-    for dot in (*data["phases"], *data["expected"]):
+    for dot in (*data["phases"], *data["expected"], *data.get("would", ())):
         taken.append(around(plane.x(dot["x"]), plane.y(dot["y"]), 9, 3))
     for dot in data["operators"]:
-        taken.append(around(plane.x(dot["x"]), plane.y(dot["y"]), math.sqrt((30 + 870 * dot["share"]) / math.pi), 2))
+        taken.append(around(plane.x(dot["x"]), plane.y(dot["y"]), radius(dot["share"]), 2))
     taken += [around(plane.x(dot["x"]), plane.y(dot["y"]), 4) for dot in data["samples"]]
     free = [row for row in data["roof_names"] if "dx" not in row]
     for row in (*(row for row in data["roof_names"] if "dx" in row), *data["zone_names"], *data["ridge_names"]):
@@ -44,8 +44,13 @@ def labels(plane: Plane, data: Datasets, look: Look) -> Datasets:
             text, ink = f"{MARKS[dot['name']]}{dot['analysis'] + 1}", dot["hue"]
         label = placed(plane, dot["x"], dot["y"], text, size=look.size + 0.6, taken=taken, radius=9)
         names["phase_names"].append({**label, "hue": ink})
-    for x, y, text, radius in _clusters(plane, data["operators"]):
-        names["operator_names"].append(placed(plane, x, y, text, size=look.size - 1, taken=taken, radius=radius))
+    for dot in data["would"]:
+        text = dot["name"] if look.narrow else f"{dot['name']}, does not fit"
+        text = f"{MARKS[dot['name']]}{dot['analysis'] + 1}" if dot["several"] else text
+        label = placed(plane, dot["x"], dot["y"], text, size=look.size + 0.6, taken=taken, radius=4)
+        names["phase_names"].append({**label, "hue": dot["hue"] if dot["several"] else "ink"})
+    for x, y, text, reach in _clusters(plane, data["operators"]):
+        names["operator_names"].append(placed(plane, x, y, text, size=look.size - 1, taken=taken, radius=reach))
     for move in data["moves"]:
         x, y = math.sqrt(move["x"] * move["x2"]), math.sqrt(move["y"] * move["y2"])
         names["move_names"].append(placed(plane, x, y, times(move["gain"]), size=look.size, taken=taken))
@@ -55,6 +60,11 @@ def labels(plane: Plane, data: Datasets, look: Look) -> Datasets:
         )
         names["link_names"].append({**named, "hue": "link"})
     return names
+
+
+def radius(share: float) -> float:
+    """Px from the middle of an operator's circle to its edge."""
+    return math.sqrt((30 + 870 * share) / math.pi)
 
 
 def _pairs(lines: Rows) -> list[list[tuple[float, float]]]:
@@ -81,7 +91,7 @@ def _clusters(plane: Plane, dots: Rows) -> list[tuple[float, float, str, float]]
             near.append(dot)
     return [
         (group[0]["x"], group[0]["y"], MARKS[group[0]["phase"]] + ranges([dot["number"] for dot in group]),
-         math.sqrt((30 + 870 * max(dot["share"] for dot in group)) / math.pi))
+         radius(max(dot["share"] for dot in group)))
         for group in groups
     ]  # fmt: skip
 

@@ -17,6 +17,8 @@ from rooflight.values.analysis import Analysis
 
 # Of a phase's FLOP; formats below it have no roof of their own.
 _LEAST_SHARE = 0.01
+# The hue of what several analyses have in common.
+SHARED = "ink"
 
 
 class Level(msgspec.Struct, frozen=True):
@@ -42,26 +44,58 @@ class Roof(msgspec.Struct, frozen=True, kw_only=True):
     peaks: dict[str, float]
 
 
-def roofs_of(analyses: Sequence[Analysis], measured: Accelerator | None) -> list[Roof]:
-    """A roof a different machine, with the peaks its phases use; of several machines each one's main peak.
+def roofs_of(
+    analyses: Sequence[Analysis], measured: Accelerator | None, names: Sequence[str] = (), hues: Sequence[str] = ()
+) -> list[Roof]:
+    """The roof of a single machine, with the peaks that its steps run in; of several each one's main peak.
 
+    Roofs that are equal are drawn once, in the neutral hue where they are those of several analyses.
     Beside a single one stands its other: that of `measured`, or the datasheet's of a machine that was measured.
+
+    names, hues     of each analysis, where there are several
     """
-    found: dict[tuple[str, int, tuple[str, ...]], Roof] = {}
-    several = len({(one.accelerator.id, one.accelerator.count) for one in analyses}) > 1
-    for number, one in enumerate(analyses, 1):
-        card = one.accelerator
-        forms = formats(one)[:1] if several else formats(one)
-        kind = "datasheet" if card.measured is None else "measured"
-        roof = Roof(
-            name=where(one), hue=str(number) if several else "", kind=kind,
-            bytes_per_s=card.memory_bytes_per_s * card.count, peaks=_peaks(card.peak_flop_per_s, forms, card.count),
-        )  # fmt: skip
-        found.setdefault((card.id, card.count, tuple(forms)), roof)
     first = analyses[0].accelerator
-    forms, count = formats(analyses[0]), first.count
-    beside = None if several else _beside(measured, count, forms) or _datasheet(analyses[0], forms)
-    return [*found.values(), *([beside] if beside is not None else [])]
+    if one_machine(analyses):
+        forms = list(dict.fromkeys(form for one in analyses for form in formats(one)))
+        beside = _beside(measured, first.count, forms) or _datasheet(analyses[0], forms)
+        return [_roof(analyses[0], forms), *([beside] if beside is not None else [])]
+    groups: list[tuple[Roof, list[int]]] = []
+    for number, one in enumerate(analyses):
+        roof = _roof(one, formats(one)[:1])
+        own = next((members for other, members in groups if _equal(roof, other)), None)
+        if own is None:
+            groups.append((roof, [number]))
+        else:
+            own.append(number)
+    called = [(names[number] if number < len(names) else where(one)) for number, one in enumerate(analyses)]
+    return [
+        msgspec.structs.replace(
+            roof, name=", ".join(dict.fromkeys(called[number] for number in members)),
+            hue=(hues[members[0]] if hues else str(members[0] + 1)) if len(members) == 1 else SHARED,
+        )
+        for roof, members in groups
+    ]  # fmt: skip
+
+
+def one_machine(analyses: Sequence[Analysis]) -> bool:
+    """Whether all of them run on machines of the same rates."""
+    return len({(_bandwidth(one), *sorted(one.accelerator.peak_flop_per_s.items())) for one in analyses}) == 1
+
+
+def _bandwidth(one: Analysis) -> float:
+    return one.accelerator.memory_bytes_per_s * one.accelerator.count
+
+
+def _roof(one: Analysis, forms: Sequence[str]) -> Roof:
+    card = one.accelerator
+    return Roof(
+        name=where(one), kind="datasheet" if card.measured is None else "measured", bytes_per_s=_bandwidth(one),
+        peaks=_peaks(card.peak_flop_per_s, forms, card.count),
+    )  # fmt: skip
+
+
+def _equal(one: Roof, other: Roof) -> bool:
+    return (one.bytes_per_s, one.peaks, one.kind) == (other.bytes_per_s, other.peaks, other.kind)
 
 
 def levels_of(analyses: Sequence[Analysis], every: bool = False) -> tuple[Level, ...]:
@@ -70,7 +104,7 @@ def levels_of(analyses: Sequence[Analysis], every: bool = False) -> tuple[Level,
     Where something lies in a host's memory, that and the link to it.
     """
     card = analyses[0].accelerator
-    if len({(one.accelerator.id, one.accelerator.count) for one in analyses}) > 1:
+    if not one_machine(analyses):
         return ()
     beside = _host_levels(analyses[0])
     if every:
@@ -133,13 +167,22 @@ def _peaks(known: dict[str, float], forms: Sequence[str], count: int) -> dict[st
 
 
 def formats(analysis: Analysis) -> list[str]:
-    """The number formats that the phases' products run in, the one with most FLOP first."""
+    """The number formats that the steps' products run in, the one with most FLOP first; of steps that memory has no
+    room for those they would run in."""
     sums: dict[str, float] = {}
-    for phase in analysis.on_roof.values():
-        for form, flop in phase.flop_by_format.items():
-            sums[form] = max(sums.get(form, 0.0), flop / phase.flop)
-    used = sorted((form for form, share in sums.items() if share >= _LEAST_SHARE), key=lambda form: -sums[form])
-    return used or list(analysis.accelerator.peak_flop_per_s)[:1]
+    for step in analysis.placed_on_roof.values():
+        for form, flop in step.flop_by_format.items():
+            sums[form] = max(sums.get(form, 0.0), flop / step.flop)
+    return sorted((form for form, share in sums.items() if share >= _LEAST_SHARE), key=lambda form: -sums[form])
+
+
+def ridge_of(analysis: Analysis) -> float | None:
+    """The ridge point of decode, else of the main format of what there is; None without a peak."""
+    decode = analysis.placed_on_roof.get("decode")
+    if decode is not None:
+        return decode.ridge_flop_per_byte
+    known = analysis.accelerator.ridge_flop_per_byte
+    return next((known[form] for form in formats(analysis)[:1] if form in known), None)
 
 
 def roof_lines(plane: Plane, roofs: Sequence[Roof], levels: Sequence[Level], look: Look) -> Datasets:
@@ -150,7 +193,13 @@ def roof_lines(plane: Plane, roofs: Sequence[Roof], levels: Sequence[Level], loo
         highest = max(roof.peaks.values(), default=_open_end(plane, roof.bytes_per_s))
         ends = [(plane.left, plane.left * roof.bytes_per_s), (highest / roof.bytes_per_s, highest)]
         line = "dashed" if roof.beside else "solid"
-        tag = {"kind": roof.kind, "line": line, "hue": roof.hue or "memory", "roof": f"{roof.name} memory"}
+        tag = {
+            "kind": roof.kind,
+            "line": line,
+            "hue": roof.hue or "memory",
+            "roof": f"{roof.name} memory",
+            "unit": "B/s",
+        }
         lines += [{**tag, "x": x, "y": y, "rate": roof.bytes_per_s} for x, y in ends]
         if not roof.hue:
             memory = f"{_said(roof, roofs)} memory".lstrip()
@@ -158,7 +207,13 @@ def roof_lines(plane: Plane, roofs: Sequence[Roof], levels: Sequence[Level], loo
                 _slope_name(plane, roof.bytes_per_s, highest, memory, len(names), look, below=_lower(roof, roofs))
             )
         for form, peak in roof.peaks.items():
-            tag = {"kind": roof.kind, "line": line, "hue": roof.hue or "compute", "roof": f"{roof.name} {form}"}
+            tag = {
+                "kind": roof.kind,
+                "line": line,
+                "hue": roof.hue or "compute",
+                "roof": f"{roof.name} {form}",
+                "unit": "FLOP/s",
+            }
             lines += [{**tag, "x": x, "y": peak, "rate": peak} for x in (peak / roof.bytes_per_s, plane.right)]
             if not roof.hue:
                 names.append(
@@ -166,7 +221,7 @@ def roof_lines(plane: Plane, roofs: Sequence[Roof], levels: Sequence[Level], loo
                 )
     for level in levels:
         highest = max(max(roof.peaks.values(), default=_open_end(plane, level.bytes_per_s)) for roof in roofs)
-        tag = {"kind": "level", "line": "dotted", "hue": level.hue, "roof": level.name}
+        tag = {"kind": "level", "line": "dotted", "hue": level.hue, "roof": level.name, "unit": "B/s"}
         # a link's slope comes into the picture from below, and leaves it below the roof
         first = max(plane.left, plane.bottom / level.bytes_per_s)
         last = min(highest / level.bytes_per_s, plane.right)
@@ -175,11 +230,34 @@ def roof_lines(plane: Plane, roofs: Sequence[Roof], levels: Sequence[Level], loo
         place = len(names) if level.hue == "memory" else sum(name["hue"] == level.hue for name in names)
         name = _slope_name(plane, level.bytes_per_s, last * level.bytes_per_s, level.name, place, look)
         names.append({**name, "hue": level.hue})
+    lines = _once(lines)
     upper = [name for name in names if name.get("dy", 1) <= 0]
     heights = [plane.y(name["y"]) + name["dy"] for name in upper]
     for name, height in zip(upper, spread(heights, look.size + 4), strict=True):
         name["dy"] = round(height - plane.y(name["y"]), 1)
     return {"roofs": lines, "roof_names": names}
+
+
+def _once(lines: Rows) -> Rows:
+    """Slopes and flats of several machines that lie on each other as one, in the neutral hue: the longest of them."""
+    found: Rows = []
+    for one, other in zip(lines[::2], lines[1::2], strict=True):
+        same = next((row for row in found[::2] if _alike(row, one)), None)
+        if same is None:
+            found += [{**one}, {**other}]
+            continue
+        place = next(number for number, row in enumerate(found) if row is same)
+        begins, ends = (found[place], one), (found[place + 1], other)
+        names = list(dict.fromkeys((same["roof"], one["roof"])))
+        shared = {"roof": ", ".join(names), "hue": same["hue"] if same["hue"] == one["hue"] else SHARED}
+        first, last = min(begins, key=lambda row: row["x"]), max(ends, key=lambda row: row["x"])
+        found[place : place + 2] = [{**same, **shared, "x": first["x"], "y": first["y"]},
+                                    {**same, **shared, "x": last["x"], "y": last["y"]}]  # fmt: skip
+    return found
+
+
+def _alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return all(one[name] == other[name] for name in ("rate", "unit", "line", "kind"))
 
 
 def _open_end(plane: Plane, bytes_per_s: float) -> float:

@@ -12,16 +12,22 @@ from rooflight.show.analysis import split_operators
 from rooflight.show.charts import roof_labels
 from rooflight.show.charts.kernel_dots import Samples, sample_rows
 from rooflight.show.charts.place import Datasets, Plane, Rows
-from rooflight.show.charts.roof_lines import Level, Roof, formats, levels_of, roof_lines, roofs_of
-from rooflight.show.charts.theme import STANDARD, Look, text_width
-from rooflight.show.charts.wording import MARKS, variant, where
+from rooflight.show.charts.roof_lines import Level, formats, levels_of, roof_lines, roofs_of
+from rooflight.show.charts.roof_plane import plane_around, ridges
+from rooflight.show.charts.theme import STANDARD, Look
+from rooflight.show.charts.tips import tell_neighbours
+from rooflight.show.charts.wording import MARKS, inferred, variant, where
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.analysis import Analysis, OperatorBlock, Phase
 from rooflight.values.sweep import Landmarks
+from rooflight.words.basis import interval
 
 _MOST_LISTED = 6
 _LONGEST_NAME = 17  # letters, where the picture is narrow
 _SHORT_OF = 13  # px from the tip of an arrow to the middle of the dot it points at
+_DIAMOND, _RING, _SQUARE = 8.0, 5.0, 4.0  # px from the middle of a mark to its edge
+_ASIDE = 10  # px between intervals of several analyses
+BEFORE = "before"
 
 
 def rows(
@@ -31,40 +37,88 @@ def rows(
     levels: Sequence[Level] | bool = False,
     after: Analysis | None = None,
     samples: Samples = (),
+    names: Sequence[str] = (),
     plane: Plane | None = None,
     look: Look = STANDARD,
 ) -> Datasets:
     """Every dataset of the chart, by name. The figures are the analyses' own, summed over devices as theirs are.
 
     levels      left out: the caches of a single measured machine; True: every level of a single machine
+    names       of the analyses in their order, `after` last, such as "today"; left out: their devices
     plane       corners to keep, for a page on which dots move while axes stay; see plane_of
     """
     shown = [*analyses, *([after] if after is not None else [])]
-    several = len(shown) > 1
+    several, hues = len(shown) > 1, series_hues(len(shown), after is not None)
+    called = series_names(shown, names, after is not None)
     levels = levels_of(shown, levels is True) if isinstance(levels, bool) else levels or levels_of(shown)
-    roofs = roofs_of(shown, measured)
-    dots = _phase_dots(shown)
+    roofs = roofs_of(shown, measured, called, hues)
+    dots = _phase_dots(shown, called, hues)
     kernels = sample_rows(samples)
-    plane = plane or plane_around(roofs, levels, [*dots, *kernels], look)
-    listed = _machines(shown) if several else _operators(analyses[0], look)
+    listed = _machines(shown, called, hues) if several else _operators(analyses[0], look)
+    operators = [] if several else sorted((row for row in listed if row["x"]), key=lambda row: -row["share"])
+    expected = _expected(shown, dots)
+    places = [*dots, *kernels, *operators, *expected, *({**row, "y": row["low"]} for row in expected)]
+    plane = plane or plane_around(roofs, levels, [*places, *_would(shown, called, hues)], look)
     data: Datasets = {
         "corners": plane.corners,
         **roof_lines(plane, roofs, levels, look),
-        **_ridges(plane, shown, landmarks, look),
+        **ridges(plane, shown, landmarks, look, called, hues),
         "table": listed,
-        "operators": [] if several else [row for row in listed if row["x"]],
+        "operators": [{**row} for row in operators],
         "phases": dots,
         "samples": kernels,
-        "expected": [] if several else _expected(shown, dots),
+        "expected": _aside(plane, expected, len(shown)),
+        "would": [{**row, "bottom": plane.bottom} for row in _would(shown, called, hues)],
         "links": _links(plane, shown, dots),
         "moves": [] if after is None else _moves(plane, dots, gains(analyses[0], after)),
     }
+    _tell(plane, data)
     return data | roof_labels.labels(plane, data, look)
 
 
+def series_hues(count: int, moved: bool) -> list[str]:
+    """The palette's names for analyses side by side: one each; of a move what was before has none of theirs."""
+    return [BEFORE, *(str(number) for number in range(1, count))] if moved else [str(one + 1) for one in range(count)]
+
+
+def series_names(shown: Sequence[Analysis], names: Sequence[str], moved: bool) -> list[str]:
+    """What the analyses are called: as was said, else by their devices, and where these are alike by what differs."""
+    if names:
+        return [names[number] if number < len(names) else where(one) for number, one in enumerate(shown)]
+    if moved:
+        return ["before", "after"]
+    alike = len(shown) > 1 and len({where(one) for one in shown}) == 1
+    return [variant(one) if alike else where(one) for one in shown]
+
+
 def plane_of(*analyses: Analysis, look: Look = STANDARD, levels: bool = False) -> Plane:
-    """Corners that hold the phases of all these analyses."""
-    return plane_around(roofs_of(analyses, None), levels_of(analyses, levels), _phase_dots(analyses), look)
+    """Corners that hold the steps of all these analyses, as they are at best and as they are expected."""
+    called, hues = series_names(analyses, (), False), series_hues(len(analyses), False)
+    dots = _phase_dots(analyses, called, hues)
+    slow = [{**row, "y": row["low"]} for row in _expected(analyses, dots)]
+    own = [row for one in analyses for row in _operators(one, look) if row["x"]]
+    places = [*dots, *slow, *own, *_would(analyses, called, hues)]
+    return plane_around(roofs_of(analyses, None), levels_of(analyses, levels), places, look)
+
+
+def _tell(plane: Plane, data: Datasets) -> None:
+    """Have each dot tell of those that it covers, or that cover it."""
+    marks: Rows = []
+    for name, radius in (("phases", _DIAMOND), ("expected", _RING), ("samples", _SQUARE), ("operators", 0.0)):
+        for dot in data[name]:
+            dot["radius"] = radius or roof_labels.radius(dot["share"])
+            dot["told"] = f"{_called(name, dot)}, {dot['time']}"
+            marks.append(dot)
+    tell_neighbours(plane, marks)
+
+
+def _called(kind: str, dot: dict[str, Any]) -> str:
+    if kind == "operators":
+        return f"{dot['mark']} {dot['name']}"
+    if kind == "samples":
+        return str(dot["name"])
+    series = f" of {dot['series']}" if dot["several"] else ""
+    return f"{dot['name']}{series} {'expected' if kind == 'expected' else 'at roofline time'}"
 
 
 def gains(before: Analysis, after: Analysis) -> dict[str, float]:
@@ -77,20 +131,23 @@ def gains(before: Analysis, after: Analysis) -> dict[str, float]:
     }
 
 
-def _phase_dots(analyses: Sequence[Analysis]) -> Rows:
+def _phase_dots(analyses: Sequence[Analysis], called: Sequence[str], hues: Sequence[str]) -> Rows:
     """Each phase at the speed of its roofline time."""
     several = len(analyses) > 1
     return [
         {
             "analysis": number,
             "several": several,
+            "series": called[number],
             "name": name,
             "x": phase.intensity_flop_per_byte,
             "y": phase.flop / phase.time_s.roofline,
             "bound": numbers.resource(phase.bound),
-            "hue": str(number + 1) if several else phase.bound,
+            "hue": hues[number] if several else phase.bound,
             "time": numbers.seconds(phase.time_s.roofline),
             "time_s": phase.time_s.roofline,
+            "expected_time": f"{numbers.seconds(phase.time_s.expected)}{interval(phase.time_s)}",
+            "inferred": inferred(one),
         }
         for number, one in enumerate(analyses)
         for name, phase in one.on_roof.items()
@@ -98,11 +155,27 @@ def _phase_dots(analyses: Sequence[Analysis]) -> Rows:
     ]
 
 
-def _machines(analyses: Sequence[Analysis]) -> Rows:
+def _would(analyses: Sequence[Analysis], called: Sequence[str], hues: Sequence[str]) -> Rows:
+    """Where steps would stand that memory has no room for: under the roof, at their intensity, without a time."""
+    found: Rows = []
+    for number, one in enumerate(analyses):
+        bandwidth = one.accelerator.memory_bytes_per_s * one.accelerator.count
+        for name, step in one.placed_on_roof.items():
+            if name not in one.intensities or not step.flop:
+                continue
+            x, ridge = step.intensity_flop_per_byte, step.ridge_flop_per_byte
+            found.append({
+                "analysis": number, "several": len(analyses) > 1, "series": called[number], "name": name, "x": x,
+                "y": bandwidth * (x if ridge is None else min(x, ridge)),
+                "hue": hues[number] if len(analyses) > 1 else "capacity",
+            })  # fmt: skip
+    return found
+
+
+def _machines(analyses: Sequence[Analysis], called: Sequence[str], hues: Sequence[str]) -> Rows:
     """A row a deployment, for the table."""
     found: Rows = []
-    alike = len({where(one) for one in analyses}) == 1
-    for number, one in enumerate(analyses, 1):
+    for number, one in enumerate(analyses):
         card, form = one.accelerator, next(iter(formats(one)), "")
         peak = card.peak_flop_per_s.get(form)
         top = "not known" if peak is None else f"{form} {numbers.amount(peak * card.count, 'FLOP/s')}"
@@ -112,12 +185,19 @@ def _machines(analyses: Sequence[Analysis]) -> Rows:
             for name in ("decode", "prefill")
         }
         bandwidth = card.memory_bytes_per_s * card.count
-        name = variant(one) if alike else where(one)
         found.append({
-            "row": number, "mark": str(number), "hue": str(number), "name": name, "rate": bandwidth,
+            "row": number + 1, "mark": str(number + 1), "hue": hues[number], "name": called[number], "rate": bandwidth,
             "memory": numbers.amount(bandwidth, "B/s"), "peak": top, **steps,
         })  # fmt: skip
     return found
+
+
+def _aside(plane: Plane, expected: Rows, count: int) -> Rows:
+    """Of several analyses each one's interval a little aside, so that none covers another; `at` is where it belongs."""
+    return [
+        {**row, "at": row["x"], "x": plane.at_x(plane.x(row["x"]) + (row["analysis"] - (count - 1) / 2) * _ASIDE)}
+        for row in expected
+    ]
 
 
 def _expected(analyses: Sequence[Analysis], dots: Rows) -> Rows:
@@ -127,80 +207,12 @@ def _expected(analyses: Sequence[Analysis], dots: Rows) -> Rows:
         phase: Phase = analyses[dot["analysis"]].phases[dot["name"]]
         span = phase.time_s
         if span.expected and span.low and span.high:
-            row = {"y": phase.flop / span.expected, "low": phase.flop / span.high, "high": phase.flop / span.low}
-            found.append({**dot, **row, "time": numbers.seconds(span.expected), "time_s": span.expected})
+            found.append({
+                **dot, "y": phase.flop / span.expected, "low": phase.flop / span.high, "high": phase.flop / span.low,
+                "time": numbers.seconds(span.expected), "time_s": span.expected,
+                "bound": numbers.resource(phase.expected_bound),
+            })  # fmt: skip
     return found
-
-
-def plane_around(roofs: Sequence[Roof], levels: Sequence[Level], dots: Rows, look: Look) -> Plane:
-    """Corners around ridges and dots, whole roofs in sight."""
-    ridges = [peak / roof.bytes_per_s for roof in roofs for peak in roof.peaks.values()]
-    places = [dot["x"] for dot in dots] or [1.0][: not ridges]
-    left = min(places + [ridge / 100 for ridge in ridges]) / 3
-    right = max([place * (4 if ridges else 100) for place in places] + [ridge * 12 for ridge in ridges])
-    lowest = [dot["y"] / 4 for dot in dots] + [left * min(roof.bytes_per_s for roof in roofs)]
-    lowest += [right * level.bytes_per_s / 10 for level in levels]  # the last tenth of a link's slope is in sight
-    # without a roof the slopes are in sight up to some way above the dots
-    top = max(
-        (peak for roof in roofs for peak in roof.peaks.values()),
-        default=max((dot["x"] for dot in dots), default=left) * 10 * max(roof.bytes_per_s for roof in roofs),
-    )
-    rates = [level.bytes_per_s for level in levels] or [0]
-    top = max(top * 3, left * max(rates) * 10)
-    return Plane(left=left, right=right, bottom=min(lowest), top=top, width=look.plot_width, height=look.plot_height)
-
-
-def _ridges(plane: Plane, analyses: Sequence[Analysis], landmarks: Sequence[Landmarks], look: Look) -> Datasets:
-    """The ridge of the phases' main format, what it takes to get there, and the zones on its sides."""
-    lines: Rows = []
-    several = len(analyses) > 1
-    for number, one in enumerate(analyses):
-        phase = one.phases.get("decode")
-        forms = formats(one)[:1]
-        known = one.accelerator.ridge_flop_per_byte
-        ridge = phase.ridge_flop_per_byte if phase else next((known[form] for form in forms if form in known), None)
-        if ridge is None:
-            continue
-        peak = ridge * one.accelerator.memory_bytes_per_s * one.accelerator.count
-        mark = landmarks[number] if number < len(landmarks) else None
-        hue = str(number + 1) if several else "capacity"
-        reached = mark.ridge_batch if mark else None
-        lines.append(
-            {"x": ridge, "y": plane.bottom, "y2": peak, "batch": reached, "name": one.accelerator.id, "hue": hue}
-        )
-    if not lines:
-        return {"ridges": [], "zones": [], "zone_names": [], "ridge_names": []}
-    ridge = lines[0]["x"]
-    zones = [
-        {"x": plane.left, "x2": ridge, "hue": "memory", "text": "memory-bound"},
-        {"x": ridge, "x2": plane.right, "hue": "compute", "text": "compute-bound"},
-    ]
-    names = [
-        {
-            "x": math.sqrt(zone["x"] * zone["x2"]),
-            "y": plane.bottom,
-            "dx": 0,
-            "dy": -10,
-            "text": zone["text"],
-            "hue": zone["hue"],
-        }
-        for zone in zones
-    ]
-    text = f"ridge point\n{numbers.plain(ridge)} FLOP/byte"
-    if landmarks and look.outer >= 560:
-        text += "\n" + _batch_words(landmarks[0])
-    wide = text_width(text, look.size)
-    room = plane.width - plane.x(ridge)
-    dx = 6 if wide + 8 < room else room - wide - 4
-    dy = -26 - text.count("\n") * (look.size + 2)  # of the first line; the others stand below it
-    label = {"x": ridge, "y": plane.bottom, "dx": dx, "dy": dy, "text": text}
-    return {"ridges": lines, "zones": zones, "zone_names": names, "ridge_names": [] if several else [label]}
-
-
-def _batch_words(mark: Landmarks) -> str:
-    if mark.ridge_batch is None:
-        return "decode: at no batch"
-    return f"decode: at batch {mark.ridge_batch:,}"
 
 
 def _links(plane: Plane, analyses: Sequence[Analysis], dots: Rows) -> Rows:
@@ -211,7 +223,10 @@ def _links(plane: Plane, analyses: Sequence[Analysis], dots: Rows) -> Rows:
         phase = analyses[dot["analysis"]].phases[dot["name"]]
         y = phase.flop / phase.ceilings_s.link if phase.ceilings_s.link else plane.top
         if y < plane.top and (len(analyses) == 1 or phase.bound == "link"):
-            lines.append({"x": dot["x"] / 1.8, "x2": dot["x"] * 1.8, "y": y, "hue": "link", "name": dot["name"]})
+            lines.append({
+                "x": dot["x"] / 1.8, "x2": dot["x"] * 1.8, "y": y, "hue": "link", "name": dot["name"],
+                "series": dot["series"], "time": numbers.seconds(phase.ceilings_s.link),
+            })  # fmt: skip
     return lines
 
 
@@ -219,13 +234,15 @@ def _moves(plane: Plane, dots: Rows, gained: dict[str, float]) -> Rows:
     """An arrow from each phase to where a move puts it; it ends a little before the dot."""
     found = []
     for name, gain in gained.items():
-        old, new = ((plane.x(dot["x"]), plane.y(dot["y"])) for dot in dots if dot["name"] == name)
+        both = [dot for dot in dots if dot["name"] == name]
+        old, new = ((plane.x(dot["x"]), plane.y(dot["y"])) for dot in both)
         across, down = new[0] - old[0], new[1] - old[1]
         length = math.hypot(across, down)
         if length < 2 * _SHORT_OF:
             continue
         x, y = (new[axis] - (across, down)[axis] * _SHORT_OF / length for axis in (0, 1))
-        ends = {"x": plane.at_x(old[0]), "y": plane.at_y(old[1]), "x2": plane.at_x(x), "y2": plane.at_y(y)}
+        took = dict(zip(("before", "after"), (dot["time"] for dot in both), strict=True))
+        ends = {**took, "x": plane.at_x(old[0]), "y": plane.at_y(old[1]), "x2": plane.at_x(x), "y2": plane.at_y(y)}
         found.append({**ends, "angle": math.degrees(math.atan2(across, -down)), "gain": gain, "name": name})
     return found
 

@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from rooflight.scenario.basis import basis_of
 from rooflight.serve.axes import GRID_AXES
 from rooflight.serve.sweep import SweepPoints
+from rooflight.serve.turns import Turn, turns
+from rooflight.show.charts.thin import kept
 from rooflight.show.sweep import Row, rows
 from rooflight.values.accelerator import devices_named
 from rooflight.values.sweep import Landmarks
+from rooflight.words.basis import basis_clause
 
 MOST_LINES = 4
-# More are thinned: no picture shows them.
+# More are thinned, so that the lines drawn between the rest pass them closely.
 MOST_POINTS = 96
+# More are not computed: between neighbours so close nothing is to be seen.
+_MOST_COMPUTED = 2048
 _WORDS = {"prefill_batch": "prefill batch", "kv_cache": "KV cache"}
 
 
 class Line(msgspec.Struct, frozen=True):
-    """The points of one combination, in the order of x; `name` says what sets it apart from the others."""
+    """The points of one combination, in the order of x; `name` says what sets it apart from the others.
+
+    turns       where along x another resource begins to bind
+    inferred    that what is expected rests on other cards; "" where the card itself was measured
+    """
 
     name: str
     points: tuple[Row, ...]
     landmarks: Landmarks
+    turns: tuple[Turn, ...] = ()
+    inferred: str = ""
 
 
 class Lines(msgspec.Struct, frozen=True):
@@ -35,6 +48,12 @@ class Lines(msgspec.Struct, frozen=True):
     lines: tuple[Line, ...]
     left_out: int
 
+    def named(self, names: Sequence[str]) -> Lines:
+        """The lines by other names, in their order."""
+        said = [*names, *(line.name for line in self.lines[len(names) :])]
+        renamed = (msgspec.structs.replace(line, name=name) for line, name in zip(self.lines, said, strict=False))
+        return msgspec.structs.replace(self, lines=tuple(renamed)) if names else self
+
     def x(self, point: Row) -> int:
         """Where a point stands along the axis."""
         value: int = getattr(point, self.axis)
@@ -42,11 +61,15 @@ class Lines(msgspec.Struct, frozen=True):
 
 
 def lines(sweep: SweepPoints, *, ignore_capacity: bool = False) -> Lines:
-    """At most four lines of at most 96 points; only what is drawn is computed."""
+    """At most four lines, of so many points that what is drawn between them passes within 1 % of every other."""
     swept = [name for name in GRID_AXES if name in sweep.grid]
     axis = max(swept, key=lambda name: len(sweep.grid[name]), default="batch")
-    grid = {name: _thinned(values, MOST_POINTS if name == axis else MOST_LINES) for name, values in sweep.grid.items()}
-    drawn = SweepPoints(sweep.scenarios[:MOST_LINES], grid, sweep.phase, sweep.axes)
+    grid = {name: _spread(values, MOST_LINES) for name, values in sweep.grid.items() if name != axis}
+    grid |= {axis: _close(sweep.grid[axis])} if axis in sweep.grid else {}
+    all_of = SweepPoints(
+        sweep.scenarios[:MOST_LINES], {name: grid[name] for name in sweep.grid}, sweep.phase, sweep.axes
+    )
+    drawn = SweepPoints(all_of.scenarios, {**all_of.grid, **_thinned(all_of, axis)}, sweep.phase, sweep.axes)
     others = [name for name in sweep.axes if name != axis]
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows(drawn, ignore_capacity=ignore_capacity):
@@ -55,18 +78,76 @@ def lines(sweep: SweepPoints, *, ignore_capacity: bool = False) -> Lines:
     found = []
     for some in groups.values():
         points = tuple(sorted(some, key=lambda row: getattr(row, axis)))
-        found.append(Line(_name(points[0], others), points, _landmarks(marks, points[0])))
+        only = len(groups) == 1  # of several lines no zones are drawn
+        found.append(
+            Line(
+                _name(points[0], others), points, _landmarks(marks, points[0]),
+                _turns(drawn, axis, points, ignore_capacity) if only else (), _inferred(drawn, points[0]),
+            )
+        )  # fmt: skip
     total = sweep.points // len(sweep.grid.get(axis, [0]))
     return Lines(axis, tuple(found[:MOST_LINES]), total - min(total, MOST_LINES))
 
 
-def _thinned(values: np.ndarray[Any, Any], most: int) -> np.ndarray[Any, Any]:
+def _spread(values: np.ndarray[Any, Any], most: int) -> np.ndarray[Any, Any]:
     """At most so many, evenly spread, the ends among them."""
     values = np.unique(values)
-    kept: np.ndarray[Any, Any] = values[
+    kept_of: np.ndarray[Any, Any] = values[
         np.unique(np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(int))
     ]
-    return kept
+    return kept_of
+
+
+def _close(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """What is computed: of very many values those evenly spread by their logs, the ends among them."""
+    values = np.unique(values)
+    if len(values) <= _MOST_COMPUTED:
+        return values
+    first, last = (math.log(max(float(values[end]), 1)) for end in (0, -1))
+    wanted = np.exp(np.linspace(first, last, _MOST_COMPUTED))
+    places = np.unique(np.clip(np.searchsorted(values, wanted), 0, len(values) - 1))
+    chosen: np.ndarray[Any, Any] = values[np.unique([0, *places, len(values) - 1])]
+    return chosen
+
+
+_RATES = [f"tokens_per_s.{name}" for name in ("ceiling", "roofline", "expected", "low", "high")]
+
+
+def _thinned(sweep: SweepPoints, axis: str) -> dict[str, np.ndarray[Any, Any]]:
+    """The axis's values that are drawn: those that one of the lines needs; where they are few, all."""
+    values = sweep.grid.get(axis)
+    if values is None or len(values) <= MOST_POINTS:
+        return {}
+    columns = sweep.columns()
+    names = [*GRID_AXES]
+    shape = (len(sweep.scenarios), *(len(sweep.grid[name]) for name in names if name in sweep.grid))
+    place = 1 + [name for name in names if name in sweep.grid].index(axis)
+    fits = columns["fits"].reshape(shape)
+    needed: set[int] = set()
+    by_line = [np.moveaxis(columns[name].reshape(shape), place, -1).reshape(-1, len(values)) for name in _RATES]
+    there = np.moveaxis(fits, place, -1).reshape(-1, len(values))
+    for number in range(len(there)):
+        told = [[None if np.isnan(rate) else float(rate) for rate in column[number]] for column in by_line]
+        edge = [int(one) for one in np.flatnonzero(np.diff(there[number].astype(int)))]
+        needed |= {*kept([float(value) for value in values], told, [*edge, *(one + 1 for one in edge)])}
+    return {axis: values[sorted(needed)]}
+
+
+def _turns(sweep: SweepPoints, axis: str, points: Sequence[Row], ignore_capacity: bool) -> tuple[Turn, ...]:
+    """Where another resource begins to bind, by the sweep's own points between those that are drawn."""
+    known = [(int(getattr(row, axis)), row.bound) for row in points]
+
+    def bound_at(x: int) -> str | None:
+        one = SweepPoints(sweep.scenarios, {**sweep.grid, axis: np.asarray([x])}, sweep.phase, sweep.axes)
+        return next(iter(rows(one, ignore_capacity=ignore_capacity))).bound
+
+    return turns(known, bound_at) if axis in sweep.grid else ()
+
+
+def _inferred(sweep: SweepPoints, row: Row) -> str:
+    """That what is expected of a line rests on other cards."""
+    sc = next((one for one in sweep.scenarios if one.accelerator.id == row.accelerator), sweep.scenarios[0])
+    return basis_clause(basis_of(sc), sc.deployment.engine, own=sc.own is not None)
 
 
 def _name(row: Row, others: Sequence[str]) -> str:

@@ -39,10 +39,10 @@ LIGHT = Palette(
     rule="#d9d9d9",
     wash=0.07,
     hues={
-        "memory": "#0072b2", "compute": "#c44e00", "link": "#007a5a", "launch": "#a8508a", "capacity": "#6b6b6b",
-        "host_memory": "#5a54c8", "host_link": "#8a6100",
+        "memory": "#005895", "compute": "#983b01", "link": "#097c55", "launch": "#966693", "capacity": "#565c64",
+        "host_memory": "#6556de", "host_link": "#a16b00",
         "queue": "#8a6100", "starved": "#5a54c8", "throttled": "#b3261e", "idle": "#757575",
-        "ink": "#1a1a1a", "1": "#0072b2", "2": "#c44e00", "3": "#007a5a", "4": "#a8508a",
+        "ink": "#1a1a1a", "before": "#1a1a1a", "1": "#001e87", "2": "#677a76", "3": "#ca3d54", "4": "#5a180f",
     },
 )  # fmt: skip
 DARK = Palette(
@@ -52,10 +52,10 @@ DARK = Palette(
     rule="#3d4148",
     wash=0.13,
     hues={
-        "memory": "#56b4e9", "compute": "#f09a3e", "link": "#2fc79a", "launch": "#e08bbd", "capacity": "#a8a8a8",
-        "host_memory": "#a9a4ff", "host_link": "#d8b04a",
+        "memory": "#7cd0ff", "compute": "#f9b66a", "link": "#48b482", "launch": "#cb9dc6", "capacity": "#99a19f",
+        "host_memory": "#9398fa", "host_link": "#be9623",
         "queue": "#d8b04a", "starved": "#a9a4ff", "throttled": "#ff8f86", "idle": "#8f8f8f",
-        "ink": "#f0f0f0", "1": "#56b4e9", "2": "#f09a3e", "3": "#2fc79a", "4": "#e08bbd",
+        "ink": "#f0f0f0", "before": "#f0f0f0", "1": "#7d8951", "2": "#786dfb", "3": "#fdef17", "4": "#d7ffb2",
     },
 )  # fmt: skip
 
