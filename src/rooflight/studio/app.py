@@ -26,6 +26,7 @@ from rooflight.studio import api, drawings, problems
 from rooflight.studio.address import is_loopback, own_names
 from rooflight.studio.answers import Reply, invalid, refusal
 from rooflight.studio.guard import BodyLimit, OwnOrigin, SecurityHeaders
+from rooflight.studio.hues import style
 from rooflight.studio.question import bounds
 from rooflight.studio.workers import Run, Workers, in_thread
 from rooflight.values.question import FIELDS
@@ -57,6 +58,7 @@ def make_app(host: str = "127.0.0.1", run: Run = in_thread) -> FastAPI:
     app.include_router(api.router)
     app.get("/", include_in_schema=False)(_page)
     app.get("/vega.js", include_in_schema=False)(_vega)
+    app.get("/hues.css", include_in_schema=False)(_hues)
     app.mount("/static", StaticFiles(directory=_HERE / "static"), name="static")
     return app
 
@@ -106,6 +108,10 @@ async def _page(request: Request) -> Response:
     page = _templates.TemplateResponse(request, "index.html", shown)
     page.headers["Cache-Control"] = "no-cache"
     return page
+
+
+async def _hues() -> Response:
+    return Response(style(), media_type="text/css", headers={"Cache-Control": "no-cache"})
 
 
 @functools.cache
