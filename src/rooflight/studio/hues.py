@@ -10,7 +10,9 @@ from rooflight.show.charts.theme import DARK, LIGHT, Palette
 @functools.cache
 def style() -> str:
     """Both modes: --memory, --host-memory, --series-1 ..."""
-    return f":root {{ {_variables(LIGHT)} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {_variables(DARK)} }} }}\n"
+    return (
+        f":root {{ {_variables(LIGHT)} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {_variables(DARK)} }} }}\n"
+    )
 
 
 def _variables(palette: Palette) -> str:

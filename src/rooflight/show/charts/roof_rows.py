@@ -10,6 +10,7 @@ from rooflight.answers.pair import times_as_good
 from rooflight.show import numbers
 from rooflight.show.analysis import split_operators
 from rooflight.show.charts import roof_labels
+from rooflight.show.charts.ghosts import NONE
 from rooflight.show.charts.kernel_dots import Samples, sample_rows
 from rooflight.show.charts.place import Datasets, Plane, Rows
 from rooflight.show.charts.roof_lines import Level, formats, levels_of, roof_lines, roofs_of
@@ -73,7 +74,7 @@ def rows(
         "moves": [] if after is None else _moves(plane, dots, gains(analyses[0], after)),
     }
     _tell(plane, data)
-    return data | roof_labels.labels(plane, data, look)
+    return data | roof_labels.labels(plane, data, look) | NONE
 
 
 def series_hues(count: int, moved: bool) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from rooflight.show import numbers
-from rooflight.show.charts import roof_rows, tips
+from rooflight.show.charts import ghosts, roof_rows, tips
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.export import altair
 from rooflight.show.charts.kernel_dots import Samples, dots_read
@@ -19,6 +19,7 @@ from rooflight.show.charts.theme import STANDARD, Look
 from rooflight.show.charts.wording import deployed, setting, short, source, step_words, times
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.analysis import Analysis
+from rooflight.values.moves import Moves
 from rooflight.values.sweep import Landmarks
 
 rows = roof_rows.rows
@@ -53,6 +54,7 @@ def roofline(
     after: Analysis | None = None,
     samples: Samples = (),
     names: Sequence[str] = (),
+    moves: Moves | None = None,
     look: Look = STANDARD,
 ) -> Chart:
     """Roofs, ridges and dots of one deployment, or the phases of up to four side by side.
@@ -63,6 +65,7 @@ def roofline(
     after       the deployment after a move: an arrow leads to each phase's new place
     samples     kernels that were timed, or several sets of them by name: squares under the roofs
     names       what the analyses are called, `after` last; left out: their devices. Roofs that are equal are drawn once
+    moves       of the deployment: hollow dots where the best of them would put a phase
 
     Of a measured machine the roofs are medians and its datasheet's stand beside, dashed; its caches are levels.
     """
@@ -70,13 +73,16 @@ def roofline(
         *analyses, landmarks=landmarks, measured=measured, levels=levels, after=after, samples=samples, names=names,
         look=look,
     )  # fmt: skip
+    data = ghosts.added(data, moves, look)
     alt = altair()
     several = len(analyses) > 1 or after is not None
     head = "Side by side" if several else "Where the time goes"
     columns = [_fitted(column, look) for column in (_MACHINES if several else _OPERATORS)]
     columns = [column for column in columns if column.field != "memory" or not look.narrow]
     beside = [table("table", columns, look, rows=len(data["table"]), title=head)] if data["table"] else []
-    main = alt.layer(*roof_layers(look), *sample_layers(look), *_dots(look)).resolve_scale(size="independent")
+    main = alt.layer(*roof_layers(look), *sample_layers(look), *_dots(look), *ghosts.layers(look)).resolve_scale(
+        size="independent"
+    )
     return finished(
         "roofline",
         sized(main, look),
@@ -89,6 +95,7 @@ def roofline(
             for note in (
                 marks_read(data, several=several, moved=after is not None),
                 dots_read(samples),
+                ghosts.read(data, moves),
                 source(analyses),
             )
             if note
