@@ -63,7 +63,7 @@ def test_large_sweeps_are_thinned_not_computed():
     axes = {"batch": range(1, 1001), "context": range(1, 1001)}
     told = lines(rooflight.sweep("llama-3.1-8b", "h100-sxm", axes))
     assert len(told.lines) == MOST_LINES
-    assert all(len(line.points) == MOST_POINTS for line in told.lines)
+    assert all(len(line.points) <= MOST_POINTS for line in told.lines)
     assert [told.x(line.points[place]) for line in told.lines[:1] for place in (0, -1)] == [1, 1000]
     assert told.left_out == 996
 

@@ -198,7 +198,8 @@ def test_four_cards_side_by_side():
     data = rows(*several)
     for row, one in zip(data["table"], several, strict=True):
         assert row["rate"] == one.accelerator.memory_bytes_per_s * one.accelerator.count
-    assert len({row["hue"] for row in data["roofs"]}) == 4
+    # a hue each; the neutral one of fp8's flat, which H100 and H200 have in common
+    assert {row["hue"] for row in data["roofs"]} == {"1", "2", "3", "4", "ink"}
     assert len(data["phases"]) == 8
     title = roofline(*several).title
     best = max(several, key=lambda one: one.phases["decode"].tokens_per_s.roofline)
