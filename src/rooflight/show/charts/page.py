@@ -10,6 +10,7 @@ import base64
 import hashlib
 import html
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,13 @@ def page(title: str, body: str, data: dict[str, Any], style: str) -> str:
     """The whole file. `data` is what page.js reads: charts by the id of the element that holds them, points, axes."""
     spec = next(iter(data["charts"].values()))["light"]
     scripts = [vega(version(spec)), (_HERE / "page.js").read_text(encoding="utf-8")]
-    allowed = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
+    block = f'<script type="application/json" id="data">{embedded(data)}</script>'
+    return document(title, f"{body}\n{block}", style, scripts)
+
+
+def document(title: str, body: str, style: str, scripts: Sequence[str], *, later: Sequence[str] = ()) -> str:
+    """A file under the policy that allows these scripts alone, and those that one of them puts in `later`."""
+    allowed = " ".join(f"'sha256-{_digest(script)}'" for script in (*scripts, *later))
     policy = f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:"
     parts = [
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
@@ -44,7 +51,6 @@ def page(title: str, body: str, data: dict[str, Any], style: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{html.escape(title)}</title>",
         f"<style>{style}</style>\n</head>\n<body>\n{body}",
-        f'<script type="application/json" id="data">{embedded(data)}</script>',
         *(f"<script>{script}</script>" for script in scripts),
         "</body>\n</html>\n",
     ]
