@@ -62,8 +62,10 @@
   const placeOf = (number) => (state.asked ? tables.asked[number] : [state.batch, state.context]);
   const pointOf = ([batch, context]) => batch * tables.contexts.length + context;
 
+  const narrow = () => document.documentElement.clientWidth < 620;
+
   function show() {
-    const look = document.documentElement.clientWidth < 620 ? "narrow" : "wide";
+    const look = narrow() ? "narrow" : "wide";
     const place = placeOf(state.focus);
     const all = state.asked ? tables.batches.length * tables.contexts.length : pointOf(place);
     const each = tables.each[state.focus];
@@ -84,6 +86,7 @@
       view.runAsync();
     }
     say(each, pointOf(place));
+    element("asked").setAttribute("aria-pressed", state.asked);
     for (const axis of ["batch", "context"]) slide(axis, place[axis === "batch" ? 0 : 1]);
   }
 
@@ -93,9 +96,11 @@
     view.data(name, rows());
   }
 
+  const shown = (axis, at) => tables[axis][at].toLocaleString("en");
+
   function slide(axis, at) {
     const slider = element(axis);
-    const said = tables[axis === "batch" ? "batches" : "contexts"][at].toLocaleString("en");
+    const said = shown(axis === "batch" ? "batches" : "contexts", at);
     state[axis] = at;
     slider.value = at;
     slider.setAttribute("aria-valuetext", said);
@@ -115,10 +120,12 @@
         return made;
       });
       rows[number].replaceChildren(rows[number].firstElementChild, ...cells);
+      rows[number].querySelector(".at").textContent =
+        `batch ${shown("batches", placeOf(number)[0])}, ${shown("contexts", placeOf(number)[1])} of context`;
       rows[number].classList.toggle("focus", tables.each.length > 1 && number === state.focus);
     });
     const name = rows[state.focus].querySelector(".name").textContent;
-    for (const of of document.querySelectorAll(".of")) of.textContent = `: ${name}`;
+    for (const of of document.querySelectorAll(".of")) of.textContent = tables.each.length > 1 ? `: ${name}` : "";
   }
 
   function cell(kind, text) {
@@ -163,6 +170,6 @@
   tables = JSON.parse(await inflated("tables"));
   state.focus = tables.focus;
   listen();
-  show();
+  if (narrow()) show(); // drawn for a wide page, as was asked
   document.documentElement.dataset.ready = "";
 })();

@@ -18,11 +18,12 @@ from rooflight.serve.sweep import SweepPoints
 from rooflight.show.charts import batch, memory, waterfall
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.explore_body import body, title
-from rooflight.show.charts.explore_rows import LOOKS, MEASURES, SMALL, Asked, tables
+from rooflight.show.charts.explore_rows import LOOKS, MEASURES, SMALL, Asked, begun, points, tables
 from rooflight.show.charts.export import converter, version
 from rooflight.show.charts.grid import Grid
 from rooflight.show.charts.packed import compact, deflated
 from rooflight.show.charts.page import document, vega
+from rooflight.show.charts.place import Datasets
 from rooflight.show.charts.roofline import roofline
 from rooflight.show.charts.themed import style
 from rooflight.show.charts.wording import deployed
@@ -60,14 +61,24 @@ def explore(
     grid.names = [name or deployed(answer) for name, answer in zip(grid.names, grid.started, strict=True)]
     asked = Asked(levels=levels, slo_tpot_s=slo_tpot_s, usd_per_hour=tuple(usd_per_hour))
     charts = _charts(grid, focus, asked)
-    drawn = {name: _compiled(chart.spec) for name, chart in charts.items()}
-    found = {**tables(grid, asked, frozenset(_WORD.findall(compact(drawn)))), "focus": focus}
+    rows = points(grid, levels)
+    first = begun(grid, rows, focus)
+    drawn = {name: _compiled(_filled(chart.spec, first[name])) for name, chart in charts.items()}
+    found = {**tables(grid, rows, asked, frozenset(_WORD.findall(compact(drawn)))), "focus": focus}
     library = vega(version(charts["roofline-chart"].spec))
     blocks = {"library": library, "drawings": compact(drawn), "tables": compact(found)}
-    held = "".join(f'<script type="text/plain" id="{name}">{deflated(text)}</script>\n' for name, text in blocks.items())
+    held = "".join(
+        f'<script type="text/plain" id="{name}">{deflated(text)}</script>\n' for name, text in blocks.items()
+    )
     css = style() + (_HERE / "page.css").read_text(encoding="utf-8")
     script = (_HERE / "explore.js").read_text(encoding="utf-8")
     return document(title(grid), f"{body(grid, focus, asked)}\n{held}", css, [script], later=[library])
+
+
+def _filled(spec: dict[str, Any], rows: Datasets) -> dict[str, Any]:
+    """The document with the page's rows as it was asked, in the place of its own."""
+    kept = {name: rows.get(name, some) for name, some in spec["datasets"].items()}
+    return {**spec, "datasets": kept}
 
 
 def _compiled(spec: dict[str, Any]) -> dict[str, Any]:

@@ -6,13 +6,14 @@ import html
 from collections.abc import Sequence
 
 from rooflight.show.charts import roof_rows, run_table
-from rooflight.show.charts.explore_rows import LOOKS, OPERATORS, Asked, run_cells, told
+from rooflight.show.charts.explore_rows import LOOKS, OPERATORS, Asked, listed, run_cells, told
 from rooflight.show.charts.grid import Grid
 from rooflight.show.charts.roofline import READ
 from rooflight.show.charts.run_table import Cell
 from rooflight.show.charts.wording import deployed, rated, short
 
-_SLIDERS = (("batch", "Sequences at once (batch)"), ("context", "Tokens of context"))
+# Each slider's axis, its name, and what is said behind that where there is room.
+_SLIDERS = (("batch", "Batch", "sequences at once"), ("context", "Context", "tokens of each"))
 _CHARTS = (
     ("batch-chart", "Throughput by batch", False),
     ("users-chart", "Speed of each user by batch", False),
@@ -20,11 +21,14 @@ _CHARTS = (
     ("memory-chart", "Memory", True),
 )
 _SEVERAL = (
-    "Diamonds: decode (D) and prefill (P) of each scenario at roofline time, with its number and in its colour. Of the "
-    "one in focus: circles are operators, larger the more of the time they take; rings are what a well-run engine gets, "
-    "with its interval. Both axes are logarithmic."
+    "Diamonds: decode (D) and prefill (P) of each scenario at roofline time, with its number and in its colour. Of "
+    "the one in focus: circles are operators, larger the more of the time they take; rings are what a well-run engine "
+    "gets, with its interval. Both axes are logarithmic."
 )
-_ALONG = "Full lines: what a well-run engine gets, eight times of ten within the band."
+_ALONG = (
+    "Full lines: what a well-run engine gets, eight times of ten within the band; zones and knee are of the scenario "
+    "in focus, and upright lines stand at the batch."
+)
 _RUNS = (
     "Of the run as expected, eight times of ten within the interval below. TTFT: until the first token, waiting "
     "included. TPOT: each token after it. Compute and bandwidth used: of the datasheet's rates."
@@ -46,12 +50,12 @@ def body(grid: Grid, focus: int, asked: Asked) -> str:
     said = {name: _text(text) for name, text in told(answer).items()}
     several = len(grid.names) > 1
     read = _SEVERAL if several else READ
-    small = "".join(_section(name, head, own=own and several) for name, head, own in _CHARTS)
+    small = "".join(_section(name, head, own=_of(grid, focus) if own else "") for name, head, own in _CHARTS)
     return (
-        f'<main><h1>{_text(title(grid))}</h1>{_controls(grid, focus)}'
+        f"<main><h1>{_text(title(grid))}</h1>{_controls(grid, focus)}"
         f'<div aria-live="polite"><p id="answer">{said["answer"]}</p><p id="step">{said["step"]}</p>'
         f'<p id="caveat">{said["caveat"]}</p></div>'
-        f"{_runs(grid, asked)}"
+        f"{_runs(grid, focus, asked)}"
         f'<div class="charts">{_section("roofline-chart", "Roofline", whole=True, below=read)}{small}'
         f"{_operators(grid, focus)}</div>{_assumed(grid)}"
         f"<footer>{_text(f'{_ALONG} {rated(grid.started)}')} "
@@ -66,7 +70,8 @@ def _text(said: str) -> str:
 def _controls(grid: Grid, focus: int) -> str:
     """The scenarios, the sliders, and the way back to what was asked. All wait for the tables."""
     chosen = "".join(
-        f'<label class="pick"><input type="radio" name="focus" value="{number}"{" checked" * (number == focus)} disabled>'
+        f'<label class="pick"><input type="radio" name="focus" value="{number}"'
+        f"{' checked' * (number == focus)} disabled>"
         f'<span class="chip hue-{number + 1}">{number + 1}</span><span class="name">{_text(name)}</span></label>'
         for number, name in enumerate(grid.names)
     )
@@ -74,21 +79,23 @@ def _controls(grid: Grid, focus: int) -> str:
     at = grid.asked[focus]
     values = {"batch": (grid.batches, at.batch), "context": (grid.contexts, at.context)}
     sliders = "".join(
-        f'<label class="slider" for="{axis}">{words}: <output id="{axis}-value" for="{axis}">{some[place]:,}</output>'
+        f'<label class="slider" for="{axis}">{name}<span class="more">, {more}</span>: <output id="{axis}-value" for="{axis}">{some[place]:,}</output>'
         f'<input type="range" id="{axis}" min="0" max="{len(some) - 1}" step="1" value="{place}" '
         f'aria-valuetext="{some[place]:,}" autocomplete="off" disabled></label>'
-        for axis, words in _SLIDERS
+        for axis, name, more in _SLIDERS
         for some, place in [values[axis]]
     )
-    back = '<button type="button" id="asked" disabled>As asked</button>'
+    back = '<button type="button" id="asked" aria-pressed="true" disabled>As asked</button>'
     return f'<form id="controls" autocomplete="off">{picks}<div class="sliders">{sliders}{back}</div></form>'
 
 
-def _runs(grid: Grid, asked: Asked) -> str:
+def _runs(grid: Grid, focus: int, asked: Asked) -> str:
     """The run of each scenario, a row each."""
     heads = "".join(f'<th scope="col">{head}</th>' for head in ("Scenario", *run_table.heads(asked.priced)))
+    several = len(grid.names) > 1
     rows = "".join(
-        f'<tr><th scope="row">{_who(grid, number)}</th>{_cells(run_cells(answer, asked, number))}</tr>'
+        f'<tr{" class=focus" * (several and number == focus)}><th scope="row">{_who(grid, number)}</th>'
+        f"{_cells(run_cells(answer, asked, number))}</tr>"
         for number, answer in enumerate(grid.started)
     )
     return (
@@ -106,18 +113,29 @@ def _who(grid: Grid, number: int) -> str:
     what = "" if what == grid.names[number] else f"{what}; "
     load = answer.workload
     lengths = f"{load['isl']:,} in, {load['osl']:,} out"
-    return f'{chip}<span class="name">{_text(grid.names[number])}</span><small>{_text(what + lengths)}</small>'
+    at = grid.asked[number]
+    place = f"batch {grid.batches[at.batch]:,}, {grid.contexts[at.context]:,} of context"
+    return (
+        f'{chip}<span class="name">{_text(grid.names[number])}</span><small class="what">{_text(what + lengths)}</small>'
+        f'<small class="at">{place}</small>'
+    )
 
 
 def _cells(cells: Sequence[Cell]) -> str:
     return "".join(
-        f'<td{" class=missed" * cell.missed}>{_text(cell.text)}<small>{_text(cell.below)}</small></td>' for cell in cells
+        f"<td{' class=missed' * cell.missed}>{_text(cell.text)}<small>{_text(cell.below)}</small></td>"
+        for cell in cells
     )
 
 
-def _section(name: str, head: str, *, whole: bool = False, own: bool = False, below: str = "") -> str:
+def _of(grid: Grid, focus: int) -> str:
+    """Behind a heading: whose it is, where there are several."""
+    return f": {grid.names[focus]}" if len(grid.names) > 1 else ""
+
+
+def _section(name: str, head: str, *, whole: bool = False, own: str = "", below: str = "") -> str:
     """A chart's place. own: of the scenario in focus, which the page names."""
-    of = ' <span class="of"></span>' if own else ""
+    of = f'<span class="of">{_text(own)}</span>' if own else ""
     read = f'<p class="read">{_text(below)}</p>' if below else ""
     return (
         f'<section{" class=whole" * whole}><h2>{head}{of}</h2><div class="chart" id="{name}" role="img" '
@@ -127,12 +145,16 @@ def _section(name: str, head: str, *, whole: bool = False, own: bool = False, be
 
 def _operators(grid: Grid, focus: int) -> str:
     heads = "".join(f'<th scope="col">{head}</th>' for head in _HEADS)
-    listed = roof_rows.rows(grid.started[focus], look=LOOKS["wide"])["table"]
-    rows = "".join(f"<tr>{''.join(f'<td>{_text(str(row[name]))}</td>' for name in OPERATORS)}</tr>" for row in listed)
-    of = ' <span class="of"></span>' if len(grid.names) > 1 else ""
+    table = roof_rows.rows(grid.started[focus], look=LOOKS["wide"])["table"]
+    rows = "".join(
+        f"<tr>{''.join(f'<td>{_text(str(row[name]))}</td>' for name in OPERATORS)}</tr>"
+        for row in listed(table, several=len(grid.names) > 1)
+    )
+    of = f'<span class="of">{_text(_of(grid, focus))}</span>'
     return (
-        f'<section class="whole"><h2>Where the time goes{of}</h2><div class="box" role="region" aria-label="Operators" '
-        f'tabindex="0"><table id="operators"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div></section>'
+        f'<section class="whole"><h2>Where the time goes{of}</h2>'
+        '<div class="box" role="region" aria-label="Operators" tabindex="0">'
+        f'<table id="operators"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div></section>'
     )
 
 

@@ -17,9 +17,10 @@ from rooflight.show.charts.themed import Themed
 from rooflight.values.analysis import Analysis
 from rooflight.words.basis import basis_clause, interval
 
+_TALL = 380
 # Labels are placed for a wide and for a narrow page; charts beside one another have half of a wide one.
 LOOKS = {"wide": Themed(None), "narrow": Themed(None, room=350)}
-SMALL = {"wide": Themed(None, room=560), "narrow": Themed(None, room=350)}
+SMALL = {"wide": Themed(None, room=560, tall=_TALL), "narrow": Themed(None, room=350, tall=_TALL)}
 # Charts along the batch, and what they measure.
 MEASURES = {"batch-chart": "tokens_per_s", "users-chart": "tokens_per_s_per_user"}
 # Letters of a scenario's name at the end of its line.
@@ -29,6 +30,10 @@ _OWN = ("operators", "expected")
 # Fields of an operator's row in the table.
 OPERATORS = ("mark", "name", "bound", "intensity", "time", "share_text")
 _EACH = ("zones", "zone_names", "knees")
+
+
+# Datasets by chart and look; "both": the same in either.
+Drawn = dict[str, dict[str, Datasets]]
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +61,7 @@ class Packer:
         unread = frozenset(name for rows in points for row in rows for name in row) - self._read
         return packed(points, self.strings, unread)
 
-    def charts(self, points: Iterable[Mapping[str, Mapping[str, Datasets]]]) -> dict[str, Any]:
+    def charts(self, points: Iterable[Drawn]) -> dict[str, Any]:
         """Of points that each have datasets by chart and look: the same, each dataset packed."""
         found: dict[str, dict[str, dict[str, list[Rows]]]] = {}
         for point in points:
@@ -76,39 +81,78 @@ def planes(grid: Grid, levels: bool) -> dict[str, Plane]:
     return {name: roof_rows.plane_of(*grid.fitting, look=look, levels=levels) for name, look in LOOKS.items()}
 
 
-def tables(grid: Grid, asked: Asked, read: frozenset[str]) -> dict[str, Any]:
+class Points(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows of everything, before they are packed; by chart, look and dataset where that is not said.
+
+    together    of all scenarios: at every place, then as they were asked
+    along       of all scenarios: at every context, then each at its own
+    alone       of each scenario at every place: its part of the roofline, by dataset
+    zones       of each scenario at every context
+    """
+
+    together: list[Drawn]
+    along: list[Drawn]
+    alone: list[list[Datasets]]
+    zones: list[list[Drawn]]
+
+
+def points(grid: Grid, levels: bool) -> Points:
+    """All rows that the page draws."""
+    together, alone = _roofs(grid, planes(grid, levels), levels)
+    along = list(_along(grid))
+    zones = [[_zones(line, some) for line, some in zip(lines, along, strict=False)] for lines in grid.along]
+    return Points(together=together, along=along, alone=alone, zones=zones)
+
+
+def begun(grid: Grid, found: Points, focus: int) -> dict[str, Datasets]:
+    """The rows of each chart on a wide page as it was asked, with the batches marked."""
+    at = grid.asked[focus]
+    number = grid.number(at)
+    single = _single(grid.answers[focus][number], found.alone[focus][number])
+    marked: Rows = [{"x": size} for size in dict.fromkeys(grid.batches[one.batch] for one in grid.asked)]
+    rows: dict[str, Datasets] = {}
+    for drawn in (found.together[-1], found.along[-1], found.zones[focus][at.context], single):
+        for chart, looks in drawn.items():
+            for look in ("both", "wide"):
+                rows.setdefault(chart, {"here": marked}).update(looks.get(look, {}))
+    return rows
+
+
+def tables(grid: Grid, found: Points, asked: Asked, read: frozenset[str]) -> dict[str, Any]:
     """All that explore.js looks up. read: names of fields that charts read."""
     pack = Packer(read | {"answer", "step", "caveat", "text", "below", "missed", *OPERATORS})
-    corners = planes(grid, asked.levels)
-    together, each = _roofs(grid, corners, asked.levels)
-    lines = list(_along(grid))
+    several = len(grid.names) > 1
     return {
         "batches": grid.batches,
         "contexts": grid.contexts,
         "asked": grid.asked,
-        "together": pack.charts(together),
-        "along": pack.charts(lines),
+        "together": pack.charts(found.together),
+        "along": pack.charts(found.along),
         "each": [
             {
-                "charts": pack.charts(_single(answer, own) for answer, own in zip(answers, rows, strict=True)),
-                "along": pack.charts(_zones(line, corner) for line, corner in zip(own_lines, _corners(lines), strict=False)),
+                "charts": pack.charts(_single(answer, own) for answer, own in zip(answers, alone, strict=True)),
+                "along": pack.charts(zones),
                 "words": pack.rows([[told(answer)] for answer in answers]),
                 "run": pack.rows([
                     [msgspec.structs.asdict(cell) for cell in run_cells(answer, asked, number)] for answer in answers
                 ]),
-                "operators": pack.rows([row["table"] for row in rows]),
+                "operators": pack.rows([listed(one["table"], several=several) for one in alone]),
             }
-            for number, (answers, rows, own_lines) in enumerate(zip(grid.answers, each, grid.along, strict=True))
+            for number, (answers, alone, zones) in enumerate(zip(grid.answers, found.alone, found.zones, strict=True))
         ],
         "strings": pack.strings.listed(),
-    }
-
+    }  # fmt: skip
 
 
 def run_cells(answer: Analysis, asked: Asked, number: int) -> list[run_table.Cell]:
     """The row of the scenario of that number."""
     price = asked.usd_per_hour[number] if number < len(asked.usd_per_hour) else None
     return run_table.cells(answer, slo_tpot_s=asked.slo_tpot_s, usd_per_hour=price, priced=asked.priced)
+
+
+def listed(table: Rows, *, several: bool) -> Rows:
+    """The table of operators; beside several scenarios' dots, which have their numbers, by phase."""
+    return [{**row, "mark": row["phase"]} for row in table] if several else table
 
 
 def told(answer: Analysis) -> dict[str, str]:
@@ -135,10 +179,10 @@ def _step(answer: Analysis) -> str:
     )
 
 
-def _roofs(grid: Grid, corners: Mapping[str, Plane], levels: bool) -> tuple[list[Any], list[list[Datasets]]]:
+def _roofs(grid: Grid, corners: Mapping[str, Plane], levels: bool) -> tuple[list[Drawn], list[list[Datasets]]]:
     """Rows of the roofline: of all scenarios at each point, and of each one alone."""
     several = len(grid.scenarios) > 1
-    together: list[Any] = []
+    together: list[Drawn] = []
     each: list[list[Datasets]] = [[] for _ in grid.scenarios]
     for number, (answers, lines) in enumerate(grid.together):
         marks = [line.landmarks for line in lines]
@@ -173,14 +217,16 @@ def _alone(answer: Analysis, number: int, plane: Plane) -> Datasets:
 def _by_look(drawn: Mapping[str, Datasets], leave_out: Sequence[str]) -> dict[str, Datasets]:
     """Datasets that are the same in every look once, the others for each."""
     wide, narrow = drawn["wide"], drawn["narrow"]
-    same = {name: rows for name, rows in wide.items() if not name.endswith(("_names", "corners")) and name not in leave_out}
+    same = {
+        name: rows for name, rows in wide.items() if not name.endswith(("_names", "corners")) and name not in leave_out
+    }
     return {"both": same, **{
         look: {name: rows for name, rows in some.items() if name not in same and name not in leave_out}
         for look, some in (("wide", wide), ("narrow", narrow))
     }}  # fmt: skip
 
 
-def _single(answer: Analysis, own: Datasets) -> dict[str, dict[str, Datasets]]:
+def _single(answer: Analysis, own: Datasets) -> Drawn:
     """The charts of the scenario in focus, and its part of the roofline."""
     return {
         "roofline-chart": {"both": {name: own[name] for name in _OWN}},
@@ -189,7 +235,7 @@ def _single(answer: Analysis, own: Datasets) -> dict[str, dict[str, Datasets]]:
     }
 
 
-def _along(grid: Grid) -> Iterable[dict[str, dict[str, Datasets]]]:
+def _along(grid: Grid) -> Iterable[Drawn]:
     """The charts along the batch at every context, then with each scenario at its own."""
     contexts: list[list[Line]] = [list(lines) for lines in zip(*grid.along, strict=True)]
     contexts.append([one[at.context] for one, at in zip(grid.along, grid.asked, strict=True)])
@@ -202,7 +248,9 @@ def _along(grid: Grid) -> Iterable[dict[str, dict[str, Datasets]]]:
 
 def _short(number: int, name: str) -> str:
     """The name at a line's end, behind its number."""
-    return f"{number} {name}" if len(name) <= _SHORT else f"{number} {name[: _SHORT - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
+    return (
+        f"{number} {name}" if len(name) <= _SHORT else f"{number} {name[: _SHORT - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
+    )
 
 
 def _panel(lines: tuple[Line, ...], measure: str) -> dict[str, Datasets]:
@@ -213,20 +261,12 @@ def _panel(lines: tuple[Line, ...], measure: str) -> dict[str, Datasets]:
     }}  # fmt: skip
 
 
-def _corners(lines: Sequence[Mapping[str, Mapping[str, Datasets]]]) -> list[dict[tuple[str, str], Rows]]:
-    """The ends of each panel's axes, by chart and look, at every context."""
-    return [
-        {(chart, look): some[chart][look][f"corners_{measure}"] for chart, measure in MEASURES.items() for look in SMALL}
-        for some in lines
-    ]
-
-
-def _zones(line: Line, corners: Mapping[tuple[str, str], Rows]) -> dict[str, dict[str, Datasets]]:
+def _zones(line: Line, shared: Drawn) -> Drawn:
     """The zones and the knee of a scenario, on the axes of the panel that all of them share."""
-    found: dict[str, dict[str, Datasets]] = {}
+    found: Drawn = {}
     for chart, measure in MEASURES.items():
         for name, look in SMALL.items():
-            low, high = corners[chart, name]
+            low, high = shared[chart][name][f"corners_{measure}"]
             rows = batch.panel(Lines("batch", (line,), 0), measure, look)
             zones = [dict(row) for row in rows["zones"]]
             if zones:

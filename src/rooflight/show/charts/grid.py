@@ -100,5 +100,7 @@ class Grid:
         return msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, **changes))
 
     def _line(self, sc: Scenario, name: str, context: int) -> Line:
-        swept = SweepPoints((self._at(sc, Place(0, context)),), {"batch": np.asarray(self.batches)}, "decode", ("batch",))
+        swept = SweepPoints(
+            (self._at(sc, Place(0, context)),), {"batch": np.asarray(self.batches)}, "decode", ("batch",)
+        )
         return msgspec.structs.replace(lines(swept).lines[0], name=name)

@@ -41,7 +41,8 @@ def cells(
     most = analysis.memory.max_batch
     fits = Cell("not known" if most is None else f"{most:,}" if most >= 1 else "none")
     if found is None:
-        return [*[Cell("")] * (len(HEADS) - 1), fits, *([Cell("")] if priced else [])]
+        why = "" if analysis.answered else "does not fit"
+        return [Cell(why), *[Cell("")] * (len(HEADS) - 2), fits, *([Cell("")] if priced else [])]
     used = found.utilization
     each, user = found.output_tokens_per_s_per_accelerator, found.output_tokens_per_s_per_user
     return [

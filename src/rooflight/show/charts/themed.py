@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from rooflight.show.charts.theme import DARK, LIGHT, Look, Palette
 
 
 class Themed(Look, frozen=True):
-    """A look whose colours are the page's variables, light or dark as the reader's system says, also while open."""
+    """A look whose colours are the page's variables, light or dark as the reader's system says, also while open.
+
+    tall    of the plot, in px; 0: as goes with the width
+    """
+
+    tall: int = 0
+
+    @property
+    def plot_height(self) -> int:
+        """As tall as the page wants it."""
+        return self.tall or super().plot_height
 
     @property
     def palette(self) -> Palette:
@@ -18,7 +30,7 @@ class Themed(Look, frozen=True):
 
 def _named(light: Palette, dark: Palette) -> Palette:
     """Each colour by the name of its variable; what is no colour, in the middle between the modes."""
-    filled = {}
+    filled: dict[str, Any] = {}
     for name in Palette.__struct_fields__:
         one, other = getattr(light, name), getattr(dark, name)
         if isinstance(one, dict):
