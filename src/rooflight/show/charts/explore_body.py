@@ -79,7 +79,8 @@ def _controls(grid: Grid, focus: int) -> str:
     at = grid.asked[focus]
     values = {"batch": (grid.batches, at.batch), "context": (grid.contexts, at.context)}
     sliders = "".join(
-        f'<label class="slider" for="{axis}">{name}<span class="more">, {more}</span>: <output id="{axis}-value" for="{axis}">{some[place]:,}</output>'
+        f'<label class="slider" for="{axis}">{name}<span class="more">, {more}</span>: '
+        f'<output id="{axis}-value" for="{axis}">{some[place]:,}</output>'
         f'<input type="range" id="{axis}" min="0" max="{len(some) - 1}" step="1" value="{place}" '
         f'aria-valuetext="{some[place]:,}" autocomplete="off" disabled></label>'
         for axis, name, more in _SLIDERS
@@ -116,8 +117,8 @@ def _who(grid: Grid, number: int) -> str:
     at = grid.asked[number]
     place = f"batch {grid.batches[at.batch]:,}, {grid.contexts[at.context]:,} of context"
     return (
-        f'{chip}<span class="name">{_text(grid.names[number])}</span><small class="what">{_text(what + lengths)}</small>'
-        f'<small class="at">{place}</small>'
+        f'{chip}<span class="name">{_text(grid.names[number])}</span>'
+        f'<small class="what">{_text(what + lengths)}</small><small class="at">{place}</small>'
     )
 
 
