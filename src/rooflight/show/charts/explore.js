@@ -124,8 +124,8 @@
         `batch ${shown("batches", placeOf(number)[0])}, ${shown("contexts", placeOf(number)[1])} of context`;
       rows[number].classList.toggle("focus", tables.each.length > 1 && number === state.focus);
     });
-    const name = rows[state.focus].querySelector(".name").textContent;
-    for (const of of document.querySelectorAll(".of")) of.textContent = tables.each.length > 1 ? `: ${name}` : "";
+    for (const [id, head] of Object.entries(each.heads)) element(id).closest("section").querySelector(".of").textContent = head;
+    for (const none of document.querySelectorAll(".none")) none.hidden = rowsAt(each.operators, point).length > 0;
   }
 
   function cell(kind, text) {

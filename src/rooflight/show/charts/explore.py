@@ -18,7 +18,7 @@ from rooflight.serve.sweep import SweepPoints
 from rooflight.show.charts import batch, memory, waterfall
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.explore_body import body, title
-from rooflight.show.charts.explore_rows import LOOKS, MEASURES, SMALL, Asked, begun, points, tables
+from rooflight.show.charts.explore_rows import LOOKS, MEASURES, SMALL, Asked, begun, phase_of, points, tables
 from rooflight.show.charts.export import converter, version
 from rooflight.show.charts.grid import Grid
 from rooflight.show.charts.packed import compact, deflated
@@ -28,6 +28,7 @@ from rooflight.show.charts.roofline import roofline
 from rooflight.show.charts.themed import style
 from rooflight.show.charts.wording import deployed
 from rooflight.units import scaled
+from rooflight.values.analysis import Analysis
 
 _HERE = Path(__file__).parent
 # Of words in the charts' documents: names of fields, among others.
@@ -91,11 +92,11 @@ def _compiled(spec: dict[str, Any]) -> dict[str, Any]:
 def _charts(grid: Grid, focus: int, asked: Asked) -> dict[str, Chart]:
     """Each chart as it is drawn at first, by the element that holds it."""
     start = grid.started[focus]
-    longest = max(grid.fitting, key=lambda one: len(one.phases["decode"].waterfall) if "decode" in one.phases else 0)
+    longest = max(grid.fitting, key=_strips)
     marks = [line[at.context].landmarks for line, at in zip(grid.along, grid.asked, strict=True)]
     found = {
         "roofline-chart": roofline(*grid.started, landmarks=marks, levels=asked.levels, look=LOOKS["wide"]),
-        "waterfall-chart": waterfall.waterfall(longest, look=SMALL["wide"]),
+        "waterfall-chart": waterfall.waterfall(longest, phase=phase_of(longest), look=SMALL["wide"]),
         "memory-chart": memory.memory(start, look=SMALL["wide"]),
     }
     for name, measure in MEASURES.items():
@@ -103,6 +104,12 @@ def _charts(grid: Grid, focus: int, asked: Asked) -> dict[str, Chart]:
     if asked.slo_tpot_s is not None:
         _add_goal(found["users-chart"].spec, asked.slo_tpot_s)
     return found
+
+
+def _strips(answer: Analysis) -> int:
+    """How many parts its waterfall has."""
+    phase = answer.phases.get(phase_of(answer))
+    return 0 if phase is None else len(phase.waterfall)
 
 
 def _some_lines(grid: Grid) -> SweepPoints:

@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 
 from rooflight.show.charts import roof_rows, run_table
-from rooflight.show.charts.explore_rows import LOOKS, OPERATORS, Asked, listed, run_cells, told
+from rooflight.show.charts.explore_rows import LOOKS, OPERATORS, Asked, headed, listed, run_cells, told
 from rooflight.show.charts.grid import Grid
 from rooflight.show.charts.roofline import READ
 from rooflight.show.charts.run_table import Cell
@@ -15,20 +15,18 @@ from rooflight.show.charts.wording import deployed, rated, short
 # Each slider's axis, its name, and what is said behind that where there is room.
 _SLIDERS = (("batch", "Batch", "sequences at once"), ("context", "Context", "tokens of each"))
 _CHARTS = (
-    ("batch-chart", "Throughput by batch", False),
-    ("users-chart", "Speed of each user by batch", False),
-    ("waterfall-chart", "From the ceiling to what is expected, decode", True),
-    ("memory-chart", "Memory", True),
+    ("batch-chart", "Throughput by batch"),
+    ("users-chart", "Speed of each user by batch"),
+    ("waterfall-chart", "From the ceiling to what is expected"),
+    ("memory-chart", "Memory"),
 )
 _SEVERAL = (
     "Diamonds: decode (D) and prefill (P) of each scenario at roofline time, with its number and in its colour. Of "
     "the one in focus: circles are operators, larger the more of the time they take; rings are what a well-run engine "
     "gets, with its interval. Both axes are logarithmic."
 )
-_ALONG = (
-    "Full lines: what a well-run engine gets, eight times of ten within the band; zones and knee are of the scenario "
-    "in focus, and upright lines stand at the batch."
-)
+_ALONG = "Along the batch: full lines are what a well-run engine gets, eight times of ten within the band."
+_FOCUSED = " Zones and knee are of the scenario in focus."
 _RUNS = (
     "Of the run as expected, eight times of ten within the interval below. TTFT: until the first token, waiting "
     "included. TPOT: each token after it. Compute and bandwidth used: of the datasheet's rates."
@@ -50,7 +48,8 @@ def body(grid: Grid, focus: int, asked: Asked) -> str:
     said = {name: _text(text) for name, text in told(answer).items()}
     several = len(grid.names) > 1
     read = _SEVERAL if several else READ
-    small = "".join(_section(name, head, own=_of(grid, focus) if own else "") for name, head, own in _CHARTS)
+    heads = headed(grid.names[focus], answer, several=several)
+    small = "".join(_section(name, head, of=heads.get(name)) for name, head in _CHARTS)
     return (
         f"<main><h1>{_text(title(grid))}</h1>{_controls(grid, focus)}"
         f'<div aria-live="polite"><p id="answer">{said["answer"]}</p><p id="step">{said["step"]}</p>'
@@ -58,7 +57,7 @@ def body(grid: Grid, focus: int, asked: Asked) -> str:
         f"{_runs(grid, focus, asked)}"
         f'<div class="charts">{_section("roofline-chart", "Roofline", whole=True, below=read)}{small}'
         f"{_operators(grid, focus)}</div>{_assumed(grid)}"
-        f"<footer>{_text(f'{_ALONG} {rated(grid.started)}')} "
+        f"<footer>{_text(f'{_ALONG}{_FOCUSED * several} {rated(grid.started)}')} "
         "All figures were computed when this page was written; the sliders look them up.</footer></main>"
     )
 
@@ -129,31 +128,26 @@ def _cells(cells: Sequence[Cell]) -> str:
     )
 
 
-def _of(grid: Grid, focus: int) -> str:
-    """Behind a heading: whose it is, where there are several."""
-    return f": {grid.names[focus]}" if len(grid.names) > 1 else ""
-
-
-def _section(name: str, head: str, *, whole: bool = False, own: str = "", below: str = "") -> str:
-    """A chart's place. own: of the scenario in focus, which the page names."""
-    of = f'<span class="of">{_text(own)}</span>' if own else ""
+def _section(name: str, head: str, *, whole: bool = False, of: str | None = None, below: str = "") -> str:
+    """A chart's place. of: what stands behind its heading, where that is of the scenario in focus."""
+    behind = "" if of is None else f'<span class="of">{_text(of)}</span>'
     read = f'<p class="read">{_text(below)}</p>' if below else ""
     return (
-        f'<section{" class=whole" * whole}><h2>{head}{of}</h2><div class="chart" id="{name}" role="img" '
+        f'<section{" class=whole" * whole}><h2>{head}{behind}</h2><div class="chart" id="{name}" role="img" '
         f'aria-label="{head}"></div>{read}</section>'
     )
 
 
 def _operators(grid: Grid, focus: int) -> str:
+    several = len(grid.names) > 1
+    answer = grid.started[focus]
     heads = "".join(f'<th scope="col">{head}</th>' for head in _HEADS)
-    table = roof_rows.rows(grid.started[focus], look=LOOKS["wide"])["table"]
-    rows = "".join(
-        f"<tr>{''.join(f'<td>{_text(str(row[name]))}</td>' for name in OPERATORS)}</tr>"
-        for row in listed(table, several=len(grid.names) > 1)
-    )
-    of = f'<span class="of">{_text(_of(grid, focus))}</span>'
+    table = listed(roof_rows.rows(answer, look=LOOKS["wide"])["table"], several=several)
+    rows = "".join(f"<tr>{''.join(f'<td>{_text(str(row[name]))}</td>' for name in OPERATORS)}</tr>" for row in table)
+    of = _text(headed(grid.names[focus], answer, several=several)["operators"])
     return (
-        f'<section class="whole"><h2>Where the time goes{of}</h2>'
+        f'<section class="whole"><h2>Where the time goes<span class="of">{of}</span></h2>'
+        f'<p class="none"{" hidden" * bool(table)}>It does not fit, and so there are no times.</p>'
         '<div class="box" role="region" aria-label="Operators" tabindex="0">'
         f'<table id="operators"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div></section>'
     )

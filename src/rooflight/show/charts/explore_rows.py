@@ -132,13 +132,16 @@ def tables(grid: Grid, found: Points, asked: Asked, read: frozenset[str]) -> dic
             {
                 "charts": pack.charts(_single(answer, own) for answer, own in zip(answers, alone, strict=True)),
                 "along": pack.charts(zones),
+                "heads": headed(name, answers[0], several=several),
                 "words": pack.rows([[told(answer)] for answer in answers]),
                 "run": pack.rows([
                     [msgspec.structs.asdict(cell) for cell in run_cells(answer, asked, number)] for answer in answers
                 ]),
                 "operators": pack.rows([listed(one["table"], several=several) for one in alone]),
             }
-            for number, (answers, alone, zones) in enumerate(zip(grid.answers, found.alone, found.zones, strict=True))
+            for number, (name, answers, alone, zones) in enumerate(
+                zip(grid.names, grid.answers, found.alone, found.zones, strict=True)
+            )
         ],
         "strings": pack.strings.listed(),
     }  # fmt: skip
@@ -148,6 +151,18 @@ def run_cells(answer: Analysis, asked: Asked, number: int) -> list[run_table.Cel
     """The row of the scenario of that number."""
     price = asked.usd_per_hour[number] if number < len(asked.usd_per_hour) else None
     return run_table.cells(answer, slo_tpot_s=asked.slo_tpot_s, usd_per_hour=price, priced=asked.priced)
+
+
+def phase_of(answer: Analysis) -> str:
+    """The phase whose way from ceiling to expected time is drawn: decode, or the only one that there is."""
+    return "prefill" if "decode" not in answer.phases and answer.workload["osl"] == 0 else "decode"
+
+
+def headed(name: str, answer: Analysis, *, several: bool) -> dict[str, str]:
+    """What stands behind the headings of one scenario's charts: whose they are, where there are several."""
+    whose = f": {name}" if several else ""
+    way = f"{whose or ':'}{',' * several} {phase_of(answer)}"
+    return {"waterfall-chart": way, "memory-chart": whose, "operators": whose}
 
 
 def listed(table: Rows, *, several: bool) -> Rows:
@@ -230,7 +245,7 @@ def _single(answer: Analysis, own: Datasets) -> Drawn:
     """The charts of the scenario in focus, and its part of the roofline."""
     return {
         "roofline-chart": {"both": {name: own[name] for name in _OWN}},
-        "waterfall-chart": {"both": waterfall.rows(answer)},
+        "waterfall-chart": {"both": waterfall.rows(answer, phase_of(answer))},
         "memory-chart": {"both": memory.rows(answer)},
     }
 

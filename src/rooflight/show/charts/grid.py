@@ -89,8 +89,8 @@ class Grid:
 
     @property
     def fitting(self) -> list[Analysis]:
-        """Those with a decode step: what axes have to hold; as they were asked where there is none."""
-        return [one for some in self.answers for one in some if "decode" in one.phases] or self.started
+        """Those that have times: what axes have to hold; as they were asked where none has."""
+        return [one for some in self.answers for one in some if one.phases] or self.started
 
     def _at(self, sc: Scenario, place: Place) -> Scenario:
         """The scenario at a place; what was asked stays so, its context perhaps left to the request's mean."""

@@ -68,7 +68,7 @@ def _against(span: Span | None, slo_s: float | None) -> Cell:
 
 
 def _rate(span: Span | None) -> Cell:
-    if span is None:
+    if span is None or not span.expected:
         return Cell("")
     return Cell(numbers.plain(span.expected), _ends(span))
 
