@@ -269,11 +269,13 @@ def _short(number: int, name: str) -> str:
 
 
 def _panel(lines: tuple[Line, ...], measure: str) -> dict[str, Datasets]:
+    """What all lines have: their points, and for each look the rest, but for zones."""
     drawn = {name: batch.panel(Lines("batch", lines, 0), measure, look) for name, look in SMALL.items()}
-    points = drawn["wide"]["points"]
-    return {"both": {f"points_{measure}": points}, **{
-        look: {f"{name}_{measure}": rows[name] for name in ("corners", "labels")} for look, rows in drawn.items()
-    }}  # fmt: skip
+    placed = {
+        look: {f"{name}_{measure}": some for name, some in rows.items() if name not in (*_EACH, "points")}
+        for look, rows in drawn.items()
+    }
+    return {"both": {f"points_{measure}": drawn["wide"]["points"]}, **placed}
 
 
 def _zones(line: Line, shared: Drawn) -> Drawn:
