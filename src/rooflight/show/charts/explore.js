@@ -11,6 +11,7 @@
   const element = (id) => document.getElementById(id);
   const state = { batch: 0, context: 0, focus: 0, asked: true };
   const views = {};
+  const known = {}; // names of each drawing's datasets
   let tables = null;
 
   async function inflated(id) {
@@ -29,6 +30,7 @@
         tooltip: { disableDefaultStyle: true },
       });
       views[id] = result.view;
+      known[id] = new Set(drawing.data.map((dataset) => dataset.name));
       await new Promise((painted) => { setTimeout(painted); });
     }
   }
@@ -75,25 +77,22 @@
       [each.charts, pointOf(place)],
       [each.along, place[1]],
     ];
+    const batches = new Set(tables.asked.map((_, number) => tables.batches[placeOf(number)[0]]));
+    const marked = [...batches].map((x) => ({ x }));
     for (const [id, view] of Object.entries(views)) {
       for (const [charts, point] of sources) {
         for (const part of ["both", look]) {
-          for (const [name, table] of Object.entries(charts[id]?.[part] || {})) put(view, name, () => rowsAt(table, point));
+          for (const [name, table] of Object.entries(charts[id]?.[part] || {})) {
+            if (known[id].has(name)) view.data(name, rowsAt(table, point));
+          }
         }
       }
-      const marked = new Set(tables.asked.map((_, number) => tables.batches[placeOf(number)[0]]));
-      put(view, "here", () => [...marked].map((x) => ({ x })));
+      if (known[id].has("here")) view.data("here", marked);
       view.runAsync();
     }
     say(each, pointOf(place));
     element("asked").setAttribute("aria-pressed", state.asked);
     for (const axis of ["batch", "context"]) slide(axis, place[axis === "batch" ? 0 : 1]);
-  }
-
-  /* Rows into a dataset of a drawing that has it. */
-  function put(view, name, rows) {
-    try { view.data(name); } catch { return; }
-    view.data(name, rows());
   }
 
   const shown = (axis, at) => tables[axis][at].toLocaleString("en");
@@ -166,10 +165,15 @@
     for (const one of document.querySelectorAll("#controls :disabled")) one.disabled = false;
   }
 
-  await draw();
-  tables = JSON.parse(await inflated("tables"));
-  state.focus = tables.focus;
-  listen();
-  if (narrow()) show(); // drawn for a wide page, as was asked
-  document.documentElement.dataset.ready = "";
+  try {
+    await draw();
+    tables = JSON.parse(await inflated("tables"));
+    state.focus = tables.focus;
+    listen();
+    if (narrow()) show(); // drawn for a wide page, as was asked
+    document.documentElement.dataset.ready = "";
+  } catch (error) {
+    element("trouble").hidden = false;
+    throw error;
+  }
 })();

@@ -31,7 +31,11 @@ _RUNS = (
     "Of the run as expected, eight times of ten within the interval below. TTFT: until the first token, waiting "
     "included. TPOT: each token after it. Compute and bandwidth used: of the datasheet's rates."
 )
-_HEADS = ("", "operator", "bound by", "FLOP/byte", "time", "share")
+_TROUBLE = (
+    '<p id="trouble" role="status" hidden>This browser cannot unpack the page (it takes one of 2023 or newer): figures '
+    "are as was asked, and pictures may be missing.</p>"
+)
+_HEADS = ("operator", "bound by", "FLOP/byte", "time", "share")
 
 
 def title(grid: Grid) -> str:
@@ -51,7 +55,7 @@ def body(grid: Grid, focus: int, asked: Asked) -> str:
     heads = headed(grid.names[focus], answer, several=several)
     small = "".join(_section(name, head, of=heads.get(name)) for name, head in _CHARTS)
     return (
-        f"<main><h1>{_text(title(grid))}</h1>{_controls(grid, focus)}"
+        f"<main><h1>{_text(title(grid))}</h1>{_controls(grid, focus)}{_TROUBLE}"
         f'<div aria-live="polite"><p id="answer">{said["answer"]}</p><p id="step">{said["step"]}</p>'
         f'<p id="caveat">{said["caveat"]}</p></div>'
         f"{_runs(grid, focus, asked)}"
@@ -141,7 +145,7 @@ def _section(name: str, head: str, *, whole: bool = False, of: str | None = None
 def _operators(grid: Grid, focus: int) -> str:
     several = len(grid.names) > 1
     answer = grid.started[focus]
-    heads = "".join(f'<th scope="col">{head}</th>' for head in _HEADS)
+    heads = "".join(f'<th scope="col">{head}</th>' for head in ("phase" if several else "dot", *_HEADS))
     table = listed(roof_rows.rows(answer, look=LOOKS["wide"])["table"], several=several)
     rows = "".join(f"<tr>{''.join(f'<td>{_text(str(row[name]))}</td>' for name in OPERATORS)}</tr>" for row in table)
     of = _text(headed(grid.names[focus], answer, several=several)["operators"])
