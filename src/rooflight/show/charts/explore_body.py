@@ -25,7 +25,7 @@ _SEVERAL = (
     "the one in focus: circles are operators, larger the more of the time they take; rings are what a well-run engine "
     "gets, with its interval. Both axes are logarithmic."
 )
-_ALONG = "Along the batch: full lines are what a well-run engine gets, eight times of ten within the band."
+_ALONG = "Along the batch: full lines are what a well-run engine gets, eight times of ten within what is drawn around."
 _FOCUSED = " Zones and knee are of the scenario in focus."
 _RUNS = (
     "Of the run as expected, eight times of ten within the interval below. TTFT: until the first token, waiting "
