@@ -73,7 +73,7 @@ def command(
         from rooflight.library.questions import make_scenario
         from rooflight.show.charts.explore import explore
 
-        return explore(make_scenario(model, options.on_of(on, given), **options.asked(given)), levels=levels)
+        return explore([("", make_scenario(model, options.on_of(on, given), **options.asked(given)))], levels=levels)
 
     emit(output, Answer(lambda: analysis.answer, blocks, rows, json, chart, None if kind else page))
     return 0 if analysis.answered and analysis.most_requests_per_s is None else 1

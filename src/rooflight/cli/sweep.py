@@ -88,7 +88,7 @@ def command(
         from rooflight.show.charts.explore import explore
 
         next((block for block in blocks if block.fits.any()), None)
-        return explore(sweep.scenarios[0])
+        return explore([("", sweep.scenarios[0])])
 
     answer = _answer(blocks, texts, head, ignoring) if sweep.schedule is None else _run_answer(runs, texts, head)
     alone = kind is None and len(sweep.scenarios) == 1

@@ -22,11 +22,11 @@ from rooflight import __version__
 from rooflight.errors import BadInput, RooflightError
 from rooflight.show.charts.export import version as version_of
 from rooflight.show.charts.page import vega
+from rooflight.show.charts.themed import style
 from rooflight.studio import api, drawings, problems
 from rooflight.studio.address import is_loopback, own_names
 from rooflight.studio.answers import Reply, invalid, refusal
 from rooflight.studio.guard import BodyLimit, OwnOrigin, SecurityHeaders
-from rooflight.studio.hues import style
 from rooflight.studio.question import bounds
 from rooflight.studio.workers import Run, Workers, in_thread
 from rooflight.values.question import FIELDS
@@ -111,6 +111,7 @@ async def _page(request: Request) -> Response:
 
 
 async def _hues() -> Response:
+    """The colours of the charts as variables, for the page's own style sheets."""
     return Response(style(), media_type="text/css", headers={"Cache-Control": "no-cache"})
 
 

@@ -47,14 +47,6 @@ def single(spec: dict[str, Any], title: str, alt: str = "") -> str:
     return document(title, body, style, [vega(version(spec)), (_HERE / "single.js").read_text(encoding="utf-8")])
 
 
-def page(title: str, body: str, data: dict[str, Any], style: str) -> str:
-    """The whole file. `data` is what page.js reads: charts by the id of the element that holds them, points, axes."""
-    spec = next(iter(data["charts"].values()))["light"]
-    scripts = [vega(version(spec)), (_HERE / "page.js").read_text(encoding="utf-8")]
-    block = f'<script type="application/json" id="data">{embedded(data)}</script>'
-    return document(title, f"{body}\n{block}", style, scripts)
-
-
 def document(title: str, body: str, style: str, scripts: Sequence[str], *, later: Sequence[str] = ()) -> str:
     """A file under the policy that allows these scripts alone, and those that one of them puts in `later`."""
     allowed = " ".join(f"'sha256-{_digest(script)}'" for script in (*scripts, *later))
