@@ -26,7 +26,8 @@ from rooflight.words.analysis import analyzed
 
 _JSON = "application/json"
 _MEDIA = {"svg": "image/svg+xml", "png": "image/png", "csv": "text/csv; charset=utf-8",
-          "json": _JSON, "txt": "text/plain; charset=utf-8"}  # fmt: skip
+          "json": _JSON, "txt": "text/plain; charset=utf-8",
+          "html": "text/html; charset=utf-8"}  # fmt: skip
 
 
 class Reply(msgspec.Struct, frozen=True):

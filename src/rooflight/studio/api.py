@@ -21,6 +21,7 @@ from rooflight.studio.question import Name, Question
 from rooflight.studio.state import LONGEST, query_of, read_query
 from rooflight.studio.view import Asked
 from rooflight.studio.views import ViewName
+from rooflight.studio.workers import WRITING_S
 from rooflight.values.formats import FORMATS
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -145,7 +146,9 @@ async def view(request: Request, name: ViewName, asked: Asked) -> Response:
 
 @router.post("/export", responses=_REFUSALS)
 async def export(
-    request: Request, page: Page, form: Literal["svg", "png", "csv", "json", "txt"], dark: bool = False
+    request: Request, page: Page, form: Literal["svg", "png", "csv", "json", "txt", "html"], dark: bool = False
 ) -> Response:
-    """A file to keep: the roofline with its sentence as SVG or PNG; every scenario as CSV, JSON or commands."""
-    return await _answered(request, answers.export, page, form, dark)
+    """A file to keep: the roofline with its sentence as SVG or PNG; every scenario as CSV, JSON, commands, or
+    a page that needs no server."""
+    reply: Reply = await request.app.state.run(answers.export, page, form, dark, deadline_s=WRITING_S)
+    return Response(reply.body, reply.status, media_type=reply.media)

@@ -8,12 +8,14 @@ from io import StringIO
 import msgspec
 
 from rooflight.show.analysis import rows as csv_rows
+from rooflight.show.charts.explore import explore
 from rooflight.show.data import encode, rows_of, write_csv
 from rooflight.studio import commands, drawings
 from rooflight.studio.answered import Answered, answered, landmarks_of
 from rooflight.studio.page import Label, Page
 from rooflight.studio.question import Question, samples_of
 from rooflight.studio.state import query_of
+from rooflight.units import to_base
 from rooflight.values.analysis import Analysis
 
 SCHEMA = "rooflight.studio/1"
@@ -54,6 +56,17 @@ def _slide(form: str) -> Callable[[Page, list[Answered], bool], bytes]:
         return chart.encoded(f".{form}")
 
     return slide
+
+
+def _html(page: Page, found: list[Answered], _dark: bool) -> bytes:
+    """The offline page of the scenarios that can be answered, with sliders over all of them."""
+    shown = [one for one in found if one.scenario is not None]
+    goal = None if page.tpot_slo_ms is None else to_base(page.tpot_slo_ms, "ms")
+    return explore(
+        [(one.label.whole, one.scenario) for one in shown if one.scenario is not None],
+        focus=[one.label for one in shown].index(found[page.shown].label),
+        levels=page.levels, slo_tpot_s=goal, usd_per_hour=[one.question.usd_per_hour for one in shown],
+    ).encode()  # fmt: skip
 
 
 def _csv(_page: Page, found: list[Answered], _dark: bool) -> bytes:
@@ -106,5 +119,5 @@ def _command(one: Answered) -> str:
 
 
 _FORMS: dict[str, Callable[[Page, list[Answered], bool], bytes]] = {
-    "svg": _slide("svg"), "png": _slide("png"), "csv": _csv, "json": _json, "txt": _text,
+    "svg": _slide("svg"), "png": _slide("png"), "csv": _csv, "json": _json, "txt": _text, "html": _html,
 }  # fmt: skip

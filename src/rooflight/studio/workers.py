@@ -23,12 +23,13 @@ Value = TypeVar("Value")
 Run = Callable[..., Awaitable[Any]]
 
 DEADLINE_S = 8.0
+WRITING_S = 60.0  # of a page with sliders, for which hundreds of questions are answered
 WAIT_S = 8.0  # for a process that is free; a page gives up after 20 s
 MOST_WAITING = 128
 _FEWEST, _MOST = 2, 4  # one hard question leaves a process for the others
 
 
-async def in_thread(work: Callable[..., Value], *args: Any) -> Value:
+async def in_thread(work: Callable[..., Value], *args: Any, deadline_s: float | None = None) -> Value:  # noqa: ARG001
     """The value of a function, in a thread of this process: for an application that is asked without being served."""
     return await to_thread.run_sync(work, *args)
 
@@ -51,8 +52,12 @@ class Workers:
         self.places = anyio.CapacityLimiter(self.count)
         self.processes = anyio.CapacityLimiter(self.count)
 
-    async def __call__(self, work: Callable[..., Value], *args: Any) -> Value:
-        """The value of a function of a module, in a process. Raises HTTPException (503) where that cannot be had."""
+    async def __call__(self, work: Callable[..., Value], *args: Any, deadline_s: float | None = None) -> Value:
+        """The value of a function of a module, in a process. Raises HTTPException (503) where that cannot be had.
+
+        deadline_s  of this one, where it is known to take longer than others
+        """
+        deadline_s = deadline_s or self.deadline_s
         if self.places.statistics().tasks_waiting >= self.most_waiting:
             raise _busy()
         with anyio.move_on_after(self.wait_s) as waited:
@@ -60,10 +65,10 @@ class Workers:
         if waited.cancelled_caught:
             raise _busy()
         try:
-            with anyio.fail_after(self.deadline_s):
+            with anyio.fail_after(deadline_s):
                 return await to_process.run_sync(work, *args, cancellable=True, limiter=self.processes)
         except TimeoutError:
-            said = f"the answer took more than {self.deadline_s:g} s, and was given up: ask for less"
+            said = f"the answer took more than {deadline_s:g} s, and was given up: ask for less"
             raise HTTPException(503, said) from None
         except (anyio.BrokenWorkerProcess, OSError):  # killed for its memory, or none could be started
             raise HTTPException(503, "the process that computed the answer has ended: ask for less") from None

@@ -10,11 +10,12 @@ export class Refused extends Error {
 export class Unreachable extends Error {}
 
 const PATIENCE_MS = 20000;
+const WRITING_MS = 75000;
 
-async function answer(path, options) {
+async function answer(path, options, patience = PATIENCE_MS) {
   let response;
   try {
-    response = await fetch(path, { ...options, signal: AbortSignal.timeout(PATIENCE_MS) });
+    response = await fetch(path, { ...options, signal: AbortSignal.timeout(patience) });
   } catch (error) {
     throw new Unreachable(error.message);
   }
@@ -36,4 +37,4 @@ const posted = (question) => ({
 });
 
 export const ask = async (path, question) => (await answer(path, posted(question))).json();
-export const file = async (path, question) => (await answer(path, posted(question))).blob();
+export const file = async (path, question) => (await answer(path, posted(question), WRITING_MS)).blob();

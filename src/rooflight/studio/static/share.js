@@ -74,10 +74,11 @@ export function bindSharing(current) {
 }
 
 async function save(form, question) {
+  byId("export").open = false;
+  if (form === "html") toast("Writing the page, which takes some seconds …");
   try {
     download(`rooflight.${form}`, await file(`/api/export?form=${form}&dark=${isDark()}`, question));
   } catch (error) {
     toast(error instanceof Refused ? error.message : "The server does not answer.");
   }
-  byId("export").open = false;
 }
