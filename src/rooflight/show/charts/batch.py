@@ -11,7 +11,7 @@ from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.export import altair
 from rooflight.show.charts.layers import ROUND, finished, hue, log_x, log_y, words
 from rooflight.show.charts.place import Box, Datasets, Plane, Rows, along, placed
-from rooflight.show.charts.series import Line, Lines, lines
+from rooflight.show.charts.series import Line, Lines, dots, lines
 from rooflight.show.charts.theme import STANDARD, Look, text_width
 from rooflight.show.charts.wording import BOUND_WORDS, devices, short
 from rooflight.show.sweep import Row
@@ -51,13 +51,13 @@ def panel(told: Lines, measure: str, look: Look, *, measured: bool = False) -> D
     several = len(told.lines) > 1
     points: Rows = []
     for number, line in enumerate(told.lines, 1):
-        tag = str(number) if several else "1"
-        points += [_point(told, row, measure, line.name, tag) for row in line.points]
+        points += [_point(told, row, measure, line, number) for row in line.points]
     real = [point for point in points if point["expected"] is not None or point["ceiling"] is not None]
     plane = _plane(points, real, look)
     taken: list[Box] = []
-    zones, zone_names = _zones(told, told.lines[0], plane, look) if not several else ([], [])
-    knees = [] if several else _knee(told, told.lines[0], plane)
+    zoned = told.zoned
+    zones, zone_names = ([], []) if zoned is None else _zones(told, zoned, plane, look)
+    knees = [] if zoned is None else _knee(told, zoned, plane)
     for row in (*zone_names, *knees):
         taken.append(_box(plane, row, look))
     for one, other in pairwise(real):
@@ -66,15 +66,17 @@ def panel(told: Lines, measure: str, look: Look, *, measured: bool = False) -> D
     labels = [] if several or not real else _both(real, "fastest seen" if measured else "ceiling", look)
     for number in range(1, len(told.lines) + 1) if several else ():
         labels += _names(plane, [one for one in real if one["line"] == number], look, taken)
-    return {"corners": plane.corners, "points": real, "labels": labels, "zones": zones, "zone_names": zone_names,
-            "knees": knees}  # fmt: skip
+    own = [one for one in real if one["x"] == told.lines[one["line"] - 1].own]
+    return {"corners": plane.corners, "points": real, "dots": dots(real, "x"), "own": own, "labels": labels,
+            "zones": zones, "zone_names": zone_names, "knees": knees}  # fmt: skip
 
 
-def _point(told: Lines, row: Row, measure: str, name: str, tag: str) -> dict[str, Any]:
+def _point(told: Lines, row: Row, measure: str, line: Line, number: int) -> dict[str, Any]:
     span = getattr(row, measure)
     best = span.expected if span.expected is not None else span.roofline
     return {
-        "x": told.x(row), "y": best, "line": int(tag), "name": name, "hue": tag, "bound": row.bound,
+        "x": told.x(row), "y": best, "line": number, "name": line.name, "letter": line.letter,
+        "hue": str(line.place or number), "bound": row.bound,
         "expected": span.expected, "low": span.low, "high": span.high, "ceiling": span.ceiling,
     }  # fmt: skip
 
@@ -115,10 +117,11 @@ def _zones(told: Lines, line: Line, plane: Plane, look: Look) -> tuple[Rows, Row
     if not zones:
         return [], []
     zones[-1]["x2"] = plane.right
-    names = []
+    names, several = [], len(told.lines) > 1
     for zone in zones:
         room = plane.x(zone["x2"]) - plane.x(zone["x"])
-        forms = (BOUND_WORDS[zone["bound"]], BOUND_WORDS[zone["bound"]].replace(" ", "\n", 1), zone["bound"])
+        told_bound = f"{line.letter + ': ' if several else ''}{BOUND_WORDS[zone['bound']]}"
+        forms = (told_bound, told_bound.replace(" ", "\n", 1), "" if several else zone["bound"])
         text = next((form for form in forms if text_width(form, look.size) <= room), "")
         middle = (zone["x"] * zone["x2"]) ** 0.5
         names.append({"x": middle, "y": plane.top, "dx": 0, "dy": 10, "text": text, "hue": zone["hue"]})
@@ -139,7 +142,7 @@ def _knee(told: Lines, line: Line, plane: Plane) -> Rows:
     if told.axis != "batch" or knee is None or not plane.left < knee < plane.right:
         return []
     side = -1 if plane.x(knee) > plane.width / 2 else 1
-    text = f"knee, batch {knee:,}"
+    text = f"knee{f' of {line.letter}' if line.letter else ''}, batch {knee:,}"
     return [{"x": knee, "y": plane.bottom, "dx": side * (text_width(text, 12) / 2 + 6), "dy": -11, "text": text}]
 
 
@@ -148,7 +151,8 @@ def _names(plane: Plane, line: Rows, look: Look, taken: list[Box]) -> Rows:
     if not line:
         return []
     last = line[-1]
-    label = placed(plane, last["x"], last["y"], last["name"], size=look.size + 0.6, taken=taken, radius=8)
+    name = last["letter"] if look.narrow and last["letter"] else last["name"]
+    label = placed(plane, last["x"], last["y"], name, size=look.size + 0.6, taken=taken, radius=8)
     return [{**label, "hue": last["hue"]}]
 
 
@@ -191,6 +195,25 @@ def batch(
     return finished("batch", main, data, look, title=title, notes=notes, beside=beside, aside=False)
 
 
+def of_lines(told: Lines, measure: str, *, title: str, notes: Sequence[str] = (), look: Look = STANDARD) -> Chart:
+    """One measure of lines that somebody has put together; a mark stands where the question of each is."""
+    data = {f"{name}_{measure}": some for name, some in panel(told, measure, look).items()}
+    main = _drawn(told.axis, measure, len(told.lines) > 1, look)
+    read = _READ if len(told.lines) > 1 else f"{_READ} {_DASHED}"
+    return finished("batch", main, {"here": [], **data}, look, title=title, notes=(read, *notes), aside=False)
+
+
+def _tips(axis: str) -> list[Any]:
+    """What a point says."""
+    alt = altair()
+    rates = [alt.Tooltip(f"{name}:Q", format=",.4~r", title=f"{said}, tok/s") for name, said in _SAID.items()]
+    at = alt.Tooltip("x:Q", format=",d", title=axis.replace("_", " "))
+    return [alt.Tooltip("name:N"), at, *rates, alt.Tooltip("bound:N", title="bound by")]
+
+
+_SAID = {"expected": "expected", "low": "low end", "high": "high end", "ceiling": "at best"}
+
+
 def _drawn(axis: str, measure: str, several: bool, look: Look) -> Any:
     """One panel: zones, band, ceiling, line, names."""
     alt = altair()
@@ -198,7 +221,7 @@ def _drawn(axis: str, measure: str, several: bool, look: Look) -> Any:
     def of(name: str) -> Any:
         return alt.Chart(alt.NamedData(f"{name}_{measure}"))
 
-    x, color = alt.X("x:Q"), hue(look)
+    x, color, tips = alt.X("x:Q"), hue(look), _tips(axis)
     dashed = of("points").mark_line(strokeDash=[6, 4], strokeWidth=1.5).encode(x, y="ceiling:Q", color=color)
     here = alt.Chart(alt.NamedData("here")).mark_rule(strokeWidth=2, color=look.palette.ink).encode(x="x:Q")
     layers = [
@@ -210,7 +233,11 @@ def _drawn(axis: str, measure: str, several: bool, look: Look) -> Any:
         of("points").mark_area(opacity=0.1 if several else 0.2).encode(x, y="low:Q", y2="high:Q", color=color),
         *([] if several else [dashed]),
         here,
-        of("points").mark_line(strokeWidth=2.5, point=alt.OverlayMarkDef(size=34)).encode(x, y="y:Q", color=color),
+        of("points").mark_line(strokeWidth=2.5).encode(x, y="y:Q", color=color),
+        of("dots").mark_circle(size=34, opacity=1).encode(x, y="y:Q", color=color, tooltip=tips),
+        of("own").mark_point(size=130, filled=True, opacity=1, stroke=look.palette.ink, strokeWidth=2).encode(
+            x, y="y:Q", color=color, tooltip=tips
+        ),
         *words(f"zone_names_{measure}", look, color=color),
         *words(f"knees_{measure}", look),
         *words(f"labels_{measure}", look, color=color, fontWeight=600),

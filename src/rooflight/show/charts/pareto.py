@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rooflight.serve.sweep import SweepPoints
 from rooflight.show import numbers
 from rooflight.show.charts.batch import _left_out, _source
@@ -9,7 +11,7 @@ from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.export import altair
 from rooflight.show.charts.layers import ROUND, finished, hue, log_x, log_y, sized, words
 from rooflight.show.charts.place import Box, Datasets, Plane, Rows, around, placed
-from rooflight.show.charts.series import Lines, lines
+from rooflight.show.charts.series import Lines, dots, lines
 from rooflight.show.charts.theme import STANDARD, Look, text_width
 from rooflight.show.charts.wording import short
 
@@ -23,7 +25,11 @@ _NAMED = 5
 
 def rows(sweep: SweepPoints, *, ignore_capacity: bool = False, look: Look = STANDARD) -> Datasets:
     """Expected tokens a second of a user and of a device, a point a batch."""
-    told = lines(sweep, ignore_capacity=ignore_capacity)
+    return rows_of(lines(sweep, ignore_capacity=ignore_capacity), look=look)
+
+
+def rows_of(told: Lines, *, tpot_slo_s: float | None = None, look: Look = STANDARD) -> Datasets:
+    """The same of lines. tpot_slo_s: a goal for the time of a token, an upright line."""
     points: Rows = []
     for number, line in enumerate(told.lines, 1):
         for row in line.points:
@@ -36,16 +42,32 @@ def rows(sweep: SweepPoints, *, ignore_capacity: bool = False, look: Look = STAN
                         "y": much / row.devices,
                         "at": told.x(row),
                         "line": number,
-                        "hue": str(number),
+                        "hue": str(line.place or number),
                         "name": line.name,
                     }
                 )
     xs, ys = ([point[name] for point in points] or [1.0] for name in ("x", "y"))
+    goal = None if tpot_slo_s is None else 1 / tpot_slo_s
+    xs += [] if goal is None else [goal]
     plane = Plane(
         left=min(xs) / 1.5, right=max(xs) * 1.6, bottom=min(ys) / 2, top=max(ys) * 2,
         width=look.full_width, height=look.plot_height,
     )  # fmt: skip
-    return {"corners": plane.corners, "points": points, "labels": _labels(plane, told, points, look)}
+    own = [point for point in points if point["at"] == told.lines[point["line"] - 1].own]
+    shown = dots(points, "at")
+    return {"corners": plane.corners, "points": points, "dots": shown, "own": own,
+            "goal": [] if goal is None else _goal(plane, goal, numbers.seconds(tpot_slo_s), look),
+            "labels": _labels(plane, told, shown, look)}  # fmt: skip
+
+
+def _goal(plane: Plane, x: float, within: str, look: Look) -> Rows:
+    """Right of the line a user's tokens come within the goal."""
+    text = f"a token within {within} →"
+    wide = text_width(text, look.size)
+    inside = plane.x(x) + wide + 8 < plane.width
+    text = text if inside else f"within {within} →"
+    side = 1 if inside else -1
+    return [{"x": x, "y": plane.top, "dx": side * (text_width(text, look.size) / 2 + 6), "dy": 9, "text": text}]
 
 
 def _labels(plane: Plane, told: Lines, points: Rows, look: Look) -> Rows:
@@ -57,35 +79,49 @@ def _labels(plane: Plane, told: Lines, points: Rows, look: Look) -> Rows:
         step = max(1, -(-len(own) // (_NAMED - 2 * look.narrow)))
         for point in own[::step]:
             label = placed(plane, point["x"], point["y"], f"{point['at']:,}", size=look.size - 1, taken=taken)
-            found.append({**label, "hue": str(number)})
+            found.append({**label, "hue": str(line.place or number)})
         if line.name:  # low and slow is always empty: the names stand there, one on the other
             wide = text_width(line.name, look.size)
             dy = (look.size + 5) * (number - len(told.lines)) - 12
             corner = {"x": plane.left, "y": plane.bottom, "dx": wide / 2 + 8, "dy": dy}
-            found.append({**corner, "text": line.name, "hue": str(number)})
+            found.append({**corner, "text": line.name, "hue": str(line.place or number)})
     return found
 
 
 def pareto(sweep: SweepPoints, *, model: str = "", ignore_capacity: bool = False, look: Look = STANDARD) -> Chart:
     """Tokens a second of a device against those of a user, over the sweep."""
-    alt = altair()
-    data = rows(sweep, ignore_capacity=ignore_capacity, look=look)
     told = lines(sweep, ignore_capacity=ignore_capacity)
+    who = short(model or sweep.scenarios[0].model.id)
+    return of_lines(told, who=who, notes=(*_left_out(told), _source(sweep)), look=look)
+
+
+def of_lines(
+    told: Lines, *, who: str, notes: Sequence[str] = (), tpot_slo_s: float | None = None, look: Look = STANDARD
+) -> Chart:
+    """The same of lines that somebody has put together; `who` begins the title."""
+    alt = altair()
+    data = rows_of(told, tpot_slo_s=tpot_slo_s, look=look)
     of, color = alt.NamedData, hue(look)
+    tips = [alt.Tooltip("name:N"), alt.Tooltip("at:Q", format=",d", title=told.axis.replace("_", " ")),
+            alt.Tooltip("x:Q", format=",.4~r", title="tok/s a user"),
+            alt.Tooltip("y:Q", format=",.4~r", title="tok/s a device")]  # fmt: skip
+    own = alt.Chart(of("own")).encode(x="x:Q", y="y:Q", color=color, tooltip=tips)
+    dot = alt.Chart(of("dots")).encode(x="x:Q", y="y:Q", color=color, tooltip=tips)
+    goal = alt.Chart(of("goal")).mark_rule(strokeDash=[2, 3], strokeWidth=1.5, color=look.palette.ink)
     line = alt.Chart(of("points")).encode(x="x:Q", y="y:Q", color=color, order="at:Q", detail="line:N")
     main = alt.layer(
         alt.Chart(of("corners")).mark_point(opacity=0).encode(
             log_x("tokens per second and user", values=ROUND), log_y("tokens per second and device", values=ROUND)
         ),
         line.mark_line(strokeWidth=2.5),
-        line.mark_circle(size=60, opacity=1),
+        goal.encode(x="x:Q"),
+        dot.mark_circle(size=60, opacity=1),
+        own.mark_point(size=130, filled=True, opacity=1, stroke=look.palette.ink, strokeWidth=2),
+        *words("goal", look),
         *words("labels", look, color=color),
     )  # fmt: skip
-    model = short(model or sweep.scenarios[0].model.id)
-    notes = (_READ, *_left_out(told), _source(sweep))
-    return finished(
-        "pareto", sized(main, look, look.full_width), data, look, title=_title(model, data["points"]), notes=notes
-    )
+    title = _title(who, data["points"])
+    return finished("pareto", sized(main, look, look.full_width), data, look, title=title, notes=(_READ, *notes))
 
 
 def _title(model: str, points: Rows) -> str:

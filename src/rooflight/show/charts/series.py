@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -17,23 +19,43 @@ from rooflight.values.sweep import Landmarks
 MOST_LINES = 4
 # More are thinned: no picture shows them.
 MOST_POINTS = 96
+# Of a line; with more the dots would be beads.
+MOST_DOTS = 24
 _WORDS = {"prefill_batch": "prefill batch", "kv_cache": "KV cache"}
 
 
 class Line(msgspec.Struct, frozen=True):
-    """The points of one combination, in the order of x; `name` says what sets it apart from the others."""
+    """The points of one combination, in the order of x; `name` says what sets it apart from the others.
+
+    letter      what it is called where there is no room; place: whose hue it has, 0: by its order
+    own         where along the axis the question stands that the line was drawn for
+    """
 
     name: str
     points: tuple[Row, ...]
     landmarks: Landmarks
+    letter: str = ""
+    place: int = 0
+    own: int | None = None
 
 
 class Lines(msgspec.Struct, frozen=True):
-    """A sweep's lines along the grid axis of most points. `left_out`: lines beyond the most that a picture holds."""
+    """A sweep's lines along the grid axis of most points. `left_out`: lines beyond the most that a picture holds.
+
+    focus       which of several lines has its zones drawn; a single one has
+    """
 
     axis: str
     lines: tuple[Line, ...]
     left_out: int
+    focus: int | None = None
+
+    @property
+    def zoned(self) -> Line | None:
+        """The line whose zones are drawn."""
+        if len(self.lines) == 1:
+            return self.lines[0]
+        return None if self.focus is None else self.lines[self.focus]
 
     def x(self, point: Row) -> int:
         """Where a point stands along the axis."""
@@ -58,6 +80,16 @@ def lines(sweep: SweepPoints, *, ignore_capacity: bool = False) -> Lines:
         found.append(Line(_name(points[0], others), points, _landmarks(marks, points[0])))
     total = sweep.points // len(sweep.grid.get(axis, [0]))
     return Lines(axis, tuple(found[:MOST_LINES]), total - min(total, MOST_LINES))
+
+
+def dots(points: Sequence[dict[str, Any]], at: str) -> list[dict[str, Any]]:
+    """Of the points of lines, those with a dot: all of a line with few, of another the powers of two and the last."""
+    found = []
+    for _, some in groupby(points, key=itemgetter("line")):
+        own = list(some)
+        few = len(own) <= MOST_DOTS
+        found += [one for one in own if few or int(one[at]).bit_count() == 1 or one is own[-1]]
+    return found
 
 
 def _thinned(values: np.ndarray[Any, Any], most: int) -> np.ndarray[Any, Any]:
