@@ -52,9 +52,14 @@ def memory(analysis: Analysis, *, look: Look = STANDARD) -> Chart:
     return finished("memory", main, data, look, start=0, title=_title(analysis), notes=(_READ, source([analysis])))
 
 
+def taken_bytes(held: MemoryBlock) -> float:
+    """What all of it takes: weights, cache and reserve."""
+    return held.weights_bytes + held.kv_bytes + held.reserve_bytes
+
+
 def _title(analysis: Analysis) -> str:
     held = analysis.memory
-    taken = held.weights_bytes + held.kv_bytes + held.reserve_bytes
+    taken = taken_bytes(held)
     if held.usable_bytes is None:
         return f"{deployed(analysis)} takes {numbers.amount(taken, 'B')}; no source has the devices' size"
     sizes = f"{numbers.amount(taken, 'B')} of {numbers.amount(held.usable_bytes, 'B')}"
