@@ -26,6 +26,8 @@ from rooflight.values.sweep import Landmarks
 LARGEST, LARGEST_UNKNOWN = 1 << 16, 1 << 12
 # Every batch up to here, then so many an octave: close enough for a smooth line.
 _EACH, _AN_OCTAVE = 32, 8
+# Letters of a line's name in a picture.
+_LONGEST = 36
 
 
 def without(one: Answered) -> str:
@@ -34,7 +36,7 @@ def without(one: Answered) -> str:
         return "" if one.error is None else one.error.what
     if not one.analysis.workload["osl"]:
         return "it puts out no token, so there is nothing to decode"
-    return "" if _runs(one, landmarks_of(one)) else one.analysis.answer
+    return "" if _runs(one, landmarks_of(one)) else "not one sequence fits"
 
 
 def _runs(one: Answered, marks: Landmarks) -> bool:
@@ -50,7 +52,7 @@ def own_batch(one: Answered) -> int:
 
 
 def lines(found: Sequence[Answered], focus: int) -> Lines:
-    """A line each scenario that has decode steps, in the hue of its place. focus: the place of whose zones are drawn."""
+    """A line each scenario that has decode steps, in the hue of its place. focus: which has its zones drawn."""
     shown = [(place, one) for place, one in enumerate(found) if not without(one)]
     most = max((_end(one) for _, one in shown), default=1)
     drawn = tuple(_line(one, place, most) for place, one in shown)
@@ -75,9 +77,13 @@ def _line(one: Answered, place: int, most: int) -> Line:
     batches = {*range(1, min(most, _EACH) + 1), *smooth, *(turn for turn in turns if turn and turn <= most)}
     label = one.label
     return Line(
-        name=label.whole, points=tuple(_rows(one, batches)), landmarks=marks, letter=label.letter, place=place + 1,
-        own=own,
+        name=_cut(label.whole), points=tuple(_rows(one, batches)), landmarks=marks, letter=label.letter,
+        place=place + 1, own=own,
     )  # fmt: skip
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1].rstrip(' ,')}…"
 
 
 def at_batches(one: Answered, batches: Sequence[int]) -> SweepPoints:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from rooflight.serve.sweep import SweepPoints
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.export import altair
-from rooflight.show.charts.layers import ROUND, finished, hue, log_x, log_y, words
+from rooflight.show.charts.layers import ROUND, finished, hue, log_x, log_y, refilled, words
 from rooflight.show.charts.place import Box, Datasets, Plane, Rows, along, placed
 from rooflight.show.charts.series import Line, Lines, dots, lines
 from rooflight.show.charts.theme import STANDARD, Look, text_width
@@ -198,9 +199,19 @@ def batch(
 def of_lines(told: Lines, measure: str, *, title: str, notes: Sequence[str] = (), look: Look = STANDARD) -> Chart:
     """One measure of lines that somebody has put together; a mark stands where the question of each is."""
     data = {f"{name}_{measure}": some for name, some in panel(told, measure, look).items()}
-    main = _drawn(told.axis, measure, len(told.lines) > 1, look)
-    read = _READ if len(told.lines) > 1 else f"{_READ} {_DASHED}"
-    return finished("batch", main, {"here": [], **data}, look, title=title, notes=(read, *notes), aside=False)
+    several = len(told.lines) > 1
+    notes = (_READ if several else f"{_READ} {_DASHED}", *notes)
+    if look.width is None:
+        page_spec = _on_page(told.axis, measure, several, look)
+        return refilled(page_spec, "batch", {"here": [], **data}, title=title, notes=notes)
+    main = _drawn(told.axis, measure, several, look)
+    return finished("batch", main, {"here": [], **data}, look, title=title, notes=notes, aside=False)
+
+
+@functools.lru_cache(maxsize=32)
+def _on_page(axis: str, measure: str, several: bool, look: Look) -> dict[str, Any]:
+    """The document without rows, made once for a look: making it takes longer than all that is drawn."""
+    return finished("batch", _drawn(axis, measure, several, look), {}, look, title="").spec
 
 
 def _tips(axis: str) -> list[Any]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
+from typing import Any
 
 from rooflight.serve.sweep import SweepPoints
 from rooflight.show import numbers
 from rooflight.show.charts.batch import _left_out, _source
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.export import altair
-from rooflight.show.charts.layers import ROUND, finished, hue, log_x, log_y, sized, words
+from rooflight.show.charts.layers import ROUND, finished, hue, log_x, log_y, refilled, sized, words
 from rooflight.show.charts.place import Box, Datasets, Plane, Rows, around, placed
 from rooflight.show.charts.series import Lines, dots, lines
 from rooflight.show.charts.theme import STANDARD, Look, text_width
@@ -99,10 +101,24 @@ def of_lines(
     told: Lines, *, who: str, notes: Sequence[str] = (), tpot_slo_s: float | None = None, look: Look = STANDARD
 ) -> Chart:
     """The same of lines that somebody has put together; `who` begins the title."""
-    alt = altair()
     data = rows_of(told, tpot_slo_s=tpot_slo_s, look=look)
+    title, notes = _title(who, data["points"]), (_READ, *notes)
+    if look.width is None:
+        return refilled(_on_page(told.axis, look), "pareto", data, title=title, notes=notes)
+    return finished("pareto", _drawn(told.axis, look), data, look, title=title, notes=notes)
+
+
+@functools.lru_cache(maxsize=32)
+def _on_page(axis: str, look: Look) -> dict[str, Any]:
+    """The document without rows, made once for a look."""
+    return finished("pareto", _drawn(axis, look), {}, look, title="").spec
+
+
+def _drawn(axis: str, look: Look) -> Any:
+    """Lines with a dot a batch, the goal, the batches and names beside them."""
+    alt = altair()
     of, color = alt.NamedData, hue(look)
-    tips = [alt.Tooltip("name:N"), alt.Tooltip("at:Q", format=",d", title=told.axis.replace("_", " ")),
+    tips = [alt.Tooltip("name:N"), alt.Tooltip("at:Q", format=",d", title=axis.replace("_", " ")),
             alt.Tooltip("x:Q", format=",.4~r", title="tok/s a user"),
             alt.Tooltip("y:Q", format=",.4~r", title="tok/s a device")]  # fmt: skip
     own = alt.Chart(of("own")).encode(x="x:Q", y="y:Q", color=color, tooltip=tips)
@@ -120,8 +136,7 @@ def of_lines(
         *words("goal", look),
         *words("labels", look, color=color),
     )  # fmt: skip
-    title = _title(who, data["points"])
-    return finished("pareto", sized(main, look, look.full_width), data, look, title=title, notes=(_READ, *notes))
+    return sized(main, look, look.full_width)
 
 
 def _title(model: str, points: Rows) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rooflight.errors import RooflightError
+from rooflight.scenario.definite import Scenario
 from rooflight.serve.arrivals import loaded
 from rooflight.serve.goals import Wanted, wanted_ms
 from rooflight.show import numbers
@@ -15,7 +16,8 @@ from rooflight.show.charts.wording import rated, short
 from rooflight.show.goals import goal_blocks
 from rooflight.show.sweep import answer
 from rooflight.studio import along
-from rooflight.studio.answered import Answered, answered, landmarks_of
+from rooflight.studio.answered import Answered, answered, key_without_batch, landmarks_of
+from rooflight.studio.kept import Kept, digest
 from rooflight.studio.page import Page
 from rooflight.studio.view import Asked, Choice, Drawn, View, drawn
 from rooflight.values.sweep import Goal, Landmarks
@@ -29,6 +31,8 @@ _OWN = "A ringed dot stands at the batch of its scenario."
 _STEPS = "Decode steps alone: in a run prompts take turns with them, as in the first table and in goals."
 _DRAFTS = "A token a sequence and step: what drafts gain is not in it."
 _KNEE = "The knee, from which doubling the batch gains less than half, is"
+
+_kept: Kept[Goal] = Kept(128)
 
 
 def throughput(asked: Asked) -> View:
@@ -114,13 +118,20 @@ def _goals(shown: Sequence[Answered], wanted: Wanted) -> tuple[dict[str, Goal], 
     found, untold = {}, []
     for one in shown:
         assert one.scenario is not None
-        schedule = one.scenario.deployment.schedule or _schedule(one)
-        swept = Sweep((loaded(one.scenario)[0],), {}, "decode", (), schedule=schedule, wanted=wanted)
         try:
-            found[one.label.whole] = swept.goals()[0]
+            found[one.label.whole] = _goal(one, one.scenario, wanted)
         except RooflightError as error:
             untold.append(f"Goals of {one.label.whole} cannot be told: {error.what}.")
     return found, untold
+
+
+def _goal(one: Answered, sc: Scenario, wanted: Wanted) -> Goal:
+    """Its goal, kept: a batch slider that moves does not change it. Raises RooflightError."""
+    batch = None if wanted.ttft_s is None else along.own_batch(one)  # of which prompts must be cached
+    schedule = sc.deployment.schedule or _schedule(one)
+    swept = Sweep((loaded(sc)[0],), {}, "decode", (), schedule=schedule, wanted=wanted)
+    key = digest([key_without_batch(one.question), wanted.ttft_s, wanted.tpot_s, schedule, batch])
+    return _kept.get_or_make(key, lambda: swept.goals()[0])
 
 
 def _schedule(one: Answered) -> str:

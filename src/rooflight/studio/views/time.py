@@ -59,7 +59,7 @@ def _beside(found: Sequence[Answered], name: str) -> list[Block]:
 def _why(one: Answered) -> str:
     if one.analysis is None:
         return "" if one.error is None else one.error.what.rstrip(".")
-    return one.analysis.answer.rstrip(".") if not one.analysis.phases else "its requests have no such step"
+    return "it does not fit" if not one.analysis.phases else "its requests have no such step"
 
 
 def _layers(focus: Answered) -> list[Block]:
