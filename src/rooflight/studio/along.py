@@ -99,7 +99,7 @@ def _rows(one: Answered, batches: set[int]) -> list[Row]:
     return list(rows(swept, ignore_capacity=one.scenario.deployment.ignore_capacity))
 
 
-HEADS = ("batch", "", "a token", "eight of ten", "tok/s", "tok/s a user", "compute used", "bandwidth used", "bound by",
+HEADS = ("batch", "", "a token", "eight of ten lie", "tok/s", "tok/s a user", "compute used", "bandwidth used", "bound by",
          "fits")  # fmt: skip
 
 

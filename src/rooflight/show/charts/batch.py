@@ -143,7 +143,8 @@ def _knee(told: Lines, line: Line, plane: Plane) -> Rows:
     if told.axis != "batch" or knee is None or not plane.left < knee < plane.right:
         return []
     side = -1 if plane.x(knee) > plane.width / 2 else 1
-    text = f"knee{f' of {line.letter}' if line.letter else ''}, batch {knee:,}"
+    whose = f" of {line.letter}" if len(told.lines) > 1 else ""
+    text = f"knee{whose}, batch {knee:,}"
     return [{"x": knee, "y": plane.bottom, "dx": side * (text_width(text, 12) / 2 + 6), "dy": -11, "text": text}]
 
 

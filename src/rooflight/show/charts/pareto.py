@@ -46,6 +46,7 @@ def rows_of(told: Lines, *, tpot_slo_s: float | None = None, look: Look = STANDA
                         "line": number,
                         "hue": str(line.place or number),
                         "name": line.name,
+                        "letter": line.letter,
                     }
                 )
     xs, ys = ([point[name] for point in points] or [1.0] for name in ("x", "y"))
@@ -59,7 +60,7 @@ def rows_of(told: Lines, *, tpot_slo_s: float | None = None, look: Look = STANDA
     shown = dots(points, "at")
     return {"corners": plane.corners, "points": points, "dots": shown, "own": own,
             "goal": [] if goal is None else _goal(plane, goal, numbers.seconds(tpot_slo_s), look),
-            "labels": _labels(plane, told, shown, look)}  # fmt: skip
+            "labels": _labels(plane, told, points, shown, look)}  # fmt: skip
 
 
 def _goal(plane: Plane, x: float, within: str, look: Look) -> Rows:
@@ -72,12 +73,12 @@ def _goal(plane: Plane, x: float, within: str, look: Look) -> Rows:
     return [{"x": x, "y": plane.top, "dx": side * (text_width(text, look.size) / 2 + 6), "dy": 9, "text": text}]
 
 
-def _labels(plane: Plane, told: Lines, points: Rows, look: Look) -> Rows:
-    """The batch beside some points, and the names of the lines."""
+def _labels(plane: Plane, told: Lines, points: Rows, shown: Rows, look: Look) -> Rows:
+    """The batch beside some dots, clear of all points, and the names of the lines."""
     taken: list[Box] = [around(plane.x(point["x"]), plane.y(point["y"]), 5, 0.6) for point in points]
     found: Rows = []
     for number, line in enumerate(told.lines, 1):
-        own = [point for point in points if point["line"] == number]
+        own = [point for point in shown if point["line"] == number]
         step = max(1, -(-len(own) // (_NAMED - 2 * look.narrow)))
         for point in own[::step]:
             label = placed(plane, point["x"], point["y"], f"{point['at']:,}", size=look.size - 1, taken=taken)
@@ -143,7 +144,9 @@ def _title(model: str, points: Rows) -> str:
     if not points:
         return f"{model} fits at none of these points"
     quick, much = (max(points, key=lambda point: point[name]) for name in ("x", "y"))
+    several = len({point["line"] for point in points}) > 1
+    fast, large = (f" ({one['letter']})" if several and one["letter"] else "" for one in (quick, much))
     return (
-        f"{model}: from {numbers.plain(quick['x'])} tok/s for one user to {numbers.plain(much['y'])} tok/s from each "
-        f"device, where a user gets {numbers.plain(much['x'])}"
+        f"{model}: from {numbers.plain(quick['x'])} tok/s for one user{fast} to {numbers.plain(much['y'])} tok/s from "
+        f"each device{large}, where a user gets {numbers.plain(much['x'])}"
     )

@@ -65,8 +65,10 @@ def _left_out(found: Sequence[Answered]) -> list[str]:
 def _chart(asked: Asked, found: Sequence[Answered], shown: Sequence[Answered]) -> Drawn:
     page, look = asked.page, asked.look
     told = along.lines(found, page.shown)
-    notes = (*_read(told, shown), rated([one.analysis for one in shown if one.analysis is not None]))
-    if asked.option == "pareto":
+    front = asked.option == "pareto"
+    rates = rated([one.analysis for one in shown if one.analysis is not None])
+    notes = (*_read(told, shown, zones=not front), rates)
+    if front:
         goal_s = _goal_s(page)
         return drawn(pareto.of_lines(told, who=_who(shown), tpot_slo_s=goal_s, notes=notes, look=look))
     measure = _MEASURES.get(asked.option, "tokens_per_s")
@@ -79,11 +81,11 @@ def _goal_s(page: Page) -> float | None:
     return None if wanted is None else wanted.tpot_s
 
 
-def _read(told: Lines, shown: Sequence[Answered]) -> list[str]:
-    zoned = told.zoned
-    zones = f"Shaded: what binds {zoned.letter}'s steps." if zoned is not None and len(told.lines) > 1 else ""
+def _read(told: Lines, shown: Sequence[Answered], *, zones: bool) -> list[str]:
+    zoned = told.zoned if zones and len(told.lines) > 1 else None
+    shaded = "" if zoned is None else f"Shaded: what binds {zoned.letter}'s steps."
     drafting = any(one.scenario is not None and one.scenario.workload.draft_tokens for one in shown)
-    return [text for text in (_OWN, zones, _STEPS, _DRAFTS if drafting else "") if text]
+    return [text for text in (_OWN, shaded, _STEPS, _DRAFTS if drafting else "") if text]
 
 
 def _who(shown: Sequence[Answered]) -> str:
