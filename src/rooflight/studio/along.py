@@ -99,8 +99,10 @@ def _rows(one: Answered, batches: set[int]) -> list[Row]:
     return list(rows(swept, ignore_capacity=one.scenario.deployment.ignore_capacity))
 
 
-HEADS = ("batch", "", "a token", "eight of ten lie", "tok/s", "tok/s a user", "compute used", "bandwidth used", "bound by",
-         "fits")  # fmt: skip
+HEADS = (
+    "batch", "", "a token", "eight of ten lie", "tok/s", "tok/s a user", "compute used", "bandwidth used", "bound by",
+    "fits",
+)  # fmt: skip
 
 
 def table(one: Answered) -> Table:
