@@ -26,8 +26,6 @@ from rooflight.values.sweep import Landmarks
 LARGEST, LARGEST_UNKNOWN = 1 << 16, 1 << 12
 # Every batch up to here, then so many an octave: close enough for a smooth line.
 _EACH, _AN_OCTAVE = 32, 8
-# Letters of a line's name in a picture.
-_LONGEST = 36
 
 
 def without(one: Answered) -> str:
@@ -77,13 +75,9 @@ def _line(one: Answered, place: int, most: int) -> Line:
     batches = {*range(1, min(most, _EACH) + 1), *smooth, *(turn for turn in turns if turn and turn <= most)}
     label = one.label
     return Line(
-        name=_cut(label.whole), points=tuple(_rows(one, batches)), landmarks=marks, letter=label.letter,
+        name=label.whole, points=tuple(_rows(one, batches)), landmarks=marks, letter=label.letter,
         place=place + 1, own=own,
     )  # fmt: skip
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1].rstrip(' ,')}…"
 
 
 def at_batches(one: Answered, batches: Sequence[int]) -> SweepPoints:

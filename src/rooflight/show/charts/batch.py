@@ -66,7 +66,8 @@ def panel(told: Lines, measure: str, look: Look, *, measured: bool = False) -> D
             taken += along(plane, [(one["x"], one["y"]), (other["x"], other["y"])])
     labels = [] if several or not real else _both(real, "fastest seen" if measured else "ceiling", look)
     for number in range(1, len(told.lines) + 1) if several else ():
-        labels += _names(plane, [one for one in real if one["line"] == number], look, taken)
+        called = told.lines[number - 1].called(look)
+        labels += _names(plane, [one for one in real if one["line"] == number], called, look, taken)
     own = [one for one in real if one["x"] == told.lines[one["line"] - 1].own]
     return {"corners": plane.corners, "points": real, "dots": dots(real, "x"), "own": own, "labels": labels,
             "zones": zones, "zone_names": zone_names, "knees": knees}  # fmt: skip
@@ -76,7 +77,7 @@ def _point(told: Lines, row: Row, measure: str, line: Line, number: int) -> dict
     span = getattr(row, measure)
     best = span.expected if span.expected is not None else span.roofline
     return {
-        "x": told.x(row), "y": best, "line": number, "name": line.name, "letter": line.letter,
+        "x": told.x(row), "y": best, "line": number, "name": line.name,
         "hue": str(line.place or number), "bound": row.bound,
         "expected": span.expected, "low": span.low, "high": span.high, "ceiling": span.ceiling,
     }  # fmt: skip
@@ -148,12 +149,11 @@ def _knee(told: Lines, line: Line, plane: Plane) -> Rows:
     return [{"x": knee, "y": plane.bottom, "dx": side * (text_width(text, 12) / 2 + 6), "dy": -11, "text": text}]
 
 
-def _names(plane: Plane, line: Rows, look: Look, taken: list[Box]) -> Rows:
+def _names(plane: Plane, line: Rows, name: str, look: Look, taken: list[Box]) -> Rows:
     """The name of one of several lines, at its end."""
     if not line:
         return []
     last = line[-1]
-    name = last["letter"] if look.narrow and last["letter"] else last["name"]
     label = placed(plane, last["x"], last["y"], name, size=look.size + 0.6, taken=taken, radius=8)
     return [{**label, "hue": last["hue"]}]
 

@@ -84,10 +84,11 @@ def _labels(plane: Plane, told: Lines, points: Rows, shown: Rows, look: Look) ->
             label = placed(plane, point["x"], point["y"], f"{point['at']:,}", size=look.size - 1, taken=taken)
             found.append({**label, "hue": str(line.place or number)})
         if line.name:  # low and slow is always empty: the names stand there, one on the other
-            wide = text_width(line.name, look.size)
+            called = line.called(look)
+            wide = text_width(called, look.size)
             dy = (look.size + 5) * (number - len(told.lines)) - 12
             corner = {"x": plane.left, "y": plane.bottom, "dx": wide / 2 + 8, "dy": dy}
-            found.append({**corner, "text": line.name, "hue": str(line.place or number)})
+            found.append({**corner, "text": called, "hue": str(line.place or number)})
     return found
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from rooflight.serve.axes import GRID_AXES
 from rooflight.serve.sweep import SweepPoints
+from rooflight.show.charts.theme import Look
 from rooflight.show.sweep import Row, rows
 from rooflight.values.accelerator import devices_named
 from rooflight.values.sweep import Landmarks
@@ -20,7 +21,9 @@ MOST_LINES = 4
 # More are thinned: no picture shows them.
 MOST_POINTS = 96
 # Of a line; with more the dots would be beads.
-MOST_DOTS = 24
+MOST_DOTS = 14
+# The longest name that stands in a picture, of a line that has a letter too.
+_LONGEST = 28
 _WORDS = {"prefill_batch": "prefill batch", "kv_cache": "KV cache"}
 
 
@@ -37,6 +40,11 @@ class Line(msgspec.Struct, frozen=True):
     letter: str = ""
     place: int = 0
     own: int | None = None
+
+    def called(self, look: Look) -> str:
+        """The name, or the letter where there is no room for it."""
+        tight = look.narrow or len(self.name) > _LONGEST
+        return self.letter if tight and self.letter else self.name
 
 
 class Lines(msgspec.Struct, frozen=True):

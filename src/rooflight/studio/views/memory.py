@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Prose, Table
 from rooflight.show.charts import memory as held
@@ -22,18 +24,16 @@ def memory(asked: Asked) -> View:
     if focus.error is not None:
         raise focus.error
     assert focus.analysis is not None
-    charts = [held.memory(focus.analysis, look=asked.look)]
+    chart = held.memory(focus.analysis, look=asked.look)
+    charts = [msgspec.structs.replace(drawn(chart), title="What lies in memory")]
     if focus.analysis.answered:
-        charts.append(traffic.traffic(focus.analysis, look=asked.look))
-    return View(
-        answer=charts[0].title, charts=tuple(drawn(one) for one in charts),
-        blocks=_beside(found) if len(found) > 1 else (),
-    )  # fmt: skip
+        charts.append(drawn(traffic.traffic(focus.analysis, look=asked.look)))
+    return View(answer=chart.title, charts=tuple(charts), blocks=_beside(found) if len(found) > 1 else ())
 
 
 def _beside(found: Sequence[Answered]) -> tuple[Block, ...]:
     """What every scenario needs; one that cannot be answered is said."""
-    rows = tuple((one.label.whole, *_cells(one.analysis.memory)) for one in found if one.analysis is not None)
+    rows = tuple((one.label.brief, *_cells(one.analysis.memory)) for one in found if one.analysis is not None)
     absent = [
         Prose(f"{one.label.whole} is left out: {one.error.what}.", "warning") for one in found if one.error is not None
     ]

@@ -49,9 +49,10 @@ def throughput(asked: Asked) -> View:
     goals, untold = ({}, []) if wanted is None else _goals(shown, wanted)
     blocks: list[Block] = [Prose(text, "warning") for text in (*left, *untold)]
     blocks += goal_blocks(list(goals.values()), list(goals))
-    blocks += [along.table(focus)] if focus in shown else []
+    first = focus if focus in shown else shown[0]
+    blocks.append(along.table(first))
     return View(
-        answer=_answer(shown, focus, goals), charts=(_chart(asked, found, shown),), blocks=tuple(blocks),
+        answer=_answer(shown, first, goals), charts=(_chart(asked, found, shown),), blocks=tuple(blocks),
         choices=CHOICES,
     )  # fmt: skip
 
@@ -121,7 +122,7 @@ def _goals(shown: Sequence[Answered], wanted: Wanted) -> tuple[dict[str, Goal], 
     for one in shown:
         assert one.scenario is not None
         try:
-            found[one.label.whole] = _goal(one, one.scenario, wanted)
+            found[one.label.brief] = _goal(one, one.scenario, wanted)
         except RooflightError as error:
             untold.append(f"Goals of {one.label.whole} cannot be told: {error.what}.")
     return found, untold
@@ -142,9 +143,8 @@ def _schedule(one: Answered) -> str:
     return "served" if run in (None, "alone") else str(run)
 
 
-def _answer(shown: Sequence[Answered], focus: Answered, goals: dict[str, Goal]) -> str:
+def _answer(shown: Sequence[Answered], first: Answered, goals: dict[str, Goal]) -> str:
     """How far a goal reaches, and the knee."""
-    first = focus if focus in shown else shown[0]
     assert first.scenario is not None
     model, marks = first.scenario.checkpoint.id, [landmarks_of(one) for one in shown]
     if len(shown) > 1:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from rooflight.show import numbers
 from rooflight.show.analysis import gap_blocks
 from rooflight.show.blocks import Block, Prose, Table
@@ -30,7 +32,9 @@ def time(asked: Asked) -> View:
     chart = waterfall(focus.analysis, phase=name, look=asked.look)
     return View(
         answer=_answer(chart.title, phases[name]),
-        charts=(drawn(chart),),
+        charts=(
+            msgspec.structs.replace(drawn(chart), title=f"A step of {name}, from its ceiling to what is expected"),
+        ),
         blocks=(*_beside(found, name), *_layers(focus)),
         choices=tuple(Choice(one, f"a step of {one}") for one in names),
     )
@@ -48,10 +52,10 @@ def _beside(found: Sequence[Answered], name: str) -> list[Block]:
     """The same step of every scenario, cause by cause; who has none is said."""
     if len(found) == 1:
         return []
-    there = {one.label.whole: one.analysis for one in found if one.analysis and name in one.analysis.phases}
-    absent = [f"{one.label.whole} has no {name}: {_why(one)}." for one in found if one.label.whole not in there]
+    there = {one.label.letter: one.analysis for one in found if one.analysis and name in one.analysis.phases}
+    absent = [f"{one.label.whole} has no {name}: {_why(one)}." for one in found if one.label.letter not in there]
     measured = all(analysis.accelerator.measured is not None for analysis in there.values())
-    steps = {label: analysis.phases[name] for label, analysis in there.items()}
+    steps = {letter: analysis.phases[name] for letter, analysis in there.items()}
     table = gap_blocks(steps, measured) if len(there) > 1 else []
     return [*(Prose(text, "warning") for text in absent), *table]
 

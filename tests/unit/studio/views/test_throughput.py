@@ -108,7 +108,10 @@ def test_each_scenario_is_a_line_in_the_hue_of_its_place_with_a_mark_at_its_batc
     own = rows_of(view, "own_tokens_per_s")
 
     assert [(one["hue"], one["x"]) for one in own] == [("1", 8), ("2", 64)]
-    assert [one["text"] for one in rows_of(view, "labels_tokens_per_s")] == ["A, h100-sxm, batch 8", "B, h200-sxm, batch 64"]
+    assert [one["text"] for one in rows_of(view, "labels_tokens_per_s")] == [
+        "A, h100-sxm, batch 8",
+        "B, h200-sxm, batch 64",
+    ]
 
 
 def test_zones_and_knee_are_those_of_the_scenario_in_focus():
@@ -198,7 +201,9 @@ def test_every_choice_draws_at_every_width(option, width):
     view = throughput(Asked(page=page(Question(), Question(on="h200-sxm")), option=option, width=width, dark=True))
 
     assert len(view.charts) == 1
-    assert view.charts[0].spec["datasets"]["own" if option == "pareto" else f"own_{'tokens_per_s' if option == 'all' else 'tokens_per_s_per_user'}"]
+    assert view.charts[0].spec["datasets"][
+        "own" if option == "pareto" else f"own_{'tokens_per_s' if option == 'all' else 'tokens_per_s_per_user'}"
+    ]
 
 
 def test_requests_that_arrive_at_a_rate_stand_where_they_make_it():
@@ -209,9 +214,7 @@ def test_requests_that_arrive_at_a_rate_stand_where_they_make_it():
 
 
 def test_a_card_without_a_compute_peak_has_its_lines_and_no_goal():
-    bare = next(
-        (name for name in ("m1-max", "m2-ultra", "rtx-2080-ti") if not _rated(name)), None
-    )
+    bare = next((name for name in ("m1-max", "m2-ultra", "rtx-2080-ti") if not _rated(name)), None)
     if bare is None:
         pytest.skip("every machine of the catalog has a peak for this model")
     view = asked(Question(on=bare, weights="int4-g128"), tpot_slo_ms=100.0)
