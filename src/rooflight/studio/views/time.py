@@ -30,11 +30,10 @@ def time(asked: Asked) -> View:
         return View(answer=focus.analysis.answer)
     name = asked.option if asked.option in phases else names[0]
     chart = waterfall(focus.analysis, phase=name, look=asked.look)
+    shown = msgspec.structs.replace(drawn(chart), title=f"A step of {name}, from its ceiling to what is expected")
     return View(
         answer=_answer(chart.title, phases[name]),
-        charts=(
-            msgspec.structs.replace(drawn(chart), title=f"A step of {name}, from its ceiling to what is expected"),
-        ),
+        charts=(shown,),
         blocks=(*_beside(found, name), *_layers(focus)),
         choices=tuple(Choice(one, f"a step of {one}") for one in names),
     )

@@ -15,7 +15,8 @@ from rooflight.studio.view import Asked
 from rooflight.studio.views.memory import HEADS, memory
 
 LLAMA = "meta-llama/Meta-Llama-3.1-8B"
-QUESTIONS = Question(batch=16), Question(model="llama-3.1-70b"), Question(model="deepseek-ai/DeepSeek-V3", on="8xh200-sxm")
+EXPERTS = Question(model="deepseek-ai/DeepSeek-V3", on="8xh200-sxm")
+QUESTIONS = Question(batch=16), Question(model="llama-3.1-70b"), EXPERTS
 
 
 def asked(*scenarios: Question, focus: int = 0):
