@@ -30,8 +30,8 @@ def rows(sweep: SweepPoints, *, ignore_capacity: bool = False, look: Look = STAN
     return rows_of(lines(sweep, ignore_capacity=ignore_capacity), look=look)
 
 
-def rows_of(told: Lines, *, tpot_slo_s: float | None = None, look: Look = STANDARD) -> Datasets:
-    """The same of lines. tpot_slo_s: a goal for the time of a token, an upright line."""
+def rows_of(told: Lines, *, slo_tpot_s: float | None = None, look: Look = STANDARD) -> Datasets:
+    """The same of lines. slo_tpot_s: a goal for the time of a token, an upright line."""
     points: Rows = []
     for number, line in enumerate(told.lines, 1):
         for row in line.points:
@@ -50,27 +50,28 @@ def rows_of(told: Lines, *, tpot_slo_s: float | None = None, look: Look = STANDA
                     }
                 )
     xs, ys = ([point[name] for point in points] or [1.0] for name in ("x", "y"))
-    goal = None if tpot_slo_s is None else 1 / tpot_slo_s
-    xs += [] if goal is None else [goal]
+    xs += [] if slo_tpot_s is None else [1 / slo_tpot_s]
     plane = Plane(
         left=min(xs) / 1.5, right=max(xs) * 1.6, bottom=min(ys) / 2, top=max(ys) * 2,
         width=look.full_width, height=look.plot_height,
     )  # fmt: skip
     own = [point for point in points if point["at"] == told.lines[point["line"] - 1].own]
     shown = dots(points, "at")
-    return {"corners": plane.corners, "points": points, "dots": shown, "own": own,
-            "goal": [] if goal is None else _goal(plane, goal, numbers.seconds(tpot_slo_s), look),
-            "labels": _labels(plane, told, points, shown, look)}  # fmt: skip
+    goals, goal_names = _goal(plane, slo_tpot_s, look)
+    return {"corners": plane.corners, "points": points, "dots": shown, "own": own, "goals": goals,
+            "goal_names": goal_names, "labels": _labels(plane, told, points, shown, look)}  # fmt: skip
 
 
-def _goal(plane: Plane, x: float, within: str, look: Look) -> Rows:
-    """Right of the line a user's tokens come within the goal."""
+def _goal(plane: Plane, slo_tpot_s: float | None, look: Look) -> tuple[Rows, Rows]:
+    """The line of a goal for the time of a token, and what it is called: right of it the goal is kept."""
+    if slo_tpot_s is None:
+        return [], []
+    x, within = 1 / slo_tpot_s, numbers.seconds(slo_tpot_s)
     text = f"a token within {within} →"
-    wide = text_width(text, look.size)
-    inside = plane.x(x) + wide + 8 < plane.width
-    text = text if inside else f"within {within} →"
-    side = 1 if inside else -1
-    return [{"x": x, "y": plane.top, "dx": side * (text_width(text, look.size) / 2 + 6), "dy": 9, "text": text}]
+    inside = plane.x(x) + text_width(text, look.size) + 8 < plane.width
+    text, side = (text, 1) if inside else (f"within {within} →", -1)
+    name = {"x": x, "y": plane.top, "dx": side * (text_width(text, look.size) / 2 + 6), "dy": 9, "text": text}
+    return [{"x": x, "text": text}], [name]
 
 
 def _labels(plane: Plane, told: Lines, points: Rows, shown: Rows, look: Look) -> Rows:
@@ -100,10 +101,10 @@ def pareto(sweep: SweepPoints, *, model: str = "", ignore_capacity: bool = False
 
 
 def of_lines(
-    told: Lines, *, who: str, notes: Sequence[str] = (), tpot_slo_s: float | None = None, look: Look = STANDARD
+    told: Lines, *, who: str, notes: Sequence[str] = (), slo_tpot_s: float | None = None, look: Look = STANDARD
 ) -> Chart:
     """The same of lines that somebody has put together; `who` begins the title."""
-    data = rows_of(told, tpot_slo_s=tpot_slo_s, look=look)
+    data = rows_of(told, slo_tpot_s=slo_tpot_s, look=look)
     title, notes = _title(who, data["points"]), (_READ, *notes)
     if look.width is None:
         return refilled(_on_page(told.axis, look), "pareto", data, title=title, notes=notes)
@@ -125,7 +126,7 @@ def _drawn(axis: str, look: Look) -> Any:
             alt.Tooltip("y:Q", format=",.4~r", title="tok/s a device")]  # fmt: skip
     own = alt.Chart(of("own")).encode(x="x:Q", y="y:Q", color=color, tooltip=tips)
     dot = alt.Chart(of("dots")).encode(x="x:Q", y="y:Q", color=color, tooltip=tips)
-    goal = alt.Chart(of("goal")).mark_rule(strokeDash=[2, 3], strokeWidth=1.5, color=look.palette.ink)
+    goal = alt.Chart(of("goals")).mark_rule(strokeDash=[2, 3], strokeWidth=1.5, color=look.palette.ink)
     line = alt.Chart(of("points")).encode(x="x:Q", y="y:Q", color=color, order="at:Q", detail="line:N")
     main = alt.layer(
         alt.Chart(of("corners")).mark_point(opacity=0).encode(
@@ -135,7 +136,7 @@ def _drawn(axis: str, look: Look) -> Any:
         goal.encode(x="x:Q"),
         dot.mark_circle(size=60, opacity=1),
         own.mark_point(size=130, filled=True, opacity=1, stroke=look.palette.ink, strokeWidth=2),
-        *words("goal", look),
+        *words("goal_names", look),
         *words("labels", look, color=color),
     )  # fmt: skip
     return sized(main, look, look.full_width)

@@ -71,7 +71,7 @@ def _chart(asked: Asked, found: Sequence[Answered], shown: Sequence[Answered]) -
     notes = (*_read(told, shown, zones=not front), rates)
     if front:
         goal_s = _goal_s(page)
-        return drawn(pareto.of_lines(told, who=_who(shown), tpot_slo_s=goal_s, notes=notes, look=look))
+        return drawn(pareto.of_lines(told, who=_who(shown), slo_tpot_s=goal_s, notes=notes, look=look))
     measure = _MEASURES.get(asked.option, "tokens_per_s")
     title = _title(told, measure)
     return drawn(batch.of_lines(told, measure, title=title, notes=notes, look=look))

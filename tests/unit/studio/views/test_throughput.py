@@ -190,7 +190,7 @@ def test_the_front_is_a_user_against_an_accelerator_with_the_goal_as_a_line():
 
     assert [point["x"] for point in points] == columns["tokens_per_s_per_user.expected"].tolist()
     assert [point["y"] for point in points] == (columns["tokens_per_s.expected"] / 2).tolist()  # two accelerators
-    (goal,) = rows_of(view, "goal")
+    (goal,) = rows_of(view, "goals")
     assert goal["x"] == pytest.approx(1 / to_base(20, "ms"))
     assert "20 ms" in goal["text"]
 
