@@ -59,7 +59,12 @@ def blocks(analysis: Analysis, *, drawn: bool = True, ascii_only: bool = False, 
     if phases:
         words = _WORDS if measured is None else _SEEN_WORDS
         shown += renamed([_phase_table(phases)], measured is not None)
-        shown += [Prose(words, "note"), *datasheet(measured), *_gap(phases, measured is not None), _byte_table(phases)]
+        shown += [
+            Prose(words, "note"),
+            *datasheet(measured),
+            *gap_blocks(phases, measured is not None),
+            _byte_table(phases),
+        ]
         shown += _efficiency(phases)
     shown.append(Prose(memory_line(analysis)))
     like = analysis.model.like
@@ -143,7 +148,7 @@ def datasheet(measured: MeasuredBlock | None) -> list[Block]:
     return [Prose(f"By the datasheet of {sheet.id}{whole}: {'; '.join(said)}.")] if said else []
 
 
-def _gap(phases: dict[str, Phase], measured: bool = False) -> list[Block]:
+def gap_blocks(phases: dict[str, Phase], measured: bool = False) -> list[Block]:
     """What lies between ceiling and expected time, a row a cause."""
     least = FASTEST if measured else "the ceiling"
     title, first = f"from {least} to what is expected", least.removeprefix("the ")

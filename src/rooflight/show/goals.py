@@ -8,6 +8,7 @@ from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Table
 from rooflight.values.accelerator import devices_named
 from rooflight.values.sweep import Goal
+from rooflight.words.sweep import within
 
 # Lines of the text form; JSON has all.
 MOST_LINES = 40
@@ -17,31 +18,35 @@ _TELLING = ("tp", "pp", "ep", "dp", "weights", "kv_cache")
 _HEADS = ("isl", "osl", "in flight", "requests\n/s", "output\ntok/s", "slow end,\nin flight", "requests\n/s")
 
 
-def goal_blocks(goals: Sequence[Goal]) -> list[Block]:
-    """A table of the goals, and why some have no answer."""
+def goal_blocks(goals: Sequence[Goal], names: Sequence[str] = ()) -> list[Block]:
+    """A table of the goals, and why some have no answer. names: what deployments are called, if not by devices."""
     if not goals:
         return []
     first = goals[0]
-    slo = " and ".join(
-        f"{name} within {numbers.seconds(most)}"
-        for name, most in (("TTFT", first.ttft_slo_s), ("TPOT", first.tpot_slo_s))
-        if most is not None
-    )
-    telling = [name for name in _TELLING if len({getattr(one, name) for one in goals}) > 1]
+    slo = within(first)
+    named = list(names) or [_where(one) for one in goals]
+    telling = [] if names else [name for name in _TELLING if len({getattr(one, name) for one in goals}) > 1]
     cached = first.ttft_slo_s is not None
-    share = f"; what of a prompt must be cached for it with {first.hit_batch:,}" if cached else ""
-    heads = ("on", *telling, *_HEADS, *(["must be\ncached"] if cached else []))
-    lines = [(_where(one), *(str(getattr(one, name)) for name in telling), *_cells(one, cached)) for one in goals]
+    counts = " or ".join(f"{count:,}" for count in dict.fromkeys(one.hit_batch for one in goals))
+    share = f"; what of a prompt must be cached for it with {counts}" if cached else ""
+    schedules = ", ".join(dict.fromkeys(one.schedule for one in goals))
+    heads = ("scenario" if names else "on", *telling, *_HEADS, *(["must be\ncached"] if cached else []))
+    lines = [
+        (name, *(str(getattr(one, field)) for field in telling), *_cells(one, cached))
+        for name, one in zip(named, goals, strict=True)
+    ]
     shown: list[Block] = [
         Table(
-            title=f"Goals: the most requests in flight ({first.schedule}) with {slo}{share}:",
+            title=f"Goals: the most requests in flight ({schedules}) with {slo}{share}:",
             heads=heads,
-            left=("on", "weights", "kv_cache"),
+            left=(heads[0], "weights", "kv_cache"),
             rows=tuple(lines[:MOST_LINES]),
         )
     ]
     reasons = dict.fromkeys(
-        f"{_where(one)}, {one.isl:,} in, {one.osl:,} out: {one.reason}" for one in goals if one.reason
+        f"{name}, {one.isl:,} in, {one.osl:,} out: {one.reason}"
+        for name, one in zip(named, goals, strict=True)
+        if one.reason
     )
     if reasons:
         shown.append(Bullets("Of the goals:", tuple(reasons)[:MOST_LINES]))

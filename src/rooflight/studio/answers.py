@@ -120,5 +120,6 @@ def export(page: Page, form: str, dark: bool) -> Any:
 
 
 def ready() -> None:
-    """Answer the question that a page opens with, so that the next finds all that it needs in memory."""
+    """Answer the questions that a page opens with, so that the next finds all that it needs in memory."""
     picture(Page(), 800, 400, False)
+    view(next(iter(VIEWS)), Asked())

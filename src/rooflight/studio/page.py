@@ -15,6 +15,8 @@ from rooflight.values.question import FIELDS
 
 MOST_SCENARIOS = 4
 LETTERS = "ABCD"
+# Letters of a label where there is little room.
+_BRIEF = 28
 
 Milliseconds = Annotated[float, Bounds(gt=0, le=86_400_000, allow_inf_nan=False)]
 Intensity = Annotated[float, Bounds(ge=0.01, le=1_000_000, allow_inf_nan=False)]
@@ -61,6 +63,11 @@ class Label(msgspec.Struct, frozen=True):
     def whole(self) -> str:
         """Both: A, 4 x h100-sxm."""
         return f"{self.letter}, {self.name}"
+
+    @property
+    def brief(self) -> str:
+        """Both where they are short, as a table beside figures has room for; else cut."""
+        return self.whole if len(self.whole) <= _BRIEF else f"{self.whole[: _BRIEF - 1].rstrip(' ,')}…"
 
 
 def labels(page: Page) -> list[Label]:

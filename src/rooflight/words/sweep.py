@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -75,11 +75,7 @@ def goal_answer(model: str, goals: tuple[Goal, ...], scenarios: Sequence[Scenari
     where = devices_named(one.accelerator, one.devices)
     swept = next((sc for sc in scenarios if sc.accelerator.id == one.accelerator), None)
     rests = "" if swept is None else behind(basis_clause(basis_of(swept), swept.deployment.engine))
-    slo = " and ".join(
-        f"{name} within {scaled(most, 's')}"
-        for name, most in (("TTFT", one.ttft_slo_s), ("TPOT", one.tpot_slo_s))
-        if most is not None
-    )
+    slo = within(one)
     lengths = f"{one.isl:,} tokens in and {one.osl:,} out"
     if best is None:
         others = " (nor does any other)" if len(goals) > 1 else ""
@@ -91,3 +87,24 @@ def goal_answer(model: str, goals: tuple[Goal, ...], scenarios: Sequence[Scenari
         f"{round_significant(kept.requests_per_s or 0)} requests/s, "
         f"{round_significant(kept.output_tokens_per_s or 0)} output tok/s{rests}."
     )
+
+
+def within(goal: Goal) -> str:
+    """What is wanted: TTFT within 1 s and TPOT within 40 ms."""
+    wanted = ("TTFT", goal.ttft_slo_s), ("TPOT", goal.tpot_slo_s)
+    return " and ".join(f"{name} within {scaled(most, 's')}" for name, most in wanted if most is not None)
+
+
+def goals_answer(goals: Mapping[str, Goal]) -> str:
+    """One goal on several deployments, by what they are called: which of them keeps it, with how many requests."""
+    kept, missed = [], []
+    for name, one in goals.items():
+        batch = one.expected.batch
+        if batch is None:
+            missed.append(f"{name} does not: {one.reason}")
+        else:
+            kept.append(f"{name} with " + (f"at most {batch:,}" if batch != LARGEST_BATCH else "any number of"))
+    first = next(iter(goals.values()))
+    said = [f"As expected, {within(first)} is kept by {', '.join(kept)} requests in flight" if kept else ""]
+    said += [f"As expected, nothing keeps {within(first)}" if not kept else "", *missed]
+    return f"{'; '.join(part for part in said if part)}."

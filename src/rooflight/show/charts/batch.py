@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from itertools import pairwise
@@ -11,9 +12,9 @@ from rooflight.serve.sweep import SweepPoints
 from rooflight.show.charts import tips
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.export import altair
-from rooflight.show.charts.layers import ROUND, finished, hue, log_x, log_y, words
+from rooflight.show.charts.layers import ROUND, finished, hue, log_x, log_y, refilled, words
 from rooflight.show.charts.place import Box, Datasets, Plane, Rows, along, placed
-from rooflight.show.charts.series import Line, Lines, lines
+from rooflight.show.charts.series import Line, Lines, dots, lines
 from rooflight.show.charts.theme import STANDARD, Look, text_width
 from rooflight.show.charts.wording import BOUND_WORDS, devices, short
 from rooflight.show.sweep import Row
@@ -66,8 +67,9 @@ def panel(told: Lines, measure: str, look: Look, *, measured: bool = False) -> D
     real = [point for point in points if point["expected"] is not None or point["ceiling"] is not None]
     plane = _plane(points, real, look)
     taken: list[Box] = []
-    zones, zone_names = _zones(told, told.lines[0], plane, look) if not several else ([], [])
-    knees = [] if several else _knee(told, told.lines[0], plane)
+    zoned = told.zoned
+    zones, zone_names = ([], []) if zoned is None else _zones(told, zoned, plane, look)
+    knees = [] if zoned is None else _knee(told, zoned, plane)
     for row in (*zone_names, *knees):
         taken.append(box_of(plane, row, look))
     for one, other in pairwise(real):
@@ -75,17 +77,19 @@ def panel(told: Lines, measure: str, look: Look, *, measured: bool = False) -> D
             taken += along(plane, [(one["x"], one["y"]), (other["x"], other["y"])])
     labels = [] if several or not real else _both(real, "fastest seen" if measured else "ceiling", look)
     for number in range(1, len(told.lines) + 1) if several else ():
-        labels += _names(plane, [one for one in real if one["line"] == number], look, taken)
+        called = told.lines[number - 1].called(look)
+        labels += _names(plane, [one for one in real if one["line"] == number], called, look, taken)
+    own = [one for one in real if one["x"] == told.lines[one["line"] - 1].own]
     spans = _spans(plane, real, len(told.lines)) if several else []
-    return {"corners": plane.corners, "points": real, "labels": labels, "zones": zones, "zone_names": zone_names,
-            "knees": knees, "spans": spans}  # fmt: skip
+    return {"corners": plane.corners, "points": real, "dots": dots(real, "x"), "own": own, "labels": labels,
+            "zones": zones, "zone_names": zone_names, "knees": knees, "spans": spans}  # fmt: skip
 
 
 def _point(told: Lines, row: Row, measure: str, line: Line, number: int) -> dict[str, Any]:
     span = getattr(row, measure)
     best = span.expected if span.expected is not None else span.roofline
     return {
-        "x": told.x(row), "y": best, "line": number, "name": line.name, "hue": str(number),
+        "x": told.x(row), "y": best, "line": number, "name": line.name, "hue": str(line.place or number),
         "bound": BOUND_WORDS.get(row.bound or "", ""), "expected": span.expected, "low": span.low, "high": span.high,
         "ceiling": span.ceiling, "inferred": line.inferred,
     }  # fmt: skip
@@ -139,10 +143,11 @@ def _zones(told: Lines, line: Line, plane: Plane, look: Look) -> tuple[Rows, Row
         {"x": max(x, 1), "x2": end, "bound": bound, "hue": bound, "name": BOUND_WORDS[bound or ""]}
         for (x, bound), end in zip(starts, ends, strict=True)
     ]
-    names = []
+    names, several = [], len(told.lines) > 1
     for zone in zones:
         room = plane.x(zone["x2"]) - plane.x(zone["x"])
-        forms = (BOUND_WORDS[zone["bound"]], BOUND_WORDS[zone["bound"]].replace(" ", "\n", 1), zone["bound"])
+        told_bound = f"{line.letter + ': ' if several else ''}{BOUND_WORDS[zone['bound']]}"
+        forms = (told_bound, told_bound.replace(" ", "\n", 1), "" if several else zone["bound"])
         text = next((form for form in forms if text_width(form, look.size) <= room), "")
         middle = (zone["x"] * zone["x2"]) ** 0.5
         names.append({"x": middle, "y": plane.top, "dx": 0, "dy": 10, "text": text, "hue": zone["hue"]})
@@ -155,16 +160,17 @@ def _knee(told: Lines, line: Line, plane: Plane) -> Rows:
     if told.axis != "batch" or knee is None or not plane.left < knee < plane.right:
         return []
     side = -1 if plane.x(knee) > plane.width / 2 else 1
-    text = f"knee, batch {knee:,}"
+    whose = f" of {line.letter}" if len(told.lines) > 1 else ""
+    text = f"knee{whose}, batch {knee:,}"
     return [{"x": knee, "y": plane.bottom, "dx": side * (text_width(text, 12) / 2 + 6), "dy": -11, "text": text}]
 
 
-def _names(plane: Plane, line: Rows, look: Look, taken: list[Box]) -> Rows:
+def _names(plane: Plane, line: Rows, name: str, look: Look, taken: list[Box]) -> Rows:
     """The name of one of several lines, at its end."""
     if not line:
         return []
     last = line[-1]
-    label = placed(plane, last["x"], last["y"], last["name"], size=look.size + 0.6, taken=taken, radius=8)
+    label = placed(plane, last["x"], last["y"], name, size=look.size + 0.6, taken=taken, radius=8)
     return [{**label, "hue": last["hue"]}]
 
 
@@ -210,6 +216,35 @@ def batch(
     return finished("batch", main, data, look, title=title, notes=notes, beside=beside, aside=False)
 
 
+def of_lines(told: Lines, measure: str, *, title: str, notes: Sequence[str] = (), look: Look = STANDARD) -> Chart:
+    """One measure of lines that somebody has put together; a mark stands where the question of each is."""
+    data = {f"{name}_{measure}": some for name, some in panel(told, measure, look).items()}
+    several = len(told.lines) > 1
+    notes = (_READ if several else f"{_READ} {_DASHED}", *notes)
+    if look.width is None:
+        page_spec = _on_page(told.axis, measure, several, look)
+        return refilled(page_spec, "batch", {"here": [], **data}, title=title, notes=notes)
+    main = _drawn(told.axis, measure, several, look)
+    return finished("batch", main, {"here": [], **data}, look, title=title, notes=notes, aside=False)
+
+
+@functools.lru_cache(maxsize=32)
+def _on_page(axis: str, measure: str, several: bool, look: Look) -> dict[str, Any]:
+    """The document without rows, made once for a look: making it takes longer than all that is drawn."""
+    return finished("batch", _drawn(axis, measure, several, look), {}, look, title="").spec
+
+
+def _tips(axis: str) -> list[Any]:
+    """What a point says."""
+    alt = altair()
+    rates = [alt.Tooltip(f"{name}:Q", format=",.4~r", title=f"{said}, tok/s") for name, said in _SAID.items()]
+    at = alt.Tooltip("x:Q", format=",d", title=axis.replace("_", " "))
+    return [alt.Tooltip("name:N"), at, *rates, alt.Tooltip("bound:N", title="bound by")]
+
+
+_SAID = {"expected": "expected", "low": "low end", "high": "high end", "ceiling": "at best"}
+
+
 def _drawn(axis: str, measure: str, several: bool, look: Look) -> Any:
     """One panel: zones, band, ceiling, line, names."""
     alt = altair()
@@ -238,8 +273,11 @@ def _drawn(axis: str, measure: str, several: bool, look: Look) -> Any:
         here,
         *([] if several else [_dots_of(of("points"), "ceiling", said).encode(x, color=color)]),
         of("points").mark_line(strokeWidth=2.5).encode(x, y="y:Q", color=color),
-        of("points").mark_circle(size=34, opacity=1).encode(x, y="y:Q", color=color),
+        of("dots").mark_circle(size=34, opacity=1).encode(x, y="y:Q", color=color),
         _dots_of(of("points"), "y", said).encode(x, color=color),
+        of("own").encode(x, y="y:Q", color=color).mark_point(
+            size=130, filled=True, opacity=1, stroke=look.palette.ink, strokeWidth=2, tooltip=said
+        ),
         *words(f"zone_names_{measure}", look, color=color),
         *words(f"knees_{measure}", look),
         *words(f"labels_{measure}", look, color=color, fontWeight=600),

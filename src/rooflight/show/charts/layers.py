@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -152,13 +152,21 @@ def finished(
         heading = look.wrapped(title, look.size + 4)
         under = look.wrapped(subtitle, look.size) if subtitle else []
         whole = whole.properties(title=alt.TitleParams(heading, subtitle=under))
-    spec = whole.properties(usermeta={"kind": kind, "answer": title}).to_dict()
+    # what altair would check again at each drawing, tests do: every picture of theirs is compiled
+    spec = whole.properties(usermeta={"kind": kind, "answer": title}).to_dict(validate=False)
     spec["config"] = config(look)
     if look.width is None:
         spec["autosize"] = {"type": "fit-x", "contains": "padding", "resize": True}
     spec["datasets"] = {"once": [{}], **rows}
     said = tuple(text for text in (subtitle, *notes) if text)
     return Chart(kind=kind, title=title, notes=said, spec=spec)
+
+
+def refilled(page_spec: Mapping[str, Any], kind: str, rows: Datasets, *, title: str, notes: Sequence[str]) -> Chart:
+    """A page's chart whose marks are there already: its words and rows alone are new."""
+    about = {"kind": kind, "answer": title}
+    spec = {**page_spec, "usermeta": about, "datasets": {"once": [{}], **rows}}
+    return Chart(kind=kind, title=title, notes=tuple(text for text in notes if text), spec=spec)
 
 
 def sized(chart: Any, look: Look, width: int | None = None) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -13,6 +15,7 @@ from rooflight.scenario.basis import basis_of
 from rooflight.serve.axes import GRID_AXES
 from rooflight.serve.sweep import SweepPoints
 from rooflight.serve.turns import Turn, turns
+from rooflight.show.charts.theme import Look
 from rooflight.show.charts.thin import kept
 from rooflight.show.sweep import Row, rows
 from rooflight.values.accelerator import devices_named
@@ -24,6 +27,10 @@ MOST_LINES = 4
 MOST_POINTS = 96
 # More are not computed: between neighbours so close nothing is to be seen.
 _MOST_COMPUTED = 2048
+# Of a line; with more the dots would be beads.
+MOST_DOTS = 14
+# The longest name that stands in a picture, of a line that has a letter too.
+_LONGEST = 28
 _WORDS = {"prefill_batch": "prefill batch", "kv_cache": "KV cache"}
 
 
@@ -32,6 +39,8 @@ class Line(msgspec.Struct, frozen=True):
 
     turns       where along x another resource begins to bind
     inferred    that what is expected rests on other cards; "" where the card itself was measured
+    letter      what it is called where there is no room; place: whose hue it has, 0: by its order
+    own         where along the axis the question stands that the line was drawn for
     """
 
     name: str
@@ -39,14 +48,33 @@ class Line(msgspec.Struct, frozen=True):
     landmarks: Landmarks
     turns: tuple[Turn, ...] = ()
     inferred: str = ""
+    letter: str = ""
+    place: int = 0
+    own: int | None = None
+
+    def called(self, look: Look) -> str:
+        """The name, or the letter where there is no room for it."""
+        tight = look.narrow or len(self.name) > _LONGEST
+        return self.letter if tight and self.letter else self.name
 
 
 class Lines(msgspec.Struct, frozen=True):
-    """A sweep's lines along the grid axis of most points. `left_out`: lines beyond the most that a picture holds."""
+    """A sweep's lines along the grid axis of most points. `left_out`: lines beyond the most that a picture holds.
+
+    focus       which of several lines has its zones drawn; a single one has
+    """
 
     axis: str
     lines: tuple[Line, ...]
     left_out: int
+    focus: int | None = None
+
+    @property
+    def zoned(self) -> Line | None:
+        """The line whose zones are drawn."""
+        if len(self.lines) == 1:
+            return self.lines[0]
+        return None if self.focus is None else self.lines[self.focus]
 
     def named(self, names: Sequence[str]) -> Lines:
         """The lines by other names, in their order."""
@@ -82,11 +110,21 @@ def lines(sweep: SweepPoints, *, ignore_capacity: bool = False) -> Lines:
         found.append(
             Line(
                 _name(points[0], others), points, _landmarks(marks, points[0]),
-                _turns(drawn, axis, points, ignore_capacity) if only else (), _inferred(drawn, points[0]),
+                turns_of(drawn, axis, points, ignore_capacity) if only else (), _inferred(drawn, points[0]),
             )
         )  # fmt: skip
     total = sweep.points // len(sweep.grid.get(axis, [0]))
     return Lines(axis, tuple(found[:MOST_LINES]), total - min(total, MOST_LINES))
+
+
+def dots(points: Sequence[dict[str, Any]], at: str) -> list[dict[str, Any]]:
+    """Of the points of lines, those with a dot: all of a line with few, of another the powers of two and the last."""
+    found = []
+    for _, some in groupby(points, key=itemgetter("line")):
+        own = list(some)
+        few = len(own) <= MOST_DOTS
+        found += [one for one in own if few or int(one[at]).bit_count() == 1 or one is own[-1]]
+    return found
 
 
 def _spread(values: np.ndarray[Any, Any], most: int) -> np.ndarray[Any, Any]:
@@ -133,7 +171,7 @@ def _thinned(sweep: SweepPoints, axis: str) -> dict[str, np.ndarray[Any, Any]]:
     return {axis: values[sorted(needed)]}
 
 
-def _turns(sweep: SweepPoints, axis: str, points: Sequence[Row], ignore_capacity: bool) -> tuple[Turn, ...]:
+def turns_of(sweep: SweepPoints, axis: str, points: Sequence[Row], ignore_capacity: bool) -> tuple[Turn, ...]:
     """Where another resource begins to bind, by the sweep's own points between those that are drawn."""
     known = [(int(getattr(row, axis)), row.bound) for row in points]
 

@@ -11,8 +11,11 @@ const COMMON_CACHES = ["bf16", "fp8", "int8", "nvfp4"];
 // Field: how far its slider reaches, and its steps an octave; it begins at the least that its number box takes.
 const SLIDERS = { isl: [1 << 20, 4], osl: [1 << 17, 4] };
 
-// `change(fields)` is called with the fields of the question that the user has just set.
-export function makeControls(choices, change) {
+// Fields of the page as a whole, not of the scenario in focus.
+const GOALS = ["tpot_slo_ms", "ttft_slo_ms"];
+
+// `change(fields)` is called with the fields of the question that the user has just set, `changePage` with the page's.
+export function makeControls(choices, change, changePage) {
   const show = {};
   listNames("models", choices.models.map((id) => ({ id })));
   listNames("accelerators", choices.accelerators);
@@ -33,6 +36,7 @@ export function makeControls(choices, change) {
   bindSimple(change);
   bindMore(change, fieldError);
   bindOn(change);
+  for (const field of GOALS) number(field, Number.isFinite, "milliseconds above 0, or nothing", changePage);
   return (question, page) => showQuestion(question, page, show);
 }
 
@@ -98,6 +102,7 @@ function showQuestion(question, page, show) {
   byId("ignore_capacity").checked = question.ignore_capacity;
   const [count, name] = parted(question.on);
   const texts = { name: question.name, count, on: name, tp: question.tp ?? "", usd_per_hour: question.usd_per_hour ?? "", model: question.config ? "" : question.model };
+  for (const field of GOALS) texts[field] = page[field] ?? "";
   for (const [field, text] of Object.entries(texts)) {
     if (document.activeElement !== byId(field)) byId(field).value = text;
   }

@@ -254,7 +254,7 @@ function bindFiles() {
 async function start() {
   const [choices, asked] = await Promise.all([get("/api/choices"), get("/api/presets")]);
   presets = asked;
-  showForm = makeControls(choices, change);
+  showForm = makeControls(choices, change, (fields) => changePage(fields));
   dials = bindDials(change, (intensity) => changePage({ intensity }));
   bindFiles();
   const said = await readAddress(location.search, location.hash);

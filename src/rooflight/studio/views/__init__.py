@@ -10,7 +10,9 @@ from typing import Literal
 
 from rooflight.studio.view import Asked, View
 from rooflight.studio.views.memory import memory
+from rooflight.studio.views.throughput import throughput
+from rooflight.studio.views.time import time
 
-ViewName = Literal["memory"]
-TITLES = {"memory": "Memory"}
-VIEWS: dict[str, Callable[[Asked], View]] = {"memory": memory}
+ViewName = Literal["throughput", "time", "memory"]
+TITLES = {"throughput": "Throughput", "time": "Time", "memory": "Memory"}
+VIEWS: dict[str, Callable[[Asked], View]] = {"throughput": throughput, "time": time, "memory": memory}
