@@ -7,6 +7,7 @@ parsed in memory, and no text of a request becomes a path.
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -49,6 +50,7 @@ MOST_DOTS = 2000
 AUTO = "auto"
 # The longest name of a scenario, in letters.
 LONGEST_NAME = 40
+_LONGEST_SIZE = 40
 
 MOST_USD = 100_000.0
 
@@ -74,7 +76,7 @@ def _type(field: TableField) -> Any:
     elif field.kind == "share":
         kind = Annotated[float, Field(gt=least, le=most, description=about)]
     elif field.kind == "size":
-        kind = Annotated[float | str, Field(description=about)]
+        kind = Annotated[float | Annotated[str, Field(max_length=_LONGEST_SIZE)], Field(description=about)]
     elif field.kind == "chance":
         kind = Annotated[float, Field(ge=0, le=1, description=about)]
     elif field.kind == "rate":
@@ -119,6 +121,16 @@ class Question(_Fields):
     bandwidth_times: Times = 1.0
     peak_times: Times = 1.0
     usd_per_hour: Annotated[float, Field(gt=0, le=MOST_USD, allow_inf_nan=False)] | None = None
+
+    @field_validator(*(name for name, field in FIELDS.items() if field.kind == "size"))
+    @classmethod
+    def _is_number(cls, size: float | str | None) -> float | str | None:
+        """A number that came as text, as addresses and text boxes have it, is a number."""
+        try:
+            number = float(size) if isinstance(size, str) else math.nan
+        except ValueError:
+            return size
+        return number if math.isfinite(number) else size
 
     @field_validator("config")
     @classmethod
