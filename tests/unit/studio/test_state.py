@@ -131,7 +131,8 @@ def test_any_address_gives_a_page(query):
 
 
 PIECES = st.tuples(
-    st.sampled_from(["", "2.", "3.", "4.", "5.", "was.", "was.2."]), st.sampled_from([*KEYS.values(), *PAGE_KEYS.values()]),
+    st.sampled_from(["", "2.", "3.", "4.", "5.", "was.", "was.2."]),
+    st.sampled_from([*KEYS.values(), *PAGE_KEYS.values()]),
     st.sampled_from(["", "1", "2", "-1", "auto", "nan", "1e999", "h100-sxm,l40s", "fp8", "a,b,c,d,e"]),
 )  # fmt: skip
 
