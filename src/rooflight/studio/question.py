@@ -41,6 +41,7 @@ PASTED = "your config.json"
 # The name, among machines, of the one whose file came with the question; and what messages call that file and its
 # samples. None of them is a name of the catalog.
 MACHINE = "your machine"
+_TIMES = ("x", "X", "\N{MULTIPLICATION SIGN}")
 MACHINE_FILE = "your machine's file"
 SAMPLES_FILE = "your samples"
 MOST_MACHINE = 1 << 20  # characters
@@ -281,13 +282,18 @@ def devices_of(question: Question) -> tuple[Accelerator, int | None]:
     if not is_own(question.on):
         card, count = _named(question.on)
         return what_if(card, *times), count
-    said = accelerators.split_count(question.on)[0]
-    return what_if(machine_of(question), *times), None if question.on == MACHINE else said
+    try:
+        said = accelerators.split_count(question.on)[0]
+    except BadInput as error:
+        error.where = Named.of("on")
+        raise
+    return what_if(machine_of(question), *times), None if question.on.strip() == MACHINE else said
 
 
 def is_own(on: str) -> bool:
-    """Whether a machine is that whose file came with the question."""
-    return on.endswith(MACHINE)
+    """Whether a machine is that whose file came with the question, or something in front of an x, of it."""
+    front = on.strip().removesuffix(MACHINE)
+    return front != on.strip() and (not front or front.rstrip().endswith(_TIMES))
 
 
 def scenario_of(question: Question) -> Scenario:
