@@ -13,6 +13,7 @@ from rooflight.library.questions import make_scenario
 from rooflight.serve.landmarks import landmarks
 from rooflight.show.explain import explain
 from rooflight.studio.page import Page
+from rooflight.studio.presets import PRESETS
 
 LLAMA = "meta-llama/Meta-Llama-3.1-8B"
 REST = {
@@ -147,15 +148,6 @@ def test_a_workload_of_some_intensity_stands_under_the_roof_of_the_scenario_in_f
     assert picture["datasets"]["workload"] == [{"x": 10, "y": picture["intensity"]["y"]}]
     assert shown(studio, {})["intensity"] is None
     assert shown(studio, {})["datasets"]["workload"] == []
-
-
-def test_every_dataset_of_a_picture_is_one_of_the_charts_document(studio):
-    """Rows that no mark draws would be sent for nothing."""
-    page = [{"model": "mixtral-8x7b", "on": "2xh100-sxm"}, {"on": "tt-p150", "model": "meta-llama/Llama-2-7b-hf"}]
-    document = studio.get("/api/chart?width=900&height=420").json()
-
-    for focus in (0, 1):
-        assert set(shown(studio, *page, focus=focus, intensity=3)["datasets"]) >= set(document["datasets"]) - {"once"}
 
 
 def test_the_address_of_a_picture_is_that_of_its_page(studio):
@@ -358,14 +350,26 @@ def test_exported_figures_are_those_of_the_library(studio):
     form = {name: studio.post(f"/api/export?form={name}", page) for name in ("csv", "json")}
 
     document = form["json"].json()
-    if "scenarios" in document:
-        assert [one["analysis"] for one in document["scenarios"]] == whole
-        assert document["query"] == shown(studio, *page["scenarios"], focus=1)["query"]
-    else:
-        assert document == whole[1]
+    assert document["schema"] == "rooflight.studio/1"
+    assert document["focus"] == 1
+    assert document["query"] == shown(studio, *page["scenarios"], focus=1)["query"]
+    assert [one["analysis"] for one in document["scenarios"]] == whole
+    assert [one["question"] for one in document["scenarios"]] == page["scenarios"]
+    assert [one["problem"] for one in document["scenarios"]] == [None, None]
     rows = list(csv.DictReader(io.StringIO(form["csv"].text)))
     times = {phase["time_s"]["ceiling"] for one in whole for phase in one["phases"].values()}
-    assert {float(row["time_s.ceiling"]) for row in rows} <= times
+    assert {row["scenario"] for row in rows} == {"A", "B"}
+    assert {float(row["time_s.ceiling"]) for row in rows} & times == times
+
+
+def test_exported_commands_are_those_of_every_scenario(studio):
+    page = {"scenarios": [{"batch": 4}, {"on": "nonsense"}, {"on": "4xh200-sxm", "name": "after"}]}
+    text = studio.post("/api/export?form=txt", page).text.splitlines()
+
+    assert [line for line in text if line.startswith("# ")][0].startswith("# A, ")
+    assert "# C, after" in text
+    assert any(line.startswith("# no accelerator is called") for line in text)
+    assert [line.split()[:2] for line in text if line.startswith("rooflight")] == [["rooflight", "analyze"]] * 3
 
 
 @pytest.mark.parametrize("form", ["svg", "json", "csv"])
@@ -382,29 +386,14 @@ def test_choices_and_presets(studio):
     assert LLAMA in choices["models"]
     assert "h100-sxm" in [card["id"] for card in choices["accelerators"]]
     assert choices["version"] == rooflight.__version__
-    assert len(presets) == 6
+    assert [one["name"] for one in presets] == [one.name for one in PRESETS]
 
 
-def test_the_charts_along_the_batch_are_the_library_sweep(studio):
-    """Tokens a second are the batch over the step's seconds; `along` stays while only the batch changes."""
-    first, second = (studio.post("/api/picture", {"batch": batch}).json() for batch in (3, 500))
-    points = first["datasets"]["batch"]["points_tokens_per_s"]
-    columns = rooflight.sweep(LLAMA, "h100-sxm", {"batch": [int(point["x"]) for point in points]}).columns()
-
-    assert [point["ceiling"] for point in points] == pytest.approx(columns["tokens_per_s.ceiling"].tolist())
-    assert [point["expected"] for point in points] == pytest.approx(columns["tokens_per_s.expected"].tolist())
-    assert columns["fits"].all()
-    assert first["along"] == second["along"]
-    assert [one["datasets"]["batch"]["here"] for one in (first, second)] == [[{"x": 3}], [{"x": 500}]]
-    assert second["cards"][0]["analysis"]["bound"] == "capacity"
-
-
-@pytest.mark.parametrize("kind", ["roofline", "batch", "users", "traffic", "memory"])
 @pytest.mark.parametrize("several", [False, True])
-def test_a_document_names_datasets_that_a_picture_fills(studio, kind, several):
-    body = {"cards": ["h100-sxm", "h200-sxm"]} if several else {}
-    document = studio.get("/api/chart", params={"kind": kind, "several": several, "width": 400}).json()
-    rows = studio.post("/api/picture", body).json()["datasets"][kind]
+@pytest.mark.parametrize("dark", ["false", "true"])
+def test_a_document_has_no_rows_and_names_the_datasets_that_a_picture_fills(studio, several, dark):
+    document = studio.get(f"/api/chart?width=400&dark={dark}").json()
+    rows = shown(studio, *([{}, {"on": "h200-sxm"}] if several else [{}]))["datasets"]
 
     assert set(document["datasets"]) - {"once"} <= set(rows)
     assert not [name for name in document["datasets"] if name != "once" and document["datasets"][name]]

@@ -56,7 +56,9 @@ def test_another_file_is_another_machine(studio):
     slower = TEXT.replace("median = 3.0e12", "median = 1.5e12").replace("low = 2.95e12", "low = 1.0e12")
     page = {"scenarios": [{"on": MACHINE, "machine": text} for text in (TEXT, slower)]}
     times = [
-        studio.post("/api/picture", {**page, "focus": focus}).json()["analysis"]["phases"]["decode"]["time_s"]["roofline"]
+        studio.post("/api/picture", {**page, "focus": focus}).json()["analysis"]["phases"]["decode"]["time_s"][
+            "roofline"
+        ]
         for focus in (0, 1)
     ]
 

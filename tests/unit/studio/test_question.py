@@ -75,7 +75,8 @@ def test_a_machine_is_one_card_several_of_a_kind_or_unlike_ones(on, count):
 
 
 @pytest.mark.parametrize(("on", "fields"), [
-    ("4xh100-sxm", {"tp": 2, "dp": 2}), ("4xh200-sxm", {"model": "llama-3.1-70b", "batch": 8}), ("rtx-4090+rtx-3090", {}),
+    ("4xh100-sxm", {"tp": 2, "dp": 2}), ("4xh200-sxm", {"model": "llama-3.1-70b", "batch": 8}),
+    ("rtx-4090+rtx-3090", {}),
     ("2xrtx-4090+rtx-3090", {"weights": "fp8"}), ("h100-sxm", {"tp": 4}), ("h100-sxm", {"dp": 2, "request_rate": 1.5}),
 ])  # fmt: skip
 def test_a_machine_is_that_of_the_library(studio, on, fields):
