@@ -22,7 +22,8 @@ LARGE = "meta-llama/Meta-Llama-3.1-70B"
 QUESTIONS = [
     {}, {"batch": 64, "isl": 2048, "osl": 512}, {"model": LARGE, "on": "4xh100-sxm", "batch": 32, "engine": "vllm"},
     {"model": "mixtral-8x7b", "on": "2xh200-sxm", "weights": "fp8", "batch": 8}, {"request_rate": 2.0},
-    {"model": "deepseek-ai/DeepSeek-V3", "on": "16xh200-sxm", "tp": 8, "pp": 2, "batch": 16}, {"on": "rtx-4090+rtx-3090"},
+    {"model": "deepseek-ai/DeepSeek-V3", "on": "16xh200-sxm", "tp": 8, "pp": 2, "batch": 16},
+    {"on": "rtx-4090+rtx-3090"},
 ]  # fmt: skip
 
 

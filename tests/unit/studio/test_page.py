@@ -22,7 +22,7 @@ def named(*scenarios):
     [
         ([{}], ["h100-sxm"]),
         ([{"on": "4xh100-sxm"}, {"on": "2xh200-sxm"}], ["4xh100-sxm", "2xh200-sxm"]),
-        ([{}, {"weights": "fp8"}], ["weights bf16", "weights fp8"]),
+        ([{}, {"weights": "fp8"}], ["weights as the config says", "weights fp8"]),
         ([{"batch": 1}, {"batch": 64}], ["batch 1", "batch 64"]),
         ([{}, {"graphs": False}], ["graphs", "no graphs"]),
         ([{"on": "h100-sxm"}, {"on": "l40s", "batch": 8}], ["h100-sxm, batch 1", "l40s, batch 8"]),
