@@ -15,9 +15,10 @@ from rooflight.values.question import FIELDS
 
 MOST_SCENARIOS = 4
 LETTERS = "ABCD"
+_MOST_INTENSITY = 1_000_000
 
 Milliseconds = Annotated[float, Bounds(gt=0, le=86_400_000, allow_inf_nan=False)]
-Intensity = Annotated[float, Bounds(ge=0.01, le=1_000_000, allow_inf_nan=False)]
+Intensity = Annotated[float, Bounds(ge=0.01, le=_MOST_INTENSITY, allow_inf_nan=False)]
 
 
 class Page(BaseModel):

@@ -5,7 +5,7 @@ those of others have its number in front and say what differs from the first ("2
 are not in it: the page keeps them in the part of its address behind the #, which never reaches a server. A machine's
 file is in none: the page alone has it.
 
-Addresses of 0.1.0 are read too: several cards (`c=h100-sxm,h200-sxm`) are a scenario each, and what was different
+Addresses of the first version are read too: several cards (`c=h100-sxm,h200-sxm`) are a scenario each, and what was different
 before (`was.w=bf16`) is a scenario in front of that in focus.
 """
 
@@ -39,7 +39,7 @@ PAGE_KEYS = {
 }  # fmt: skip
 _PAGE_FIELDS = {key: field for field, key in PAGE_KEYS.items()}
 _BEFORE = "was."
-# Of 0.1.0: in the place of a default where that was what was different.
+# Of the first version: in the place of a default where that was what was different.
 _AUTO = ("auto", "-1")
 # Keys of the browser alone (which phase, operator and view are open); passed through by the page.
 VIEW_KEYS = ("ph", "op", "q", "view")
@@ -145,7 +145,7 @@ def _scenarios(
 def _of_before(
     fields: Mapping[str, Any], machines: list[str], before: Mapping[str, Any], focus: int, said: list[str]
 ) -> tuple[list[Question], int]:
-    """Scenarios of an address as 0.1.0 wrote it: rates were those of the card in focus."""
+    """Scenarios of an address as the first version wrote it: rates were those of the card in focus."""
     if len(machines) > MOST_SCENARIOS:
         said.append(f"the address names {len(machines)} machines: the first {MOST_SCENARIOS} are shown")
         machines = machines[:MOST_SCENARIOS]
