@@ -5,8 +5,8 @@ those of others have its number in front and say what differs from the first ("2
 are not in it: the page keeps them in the part of its address behind the #, which never reaches a server. A machine's
 file is in none: the page alone has it.
 
-Addresses of the first version are read too: several cards (`c=h100-sxm,h200-sxm`) are a scenario each, and what was different
-before (`was.w=bf16`) is a scenario in front of that in focus.
+Addresses of the first version are read too: several cards (`c=h100-sxm,h200-sxm`) are a scenario each, and what was
+different before (`was.w=bf16`) is a scenario in front of that in focus.
 """
 
 from __future__ import annotations
