@@ -15,6 +15,8 @@ from rooflight.values.sweep import Landmarks
 from rooflight.words.analysis import analyzed
 
 _landmarks: Kept[Landmarks] = Kept(512)
+# Of scenarios that stand still while another one, the focus or the width of the page changes.
+_analyses: Kept[Analysis] = Kept(32)
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +37,8 @@ def answered(page: Page) -> list[Answered]:
 def _answer(label: Label, question: Question) -> Answered:
     try:
         sc = scenario_of(question)
-        return Answered(label=label, question=question, scenario=sc, analysis=analyzed(sc))
+        analysis = _analyses.get_or_make(_key(question), lambda: analyzed(sc))
+        return Answered(label=label, question=question, scenario=sc, analysis=analysis)
     except RooflightError as error:
         return Answered(label=label, question=question, error=error)
 
@@ -57,5 +60,10 @@ def landmarks_of(one: Answered) -> Landmarks:
 
 def key_without_batch(question: Question) -> str:
     """What everything but the batch says about a scenario: a digest, so that a pasted config costs no memory."""
-    said = question.model_dump(exclude={"batch", "name", "config", "machine", "usd_per_hour"})
+    return _key(question, "batch")
+
+
+def _key(question: Question, *without: str) -> str:
+    """All that the answer hangs on, as a digest: neither its name nor its price does."""
+    said = question.model_dump(exclude={"name", "config", "machine", "usd_per_hour", *without})
     return digest([question.config_key, question.machine_key, said])

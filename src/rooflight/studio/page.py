@@ -17,9 +17,10 @@ MOST_SCENARIOS = 4
 LETTERS = "ABCD"
 # Letters of a label where there is little room.
 _BRIEF = 28
+_MOST_INTENSITY = 1_000_000
 
 Milliseconds = Annotated[float, Bounds(gt=0, le=86_400_000, allow_inf_nan=False)]
-Intensity = Annotated[float, Bounds(ge=0.01, le=1_000_000, allow_inf_nan=False)]
+Intensity = Annotated[float, Bounds(ge=0.01, le=_MOST_INTENSITY, allow_inf_nan=False)]
 
 
 class Page(BaseModel):

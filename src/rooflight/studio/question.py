@@ -7,6 +7,7 @@ parsed in memory, and no text of a request becomes a path.
 from __future__ import annotations
 
 import functools
+import math
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
@@ -38,6 +39,7 @@ PASTED = "your config.json"
 # The name, among machines, of the one whose file came with the question; and what messages call that file and its
 # samples. None of them is a name of the catalog.
 MACHINE = "your machine"
+_TIMES = ("x", "X", "\N{MULTIPLICATION SIGN}")
 MACHINE_FILE = "your machine's file"
 SAMPLES_FILE = "your samples"
 MOST_MACHINE = 1 << 20  # characters
@@ -47,6 +49,7 @@ MOST_DOTS = 2000
 AUTO = "auto"
 # The longest name of a scenario, in letters.
 LONGEST_NAME = 40
+_LONGEST_SIZE = 40
 
 MOST_USD = 100_000.0
 
@@ -72,7 +75,7 @@ def _type(field: TableField) -> Any:
     elif field.kind == "share":
         kind = Annotated[float, Field(gt=least, le=most, description=about)]
     elif field.kind == "size":
-        kind = Annotated[float | str, Field(description=about)]
+        kind = Annotated[float | Annotated[str, Field(max_length=_LONGEST_SIZE)], Field(description=about)]
     elif field.kind == "chance":
         kind = Annotated[float, Field(ge=0, le=1, description=about)]
     elif field.kind == "rate":
@@ -117,6 +120,16 @@ class Question(_Fields):
     bandwidth_times: Times = 1.0
     peak_times: Times = 1.0
     usd_per_hour: Annotated[float, Field(gt=0, le=MOST_USD, allow_inf_nan=False)] | None = None
+
+    @field_validator(*(name for name, field in FIELDS.items() if field.kind == "size"))
+    @classmethod
+    def _is_number(cls, size: float | str | None) -> float | str | None:
+        """A number that came as text, as addresses and text boxes have it, is a number."""
+        try:
+            number = float(size) if isinstance(size, str) else math.nan
+        except ValueError:
+            return size
+        return number if math.isfinite(number) else size
 
     @field_validator("config")
     @classmethod
@@ -241,16 +254,24 @@ def _known(field: str, name: str) -> None:
 
 def devices_of(question: Question) -> tuple[Accelerator, int | None]:
     """The accelerator with its what-if rates, and how many of it where that is said. Raises BadInput, BadConfig."""
-    if is_own(question.on):
-        card, count = machine_of(question), None if question.on == MACHINE else accelerators.split_count(question.on)[0]
-    else:
-        card, count = _named(question.on)
+    card, count = _own(question) if is_own(question.on) else _named(question.on)
     return what_if(card, bandwidth_times=question.bandwidth_times, peak_times=question.peak_times), count
 
 
+def _own(question: Question) -> tuple[Accelerator, int | None]:
+    """The machine whose file came with the question, and how many of it where that is said."""
+    try:
+        said = accelerators.split_count(question.on)[0]
+    except BadInput as error:
+        error.where = Named.of("on")
+        raise
+    return machine_of(question), None if question.on.strip() == MACHINE else said
+
+
 def is_own(on: str) -> bool:
-    """Whether a machine is that whose file came with the question."""
-    return on.endswith(MACHINE)
+    """Whether a machine is that whose file came with the question, or something in front of an x, of it."""
+    front = on.strip().removesuffix(MACHINE)
+    return front != on.strip() and (not front or front.rstrip().endswith(_TIMES))
 
 
 def scenario_of(question: Question) -> Scenario:

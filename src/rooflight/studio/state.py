@@ -5,12 +5,13 @@ those of others have its number in front and say what differs from the first ("2
 are not in it: the page keeps them in the part of its address behind the #, which never reaches a server. A machine's
 file is in none: the page alone has it.
 
-Addresses of 0.1.0 are read too: several cards (`c=h100-sxm,h200-sxm`) are a scenario each, and what was different
-before (`was.w=bf16`) is a scenario in front of that in focus.
+Addresses of the first version are read too: several cards (`c=h100-sxm,h200-sxm`) are a scenario each, and what was
+different before (`was.w=bf16`) is a scenario in front of that in focus.
 """
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -22,7 +23,7 @@ from rooflight.studio.page import MOST_SCENARIOS, Page
 from rooflight.studio.question import Question, is_own
 from rooflight.values.question import FIELDS
 
-LONGEST = 4000
+LONGEST = 12_000  # characters of an address that are read
 # Field -> its key in the query: a short one, else its name.
 _SHORT = {
     "name": "n", "model": "m", "on": "c", "weights": "w", "kv_cache": "kv", "attention": "a", "tp": "tp",
@@ -30,17 +31,19 @@ _SHORT = {
     "peak_times": "pk", "usd_per_hour": "usd",
 }  # fmt: skip
 KEYS = {**_SHORT, **{name: name for name in FIELDS if name not in _SHORT}}
-_FIELDS = {key: field for field, key in KEYS.items()}
+# Whole names are read too, as somebody writes them by hand.
+_FIELDS = {**{name: name for name in KEYS}, **{key: field for field, key in KEYS.items()}}
 # The same of the page as a whole.
 PAGE_KEYS = {
     "focus": "f", "intensity": "ai", "tpot_slo_ms": "tpot_slo_ms", "ttft_slo_ms": "ttft_slo_ms", "levels": "lv",
 }  # fmt: skip
 _PAGE_FIELDS = {key: field for field, key in PAGE_KEYS.items()}
 _BEFORE = "was."
-# Of 0.1.0: in the place of a default where that was what was different.
+# Of the first version: in the place of a default where that was what was different.
 _AUTO = ("auto", "-1")
 # Keys of the browser alone (which phase, operator and view are open); passed through by the page.
 VIEW_KEYS = ("ph", "op", "q", "view")
+_LONGEST_KEY = 40
 
 
 def query_of(page: Page) -> str:
@@ -88,7 +91,7 @@ def _written(value: Any) -> str:
 
 def read_query(query: str) -> tuple[Page, list[str]]:
     """The page a query string holds, and in words what of it could not be read (that stays at its default)."""
-    said: list[str] = []
+    said = ["the address is too long: its end is not read"] if len(query) > LONGEST else []
     whole: dict[str, Any] = {}
     fields: dict[int, dict[str, Any]] = {1: {}}
     before: dict[str, Any] = {}
@@ -103,9 +106,15 @@ def read_query(query: str) -> tuple[Page, list[str]]:
         elif key.startswith(_BEFORE) and _FIELDS.get(key.removeprefix(_BEFORE)) in (*FIELDS, "model"):
             before[_FIELDS[key.removeprefix(_BEFORE)]] = text
         elif key not in VIEW_KEYS:
-            said.append(f"the address has a part {key[:20]!r} that this version does not know")
+            said.append(f"the address has a part {key[:20]!r} that this version does not know{_near(own)}")
     state = _valid(Page, whole, said)
     return _page(state, _scenarios(fields, before, state.get("focus", 0), said)), said
+
+
+def _near(key: str) -> str:
+    """The part that may have been meant."""
+    near = difflib.get_close_matches(key[:_LONGEST_KEY], [*_FIELDS, *_PAGE_FIELDS], n=1)
+    return f"; did you mean {near[0]}?" if near and near[0] != key else ""
 
 
 def _numbered(key: str) -> tuple[int | None, str]:
@@ -136,7 +145,7 @@ def _scenarios(
 def _of_before(
     fields: Mapping[str, Any], machines: list[str], before: Mapping[str, Any], focus: int, said: list[str]
 ) -> tuple[list[Question], int]:
-    """Scenarios of an address as 0.1.0 wrote it: rates were those of the card in focus."""
+    """Scenarios of an address as the first version wrote it: rates were those of the card in focus."""
     if len(machines) > MOST_SCENARIOS:
         said.append(f"the address names {len(machines)} machines: the first {MOST_SCENARIOS} are shown")
         machines = machines[:MOST_SCENARIOS]

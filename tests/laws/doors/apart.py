@@ -26,8 +26,8 @@ LINES: tuple[Apart, ...] = (
     ),
     Apart(
         r"decode\.intensity_flop_per_byte",
-        MOVES, ("sweep", "studio curve"),
-        "as above: a row of sweep and a point of a curve have the intensity of a step of all, but no time",
+        MOVES, ("sweep",),
+        "as above: a row of sweep has the intensity of a step of all, but no time",
     ),
 )  # fmt: skip
 

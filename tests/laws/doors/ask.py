@@ -195,12 +195,19 @@ def _app() -> Any:
 
 
 def _post(path: str, one: Question) -> Document | None:
-    """A request of the studio, which knows one engine (none named) and no pipeline, replicas or spread experts."""
-    if not HAS_STUDIO or one.engine is not None or (one.pp, one.ep, one.dp) != (1, 1, 1):
+    """A request of the studio about one scenario."""
+    return _sent(path, _scenario(one))
+
+
+def _scenario(one: Question) -> Document:
+    """A scenario of the studio, which has every field of a question by its own name."""
+    return {"model": one.model, **asked(one)}
+
+
+def _sent(path: str, body: Document) -> Document | None:
+    if not HAS_STUDIO:
         return None
     import httpx
-
-    body = {"cards": [one.card], **one.said("model", "tp", "weights", "kv_cache", "batch", "isl", "osl")}
 
     async def once() -> Any:
         transport = httpx.ASGITransport(app=_app())
@@ -219,24 +226,9 @@ def studio(one: Question) -> Document | None:
 
 
 def studio_picture(one: Question) -> Document | None:
-    """The card of the studio's /api/picture; it leaves request and served out."""
-    picture = _picture(one)
-    return picture and picture["cards"][0]["analysis"]
-
-
-def studio_curve(one: Question) -> Document | None:
-    """The question's batch on the curve of /api/picture, where it is drawn."""
-    picture = _picture(one)
-    curve = picture and picture["cards"][0]["curve"]
-    if not curve or one.batch not in curve["batch"]:
-        return None
-    place = curve["batch"].index(one.batch)
-    return {name: values[place] for name, values in curve.items()}
-
-
-@functools.lru_cache(maxsize=8)
-def _picture(one: Question) -> Document | None:
-    return _post("/api/picture", one)
+    """The analysis of /api/picture: of the second of two scenarios, which is in focus."""
+    picture = _sent("/api/picture", {"scenarios": [{}, _scenario(one)], "focus": 1})
+    return picture and picture["analysis"]
 
 
 def studio_landmarks(one: Question) -> Document | None:
@@ -254,7 +246,6 @@ DOORS: dict[str, Callable[[Question], Document | None]] = {
     "check claim": check_claim,
     "studio": studio,
     "studio picture": studio_picture,
-    "studio curve": studio_curve,
     "sweep landmarks": landmarks,
     "studio landmarks": studio_landmarks,
     "models": models_list,

@@ -152,12 +152,6 @@ NAMES: dict[str, Lines] = {
     ),
     "check row": _CHECK,
     "check claim": _CHECK,
-    "studio curve": (
-        (r"(bound|flop|intensity_flop_per_byte)", r"decode.\1"),
-        (rf"{_SPAN}_s", r"decode.time_s.\1"),
-        (r"fits", "memory.fits"),
-        (r"batch", "workload.batch"),
-    ),
     "sweep landmarks": _LANDMARKS,
     "studio landmarks": _LANDMARKS,
     "models": _MODEL,

@@ -21,10 +21,10 @@ EVERY = dict.fromkeys(("moves", "sweep", "sweep landmarks", "check row", "check 
 # Doors that answer a part of the question: what they leave out is not None, it is not asked.
 PARTIAL = ("models", "models MODEL")
 # Doors that print one run of several.
-ONE_RUN = ("compare", "moves", "studio picture")
+ONE_RUN = ("compare", "moves")
 # Doors that compute with arrays (of rows, those of one deployment together). NumPy takes powers from the processor,
 # whose last bits are not the C library's.
-ARRAYS = ("sweep columns", "studio curve", "check row")
+ARRAYS = ("sweep columns", "check row")
 
 
 class Table(NamedTuple):

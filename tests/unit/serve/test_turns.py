@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rooflight.studio.curve import curve
 
 import rooflight
 from rooflight.library.questions import make_scenario
 from rooflight.serve.landmarks import landmarks
 from rooflight.serve.turns import CAPACITY, Turn, turns
 from rooflight.show.charts.series import lines
-from rooflight.studio.curve import curve
 
 
 @given(st.lists(st.tuples(st.integers(2, 4000), st.sampled_from("abcd")), max_size=5))

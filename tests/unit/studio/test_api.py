@@ -12,9 +12,10 @@ import rooflight
 from rooflight.library.questions import make_scenario
 from rooflight.serve.landmarks import landmarks
 from rooflight.show.explain import explain
+from rooflight.studio.page import Page
+from rooflight.studio.presets import PRESETS
 
 LLAMA = "meta-llama/Meta-Llama-3.1-8B"
-# What the page has no control for yet.
 REST = {
     "pp": 2, "ep": 2, "dp": 2, "activations": "fp8", "compute": "bf16", "gpu_memory_utilization": 0.85, "graphs": False,
     "engine": "vllm", "prefill_batch": 2, "cached_prefix": 100, "draft_tokens": 3, "chunk_tokens": 64,
@@ -26,14 +27,14 @@ QUESTIONS = [
     ({}, LLAMA, "h100-sxm", {}),
     ({"batch": 64, "weights": "fp8", "kv_cache": "fp8", "isl": 4000, "osl": 100}, LLAMA, "h100-sxm",
      {"batch": 64, "weights": "fp8", "kv_cache": "fp8", "isl": 4000, "osl": 100}),
-    ({"model": "deepseek-ai/DeepSeek-V3", "cards": ["h200-sxm"], "tp": 8, "context": 100_000},
+    ({"model": "deepseek-ai/DeepSeek-V3", "on": "8xh200-sxm", "context": 100_000},
      "deepseek-ai/DeepSeek-V3", "8xh200-sxm", {"context": 100_000}),
     ({"model": "llama-3.1-70b"}, "llama-3.1-70b", "h100-sxm", {}),
     ({"model": "llama-3.1-70b", "ignore_capacity": True, "attention": "naive"}, "llama-3.1-70b", "h100-sxm",
      {"ignore_capacity": True, "attention": "naive"}),
-    ({"model": "mixtral-8x7b", "cards": ["h200-sxm"], "tp": 2, **REST}, "mixtral-8x7b", "8xh200-sxm", REST),
-    ({"model": "llama-3.1-70b", "cards": ["rtx-3090"], **LAYERS}, "llama-3.1-70b", "rtx-3090", LAYERS),
-    ({"model": "qwen3-30b-a3b", "cards": ["rtx-3090"], **EXPERTS}, "qwen3-30b-a3b", "rtx-3090", EXPERTS),
+    ({"model": "mixtral-8x7b", "on": "8xh200-sxm", **REST}, "mixtral-8x7b", "8xh200-sxm", REST),
+    ({"model": "llama-3.1-70b", "on": "rtx-3090", **LAYERS}, "llama-3.1-70b", "rtx-3090", LAYERS),
+    ({"model": "qwen3-30b-a3b", "on": "rtx-3090", **EXPERTS}, "qwen3-30b-a3b", "rtx-3090", EXPERTS),
 ]  # fmt: skip
 
 # Prompts alone, of which there is no decode step to draw over the batch.
@@ -41,6 +42,11 @@ SILENT = [
     ({"osl": 0, "batch": 8}, LLAMA, "h100-sxm", {"osl": 0, "batch": 8}),
     ({"model": "Qwen/Qwen3-Embedding-8B"}, "Qwen/Qwen3-Embedding-8B", "h100-sxm", {}),
 ]
+
+SMALL = {
+    "model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
+    "intermediate_size": 128, "vocab_size": 1000, "num_hidden_layers": 2, "max_position_embeddings": 4096,
+}  # fmt: skip
 
 
 def plain(value):
@@ -56,48 +62,26 @@ def test_analyze_is_the_library(studio, question, model, on, fields):
     assert answer.json() == plain(rooflight.analyze(model, on, **fields).to_dict())
 
 
-def in_picture(whole):
-    """As the picture has it: with the one run that the sentence speaks of."""
-    name = whole["run"]
-    runs = whole["runs"] and {name: whole["runs"][name]}
-    return {**whole, "request": None, "served": None, "runs": runs}
+def shown(studio, *scenarios, focus=0, **page):
+    """The picture of a page of these scenarios."""
+    answer = studio.post("/api/picture", {"scenarios": list(scenarios), "focus": focus, **page})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
 
 
 @pytest.mark.parametrize(("question", "model", "on", "fields"), [*QUESTIONS, *SILENT])
 def test_a_picture_holds_the_same_figures(studio, question, model, on, fields):
-    picture = studio.post("/api/picture", question).json()
+    """Of the scenario in focus, alone and behind another one."""
     whole = plain(rooflight.analyze(model, on, **fields).to_dict())
 
-    assert picture["answer"] == whole["answer"]
-    assert picture["cards"][0]["analysis"] == in_picture(whole)
-
-
-@pytest.mark.parametrize(("question", "model", "on", "fields"), QUESTIONS)
-def test_a_curve_is_the_library_sweep(studio, question, model, on, fields):
-    curve = studio.post("/api/picture", question).json()["cards"][0]["curve"]
-    fields = {name: value for name, value in fields.items() if name != "batch"}
-    columns = rooflight.sweep(model, on, {"batch": curve["batch"]}, **fields).columns()
-
-    shown = columns["fits"] | fields.get("ignore_capacity", False)
-    assert curve["fits"] == columns["fits"].tolist()
-    for name in ("ceiling", "roofline", "expected", "low", "high"):
-        assert curve[f"{name}_s"] == [
-            value if kept else None for value, kept in zip(columns[f"time_s.{name}"].tolist(), shown, strict=True)
-        ]
-    assert curve["intensity_flop_per_byte"] == columns["intensity_flop_per_byte"].tolist()
-
-
-@pytest.mark.parametrize(("question", "model", "on", "fields"), SILENT)
-def test_where_nothing_is_put_out_a_curve_has_no_times(studio, question, model, on, fields):
-    curve = studio.post("/api/picture", question).json()["cards"][0]["curve"]
-
-    assert all(curve["fits"][:8])
-    assert set(curve["ceiling_s"] + curve["expected_s"]) == {None}
+    for picture in (shown(studio, question), shown(studio, {"batch": 7}, question, focus=1)):
+        assert picture["answer"] == whole["answer"]
+        assert picture["analysis"] == whole
 
 
 @pytest.mark.parametrize(("question", "model", "on", "fields"), QUESTIONS[:3])
-def test_the_dots_are_the_phases(studio, question, model, on, fields):
-    rows = studio.post("/api/picture", question).json()["datasets"]["roofline"]["phases"]
+def test_the_dots_of_one_scenario_are_its_phases(studio, question, model, on, fields):
+    rows = shown(studio, question)["datasets"]["phases"]
     phases = rooflight.analyze(model, on, **fields).phases
 
     assert {row["name"]: (row["x"], row["y"]) for row in rows} == {
@@ -105,42 +89,105 @@ def test_the_dots_are_the_phases(studio, question, model, on, fields):
     }
 
 
-def test_four_cards_at_once_and_one_of_them_unknown(studio):
-    cards = ["h100-sxm", "h200-sxm", "nonsense", "mi300x"]
-    picture = studio.post("/api/picture", {"cards": cards, "focus": 1}).json()
+def test_the_dots_of_several_scenarios_are_the_phases_of_each(studio):
+    asked = [(LLAMA, "h100-sxm", {"batch": 8}), (LLAMA, "4xh200-sxm", {"batch": 8, "weights": "fp8"})]
+    rows = shown(studio, *({"model": model, "on": on, **fields} for model, on, fields in asked))["datasets"]["phases"]
+    phases = [phase for model, on, fields in asked for phase in rooflight.analyze(model, on, **fields).phases.values()]
 
-    assert [card["on"] for card in picture["cards"]] == cards
-    assert [card["problem"] is None for card in picture["cards"]] == [True, True, False, True]
-    assert picture["cards"][2]["problem"]["field"] == "cards"
-    assert picture["answer"] == rooflight.analyze(LLAMA, "h200-sxm").answer
+    assert {(row["x"], row["y"]) for row in rows} == {
+        (phase.intensity_flop_per_byte, phase.flop / phase.time_s.roofline) for phase in phases
+    }
 
 
-def test_a_what_if_changes_the_card_in_focus_alone(studio):
+def test_four_scenarios_at_once_and_one_of_them_unknown(studio):
+    machines = ["h100-sxm", "4xh200-sxm", "nonsense", "mi300x"]
+    picture = shown(studio, *({"on": on} for on in machines), focus=1)
+
+    assert [label["letter"] for label in picture["labels"]] == list("ABCD")
+    assert list(picture["problems"]) == ["2"]
+    assert picture["problems"]["2"]["field"] == "on"
+    assert [bool(line["cells"]) for line in picture["figures"]] == [True, True, False, True]
+    assert picture["problems"]["2"]["what"] == picture["figures"][2]["missing"]
+    assert picture["answer"] == rooflight.analyze(LLAMA, "4xh200-sxm").answer
+    assert picture["shown"] == 1
+
+
+def test_a_what_if_changes_its_scenario_alone(studio):
     """Twice the bandwidth halves the memory ceiling of decode; the neighbour stays as built."""
-    body = {"cards": ["h100-sxm", "h100-sxm"], "focus": 1, "bandwidth_times": 2, "peak_times": 0.5}
-    built, other = (card["analysis"] for card in studio.post("/api/picture", body).json()["cards"])
+    page = [{}, {"bandwidth_times": 2, "peak_times": 0.5}]
+    built, other = (shown(studio, *page, focus=focus)["analysis"] for focus in (0, 1))
 
     before, after = (one["phases"]["decode"]["ceilings_s"] for one in (built, other))
     assert after["memory"] == pytest.approx(before["memory"] / 2)
     assert after["compute"] == pytest.approx(before["compute"] * 2)
     assert built["phases"] == plain(rooflight.analyze(LLAMA, "h100-sxm").to_dict())["phases"]
+    assert other["accelerator"]["id"] == "h100-sxm (what if)"
     assert any(line.startswith("what if: h100-sxm with 2 times") for line in other["assumptions"])
 
 
-def test_a_single_card_with_other_rates_is_drawn_beside_itself_as_built(studio):
-    picture = studio.post("/api/picture", {"bandwidth_times": 2}).json()
+def test_a_pasted_config_is_of_its_scenario_alone(studio):
+    page = [{"config": SMALL}, {}]
 
-    assert picture["before"]["phases"] == plain(rooflight.analyze(LLAMA, "h100-sxm").to_dict())["phases"]
-    assert picture["cards"][0]["analysis"]["accelerator"]["id"] == "h100-sxm (what if)"
-    assert "decode" in [row["name"] for row in picture["datasets"]["roofline"]["moves"]]
+    assert shown(studio, *page)["analysis"]["model"]["id"] == "your config.json"
+    assert shown(studio, *page, focus=1)["analysis"]["model"]["id"] == LLAMA
 
 
-def test_before_is_the_question_with_its_changes(studio):
-    body = {"weights": "fp8", "batch": 16, "context": 9, "before": {"weights": "auto", "batch": 2, "context": -1}}
-    before = studio.post("/api/picture", body).json()["before"]
+def test_a_focus_beyond_the_scenarios_is_on_the_last(studio):
+    picture = shown(studio, {}, {"batch": 3}, focus=3)
 
-    whole = plain(rooflight.analyze(LLAMA, "h100-sxm", batch=2).to_dict())
-    assert before == in_picture(whole)
+    assert picture["shown"] == 1
+    assert picture["analysis"]["workload"]["batch"] == 3
+
+
+def test_a_workload_of_some_intensity_stands_under_the_roof_of_the_scenario_in_focus(studio):
+    """At 10 FLOP/byte four cards of 3.35 TB/s do 4 x 33.5 TFLOP/s at most."""
+    picture = shown(studio, {}, {"on": "4xh100-sxm"}, focus=1, intensity=10)
+
+    assert picture["intensity"]["x"] == 10
+    assert picture["intensity"]["y"] == pytest.approx(4 * 10 * 3.35e12)
+    assert picture["datasets"]["workload"] == [{"x": 10, "y": picture["intensity"]["y"]}]
+    assert shown(studio, {})["intensity"] is None
+    assert shown(studio, {})["datasets"]["workload"] == []
+
+
+def test_the_address_of_a_picture_is_that_of_its_page(studio):
+    asked = {"scenarios": [{"name": "today"}, {"on": "4xl40s", "weights": "fp8"}], "focus": 1, "tpot_slo_ms": 40}
+    query = shown(studio, *asked.pop("scenarios"), **asked)["query"]
+    read = studio.get("/api/page", params={"q": query}).json()
+
+    assert read["said"] == []
+    assert read["query"] == query
+    assert [one["name"] for one in read["page"]["scenarios"]] == ["today", ""]
+    assert (read["page"]["focus"], read["page"]["tpot_slo_ms"]) == (1, 40)
+    assert shown(studio, *read["page"]["scenarios"], focus=1, tpot_slo_ms=40)["query"] == query
+
+
+def test_what_an_address_cannot_say_is_told_with_what_was_meant(studio):
+    read = studio.get("/api/page", params={"q": "wieghts=fp8&b=0"}).json()
+
+    assert "did you mean weights?" in read["said"][0]
+    assert "b='0'" in read["said"][1]
+    assert read["page"] == Page().model_dump()
+
+
+def test_what_is_kept_of_a_scenario_hangs_on_all_that_its_answer_does(studio):
+    """Asked again under another name and price it is the same; with anything else changed it is not."""
+    asked = {"batch": 5, "isl": 300}
+    first = shown(studio, asked)["analysis"]
+
+    assert shown(studio, {**asked, "name": "x", "usd_per_hour": 2})["analysis"] == first
+    for change in ({"batch": 6}, {"on": "2xh100-sxm"}, {"peak_times": 2}, {"config": SMALL}, {"graphs": False}):
+        assert shown(studio, {**asked, **change})["analysis"] != first
+    assert shown(studio, asked)["analysis"] == first
+
+
+def test_a_view_is_of_the_scenario_in_focus(studio):
+    page = {"scenarios": [{}, {"model": "llama-3.1-70b", "on": "4xh100-sxm", "batch": 16}], "focus": 1}
+    view = studio.post("/api/view/memory", {"page": page, "width": 700}).json()
+
+    assert view["answer"]
+    assert view["charts"][0]["spec"]["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
+    assert studio.post("/api/view/nothing", {"page": page}).status_code == 422
 
 
 def test_landmarks_and_explanations_are_the_library(studio):
@@ -151,12 +198,12 @@ def test_landmarks_and_explanations_are_the_library(studio):
 
     assert marks == plain({name: getattr(landmarks(sc), name) for name in marks})
     assert why["lines"][0]["value"] == explain(sc, "prefill", "qkv").lines[0].value
-    assert studio.post("/api/picture", body).json()["landmarks"] == marks
+    assert shown(studio, {}, body, focus=1)["landmarks"] == marks
 
 
 def test_an_operator_of_the_host_is_explained_by_the_host_s_rate(studio):
     """60 GB/s are what its bytes wait for, and no rate of the card."""
-    body = {"model": "llama-3.1-70b", "cards": ["rtx-3090"], **LAYERS}
+    body = {"model": "llama-3.1-70b", "on": "rtx-3090", **LAYERS}
     why = studio.post("/api/explain?phase=decode&operator=down (host)", body).json()
     (line,) = (line for line in why["lines"] if line["what"] == "the host's memory")
 
@@ -166,11 +213,7 @@ def test_an_operator_of_the_host_is_explained_by_the_host_s_rate(studio):
 
 
 def test_a_pasted_config_is_read_in_memory(studio):
-    config = {
-        "model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
-        "intermediate_size": 128, "vocab_size": 1000, "num_hidden_layers": 2, "max_position_embeddings": 4096,
-    }  # fmt: skip
-    block = studio.post("/api/analyze", {"config": config}).json()["model"]
+    block = studio.post("/api/analyze", {"config": SMALL}).json()["model"]
 
     # embedding and head 2 x 1000 x 64; a layer: q and o 2 x 64 x 64, k and v 2 x 64 x 32, MLP 3 x 64 x 128, two norms
     assert block["parameters"] == 2 * 64_000 + 2 * (2 * 4096 + 2 * 2048 + 3 * 8192 + 128) + 64
@@ -182,11 +225,11 @@ REFUSED = [
     ({"model": "/etc/passwd"}, "model", "no model"),
     ({"model": "../../etc/hostname"}, "model", "no model"),
     ({"model": "unknown-org/unknown-model"}, "model", "no model"),
-    ({"cards": ["nonsense"]}, "cards", "no accelerator"),
-    ({"cards": ["/etc/passwd"]}, "cards", "no accelerator"),
-    ({"cards": ["../docs/examples/my-card.toml"]}, "cards", "no accelerator"),
-    ({"cards": ["h100-sxm"] * 5}, "cards", "at most 4"),
-    ({"cards": []}, "cards", "at least 1"),
+    ({"on": "nonsense"}, "on", "no accelerator"),
+    ({"on": "/etc/passwd"}, "on", "no accelerator"),
+    ({"on": "../docs/examples/my-card.toml"}, "on", "no accelerator"),
+    ({"on": ""}, "on", "at least 1"),
+    ({"cards": ["h100-sxm"]}, "cards", "not permitted"),
     ({"weights": "fp3"}, "weights", "no number format"),
     ({"kv_cache": "q2_k"}, "kv_cache", "KV cache"),
     ({"tp": 7}, "tp", "7"),
@@ -205,7 +248,8 @@ REFUSED = [
 @pytest.mark.parametrize(("question", "field", "said"), REFUSED)
 @pytest.mark.parametrize("path", ["/api/picture", "/api/analyze"])
 def test_a_refusal_names_its_field(studio, path, question, field, said):
-    answer = studio.post(path, question)
+    page = {"scenarios": [{"batch": 3}, question], "focus": 1}
+    answer = studio.post(path, question if path == "/api/analyze" else page)
 
     assert answer.status_code == 422
     problem = answer.json()["problems"][0]
@@ -213,25 +257,53 @@ def test_a_refusal_names_its_field(studio, path, question, field, said):
     assert said in problem["what"]
 
 
-@pytest.mark.parametrize("cards", [["tt-p150"], ["h100-sxm", "tt-p150"], ["tt-p150", "h100-sxm"]])
-def test_a_card_without_a_compute_peak_has_its_decode(studio, cards):
-    """Its slope is drawn without a roof; prompts are null, beside another card's too."""
+PAGES = [
+    ({"scenarios": []}, "scenarios", "at least 1"),
+    ({"scenarios": [{}] * 5}, "scenarios", "at most 4"),
+    ({"scenarios": "many"}, "scenarios", "valid list"),
+    ({"focus": 4}, "focus", "less than 4"),
+    ({"intensity": 0}, "intensity", "greater than or equal to 0.01"),
+    ({"tpot_slo_ms": -1}, "tpot_slo_ms", "greater than 0"),
+    ({"ttft_slo_ms": 1e9}, "ttft_slo_ms", "less than or equal"),
+    ({"levels": "perhaps"}, "levels", "boolean"),
+    ({"samples": "{}"}, "samples", "holds no sample"),
+    ({"batch": 3}, "batch", "not permitted"),
+    ({"scenarios": [{"name": "\ud800"}]}, "name", "unicode"),
+]
+
+
+@pytest.mark.parametrize(("page", "field", "said"), PAGES)
+def test_a_refusal_of_a_page_names_its_field(studio, page, field, said):
+    body = json.dumps(page).encode()
+    answer = studio.request("POST", "/api/picture", content=body, headers={"content-type": "application/json"})
+
+    assert answer.status_code == 422
+    problem = answer.json()["problems"][0]
+    assert problem["field"] == field
+    assert said in problem["what"]
+
+
+@pytest.mark.parametrize("machines", [["tt-p150"], ["h100-sxm", "tt-p150"], ["tt-p150", "h100-sxm"]])
+def test_a_card_without_a_compute_peak_has_its_decode(studio, machines):
+    """Its slope is drawn without a roof; prompts are null, beside another machine's too."""
     model = "meta-llama/Llama-2-7b-hf"
-    picture = studio.post("/api/picture", {"model": model, "cards": cards, "batch": 4}).json()
-    mine = picture["cards"][cards.index("tt-p150")]
+    mine = {"model": model, "on": "tt-p150", "batch": 4}
+    page = [{**mine, "on": on} for on in machines]
+    picture = shown(studio, *page, focus=machines.index("tt-p150"), intensity=5)
     own = rooflight.analyze(model, on="tt-p150", batch=4)
 
-    assert mine["analysis"]["phases"]["prefill"] is None
-    assert mine["analysis"]["phases"]["decode"]["time_s"] == plain(own.to_dict())["phases"]["decode"]["time_s"]
-    assert mine["curve"]["ceiling_s"][0] > 0
-    assert studio.post("/api/landmarks", {"model": model, "cards": cards[:1]}).status_code == 200
-    assert studio.post("/api/analyze", {"model": model, "cards": ["tt-p150"]}).status_code == 200
-    slopes = [row for row in picture["datasets"]["roofline"]["roofs"] if row["roof"] == "tt-p150 memory"]
+    assert picture["analysis"]["phases"]["prefill"] is None
+    assert picture["analysis"]["phases"]["decode"]["time_s"] == plain(own.to_dict())["phases"]["decode"]["time_s"]
+    assert picture["roof"]["flop_per_s"] is None
+    assert "by its memory" in picture["intensity"]["text"]
+    assert studio.post("/api/landmarks", mine).status_code == 200
+    assert studio.post("/api/analyze", mine).status_code == 200
+    slopes = [row for row in picture["datasets"]["roofs"] if row["roof"].endswith("tt-p150 memory")]
     assert len(slopes) == 2
 
 
 def test_a_fact_that_nobody_published_is_said(studio):
-    answer = studio.post("/api/analyze", {"cards": [a_card_without_a_link()], "tp": 2})
+    answer = studio.post("/api/analyze", {"on": a_card_without_a_link(), "tp": 2})
 
     assert answer.status_code == 424
     assert answer.json()["problems"][0]["error"] == "MissingFact"
@@ -269,23 +341,55 @@ def test_a_route_that_is_none_is_said(studio):
 
 
 @pytest.mark.slow  # draws pictures
-def test_exports_are_the_figures_and_the_picture(studio):
-    question = {"batch": 4}
-    whole = plain(rooflight.analyze(LLAMA, "h100-sxm", batch=4).to_dict())
-    form = {name: studio.post(f"/api/export?form={name}", question) for name in ("svg", "png", "csv", "json")}
+@pytest.mark.parametrize("page", [
+    {"scenarios": [{"batch": 4}]}, {"scenarios": [{}, {"on": "4xh200-sxm", "weights": "fp8"}], "focus": 1},
+    {"scenarios": [{"on": "nonsense"}, {"model": "llama-3.1-70b"}], "focus": 1, "intensity": 5},
+])  # fmt: skip
+@pytest.mark.parametrize("dark", ["false", "true"])
+def test_a_page_is_drawn(studio, page, dark):
+    """One scenario, several, one that is wrong beside one that does not fit."""
+    drawn, image = (studio.post(f"/api/export?form={form}&dark={dark}", page) for form in ("svg", "png"))
 
-    assert form["json"].json() == whole
+    assert drawn.text.startswith("<svg")
+    assert drawn.headers["content-type"] == "image/svg+xml"
+    assert image.content.startswith(b"\x89PNG")
+
+
+def test_exported_figures_are_those_of_the_library(studio):
+    whole = [plain(rooflight.analyze(LLAMA, "h100-sxm", batch=batch).to_dict()) for batch in (4, 9)]
+    page = {"scenarios": [{"batch": 4}, {"batch": 9}], "focus": 1}
+    form = {name: studio.post(f"/api/export?form={name}", page) for name in ("csv", "json")}
+
+    document = form["json"].json()
+    assert document["schema"] == "rooflight.studio/1"
+    assert document["focus"] == 1
+    assert document["query"] == shown(studio, *page["scenarios"], focus=1)["query"]
+    assert [one["analysis"] for one in document["scenarios"]] == whole
+    assert [one["question"] for one in document["scenarios"]] == page["scenarios"]
+    assert [one["problem"] for one in document["scenarios"]] == [None, None]
     rows = list(csv.DictReader(io.StringIO(form["csv"].text)))
-    assert float(rows[0]["time_s.ceiling"]) in [phase["time_s"]["ceiling"] for phase in whole["phases"].values()]
-    assert form["svg"].text.startswith("<svg")
-    assert form["png"].content.startswith(b"\x89PNG")
-    assert form["svg"].headers["content-type"] == "image/svg+xml"
+    times = {phase["time_s"]["ceiling"] for one in whole for phase in one["phases"].values()}
+    assert {row["scenario"] for row in rows} == {"A", "B"}
+    assert {float(row["time_s.ceiling"]) for row in rows} & times == times
 
 
-@pytest.mark.slow  # draws pictures
-@pytest.mark.parametrize("question", [{"cards": ["h100-sxm", "h200-sxm"]}, {"weights": "fp8", "before": {"batch": 9}}])
-def test_comparisons_are_drawn_too(studio, question):
-    assert "<svg" in studio.post("/api/export?form=svg&dark=true", question).text
+def test_exported_commands_are_those_of_every_scenario(studio):
+    page = {"scenarios": [{"batch": 4}, {"on": "nonsense"}, {"on": "4xh200-sxm", "name": "after"}]}
+    text = studio.post("/api/export?form=txt", page).text.splitlines()
+
+    assert text[0].startswith("# A, ")
+    assert "# C, after" in text
+    assert any(line.startswith("# no accelerator is called") for line in text)
+    printed = [line for line in text if line.startswith("rooflight analyze ")]
+    assert [line.split()[3:5] for line in printed] == [["--on", "h100-sxm"], ["--on", "4xh200-sxm"]]
+
+
+@pytest.mark.parametrize("form", ["svg", "json", "csv"])
+def test_what_cannot_be_answered_is_not_exported(studio, form):
+    answer = studio.post(f"/api/export?form={form}", {"scenarios": [{}, {"on": "nonsense"}], "focus": 1})
+
+    assert answer.status_code == 422
+    assert answer.json()["problems"][0]["field"] == "on"
 
 
 def test_choices_and_presets(studio):
@@ -294,39 +398,14 @@ def test_choices_and_presets(studio):
     assert LLAMA in choices["models"]
     assert "h100-sxm" in [card["id"] for card in choices["accelerators"]]
     assert choices["version"] == rooflight.__version__
-    assert len(presets) == 6
+    assert [one["name"] for one in presets] == [one.name for one in PRESETS]
 
 
-def test_the_charts_along_the_batch_are_the_library_sweep(studio):
-    """Tokens a second are the batch over the step's seconds; `along` stays while only the batch changes."""
-    first, second = (studio.post("/api/picture", {"batch": batch}).json() for batch in (3, 500))
-    points = first["datasets"]["batch"]["points_tokens_per_s"]
-    columns = rooflight.sweep(LLAMA, "h100-sxm", {"batch": [int(point["x"]) for point in points]}).columns()
-
-    assert [point["ceiling"] for point in points] == pytest.approx(columns["tokens_per_s.ceiling"].tolist())
-    assert [point["expected"] for point in points] == pytest.approx(columns["tokens_per_s.expected"].tolist())
-    assert columns["fits"].all()
-    assert first["along"] == second["along"]
-    assert [one["datasets"]["batch"]["here"] for one in (first, second)] == [[{"x": 3}], [{"x": 500}]]
-    assert second["cards"][0]["analysis"]["bound"] == "capacity"
-
-
-@pytest.mark.parametrize("kind", ["roofline", "batch", "users", "traffic", "memory"])
 @pytest.mark.parametrize("several", [False, True])
-def test_a_document_names_datasets_that_a_picture_fills(studio, kind, several):
-    body = {"cards": ["h100-sxm", "h200-sxm"]} if several else {}
-    document = studio.get("/api/chart", params={"kind": kind, "several": several, "width": 400}).json()
-    rows = studio.post("/api/picture", body).json()["datasets"][kind]
+@pytest.mark.parametrize("dark", ["false", "true"])
+def test_a_document_has_no_rows_and_names_the_datasets_that_a_picture_fills(studio, several, dark):
+    document = studio.get(f"/api/chart?width=400&dark={dark}").json()
+    rows = shown(studio, *([{}, {"on": "h200-sxm"}] if several else [{}]))["datasets"]
 
     assert set(document["datasets"]) - {"once"} <= set(rows)
     assert not [name for name in document["datasets"] if name != "once" and document["datasets"][name]]
-
-
-def test_bytes_and_memory_are_the_analysis_own(studio):
-    picture = studio.post("/api/picture", {"batch": 8}).json()
-    answer = rooflight.analyze(LLAMA, "h100-sxm", batch=8)
-    moved = {(row["phase"], row["part"]): row["bytes"] for row in picture["datasets"]["traffic"]["parts"]}
-    held = {row["part"]: row["bytes"] for row in picture["datasets"]["memory"]["parts"]}
-
-    assert moved["decode", "kv_read"] == answer.phases["decode"].bytes.kv_read
-    assert held["weights_bytes"] == answer.memory.weights_bytes

@@ -106,7 +106,7 @@ def trace() -> bytes:
 
 
 def test_what_files_name_is_kept_and_the_page_says_the_rest(studio):
-    found = studio.post("/api/diagnose", asked(COUNTERS, question={"cards": ["mi300x"], "model": "qwen3-8b"})).json()
+    found = studio.post("/api/diagnose", asked(COUNTERS, question={"on": "mi300x", "model": "qwen3-8b"})).json()
 
     assert found["diagnosis"]["accelerator"] == "h100-sxm"
     assert found["diagnosis"]["model"] == "Qwen/Qwen3-8B"
@@ -123,7 +123,7 @@ def test_what_files_name_is_kept_and_the_page_says_the_rest(studio):
     ],
 )
 def test_files_that_name_nothing_are_put_under_what_is_asked_for(studio, under, on, said):
-    question = {"cards": ["h100-sxm", "h200-sxm"], "focus": 1, "weights": "fp8", "bandwidth_times": 2.0}
+    question = {"on": "h200-sxm", "weights": "fp8", "bandwidth_times": 2.0}
     found = studio.post("/api/diagnose", asked(RESULTS, question=question, under=under)).json()
     own = rooflight.diagnose(recorded_bytes(RESULTS, "0.txt", most=1 << 20), model=on and MODEL, on=on,
                              **({"weights": "fp8"} if on else {}))  # fmt: skip
@@ -135,7 +135,7 @@ def test_files_that_name_nothing_are_put_under_what_is_asked_for(studio, under, 
 
 
 def test_the_page_stands_for_the_files_where_that_is_asked_for(studio):
-    found = studio.post("/api/diagnose", asked(COUNTERS, question={"cards": ["h200-sxm"]}, under="page")).json()
+    found = studio.post("/api/diagnose", asked(COUNTERS, question={"on": "h200-sxm"}, under="page")).json()
 
     assert found["diagnosis"]["accelerator"] == "h200-sxm"
 
@@ -154,7 +154,7 @@ def test_a_page_that_cannot_stand_in_is_said_and_left_out(studio):
 
 
 def test_a_measured_machine_of_the_page_is_a_roof_too(studio):
-    question = {"cards": [MACHINE], "machine": OTHER_MACHINE.read_text(encoding="utf-8")}
+    question = {"on": MACHINE, "machine": OTHER_MACHINE.read_text(encoding="utf-8")}
     found = studio.post("/api/diagnose", asked(trace(), question=question, under="page")).json()
 
     assert found["diagnosis"]["accelerator"] == "our-h100"
@@ -283,7 +283,7 @@ def named(said: str) -> dict[str, object]:
     """A request whose files and machine are called that."""
     runs = b"\n".join(llama_bench(device, 90.0) for device in (said, "NVIDIA A100-SXM4-80GB"))
     machine = OTHER_MACHINE.read_text(encoding="utf-8").replace('id = "our-h100"', f"id = {json.dumps(said)}")
-    question = {"cards": [MACHINE], "machine": machine}
+    question = {"on": MACHINE, "machine": machine}
     return {"files": [file(runs, said), file(COUNTERS, said)], "question": question, "under": "page"}
 
 

@@ -1,4 +1,4 @@
-"""The page has a control, and an error's place, for every field of a question."""
+"""The page has a control, and an error's place, for every field of a scenario and of the page."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from collections import Counter
 import pytest
 
 from rooflight.studio.groups import GROUPS
+from rooflight.studio.page import Page
 from rooflight.studio.question import AUTO, Question
 from rooflight.values.question import FIELDS
 
 # Fields with controls of their own, in sight.
 IN_SIGHT = ("tp", "weights", "kv_cache", "attention", "batch", "context", "isl", "osl", "ignore_capacity")
+# Controls of these come with the views that draw them.
+GOALS = {"tpot_slo_ms", "ttft_slo_ms"}
 CONTROLS = {one.field: one for group in GROUPS for one in group.controls}
 
 
@@ -45,6 +48,9 @@ def test_the_page_has_each_control_with_its_hint_and_a_place_for_its_error(studi
     for name in FIELDS:
         assert name in ids
         assert f"{name}-error" in ids or name in ("attention", "ignore_capacity")
+    for name in set(Question.model_fields) - set(FIELDS):
+        assert name in ids
+        assert f"{name}-error" in ids
     for name in CONTROLS:
         assert f"{name}-hint" in ids
 
@@ -54,3 +60,14 @@ def test_groups_are_folded(studio):
 
     assert page.count('<details class="paste more"') == len(GROUPS)
     assert "<details open" not in page
+
+
+def test_every_field_of_a_page_has_a_control(studio):
+    """Which scenario is in focus is told by the list of them, samples by a file."""
+    ids = set(re.findall(r' id="([^"]+)"', studio.get("/").text))
+    own = set(Page.model_fields) - {"scenarios", "focus"}
+
+    assert "scenarios" in ids
+    assert own - ids <= GOALS
+    assert "intensity-error" in ids
+    assert "samples-error" in ids

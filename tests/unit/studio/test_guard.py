@@ -53,7 +53,7 @@ def test_what_the_page_loads_is_ours_and_small():
     """Plain modules: no build step, no library of ours beside Vega's own bundle."""
     scripts = [path.read_text() for path in STATIC.rglob("*.js")]
 
-    assert sum(map(len, scripts)) < 64_000
+    assert sum(map(len, scripts)) < 96_000
     for script in scripts:
         assert all(name.startswith("./") for name in re.findall(r"from \"([^\"]+)\"", script))
         assert "http" not in re.sub(r"http://www\.w3\.org\S+", "", script)
@@ -152,7 +152,7 @@ def test_a_body_that_does_not_come_is_refused():
 
 
 HOSTILE = ["/etc/passwd", "../../../../etc/passwd", "~/.ssh/id_rsa", "file:///etc/passwd", "C:\\x.json", "a/../b", "\0",
-           "config.json", ".", "org/model", "con.toml", "h100-sxm.toml", "2xh100-sxm"]  # fmt: skip
+           "config.json", ".", "org/model", "con.toml", "h100-sxm.toml", "2xthis"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -169,7 +169,12 @@ def test_no_text_of_a_request_reaches_the_file_system(studio, name, monkeypatch)
         monkeypatch.setattr(module, call, watched)
     answers = [
         studio.post("/api/analyze", {"model": name}),
-        studio.post("/api/analyze", {"cards": [name]}),
+        studio.post("/api/analyze", {"on": name}),
+        studio.post("/api/analyze", {"on": f"2x{name}"}),
+        studio.post("/api/analyze", {"prefill_on": name}),
+        studio.post("/api/picture", {"scenarios": [{}, {"on": name}], "focus": 1}),
+        studio.post("/api/view/memory", {"page": {"scenarios": [{}, {"model": name}], "focus": 1}}),
+        studio.post("/api/export?form=json", {"scenarios": [{"draft_model": name, "draft_tokens": 2}]}),
         studio.post("/api/analyze", {"config": {"model_type": "llama", "_name_or_path": name}}),
         studio.post("/api/analyze", {"weights": name}),
         studio.post("/api/explain", {}, params={"operator": name}),

@@ -10,6 +10,7 @@ import pytest
 import rooflight
 from rooflight.studio import question as questions
 from rooflight.studio.commands import rooflight as command
+from rooflight.studio.page import Page
 from rooflight.studio.question import MACHINE, MOST_MACHINE, MOST_SAMPLES, Question
 from rooflight.studio.state import query_of, read_query
 
@@ -24,49 +25,58 @@ SAMPLES = json.dumps(KERNEL) + "\n"
 
 
 def test_the_card_is_that_machine_and_its_dots_lie_under_both_roofs(studio):
-    answer = studio.post("/api/picture", {"cards": [MACHINE], "machine": TEXT, "samples": SAMPLES})
+    answer = studio.post("/api/picture", {"scenarios": [{"on": MACHINE, "machine": TEXT}], "samples": SAMPLES})
     assert answer.status_code == 200
     picture = answer.json()
     own = rooflight.analyze(MODEL, on=str(FILE))
 
     assert picture["answer"] == own.answer
-    assert picture["cards"][0]["analysis"]["accelerator"] == json.loads(json.dumps(own.to_dict()["accelerator"]))
-    roofs = {(row["kind"], row["line"]) for row in picture["datasets"]["roofline"]["roofs"]}
+    assert picture["analysis"]["accelerator"] == json.loads(json.dumps(own.to_dict()["accelerator"]))
+    roofs = {(row["kind"], row["line"]) for row in picture["datasets"]["roofs"]}
     assert roofs == {("measured", "solid"), ("datasheet", "dashed"), ("level", "dotted")}
-    (dot,) = picture["datasets"]["roofline"]["samples"]
+    (dot,) = picture["datasets"]["samples"]
     assert (dot["x"], dot["y"], dot["operator"]) == (2.0e9 / 1.0e8, 2.0e9 / 1e-4, "qkv")
 
 
 def test_it_stands_beside_cards_of_the_catalog(studio):
-    asked = {"cards": ["h100-sxm", MACHINE], "machine": TEXT}
-    picture = studio.post("/api/picture", asked).json()
-    assert [card["analysis"]["accelerator"]["id"] for card in picture["cards"]] == ["h100-sxm", "our-h100"]
-    assert studio.post("/api/export?form=svg", {**asked, "samples": SAMPLES}).status_code == 200
-    assert studio.post("/api/landmarks", {**asked, "focus": 1}).json()["accelerator"] == "our-h100"
+    mine = {"on": f"2x{MACHINE}", "machine": TEXT}
+    page = {"scenarios": [{"on": "h100-sxm"}, mine], "focus": 1, "samples": SAMPLES}
+    picture = studio.post("/api/picture", page).json()
+
+    assert picture["analysis"]["accelerator"]["id"] == "our-h100"
+    assert picture["analysis"]["deployment"]["devices"] == 2
+    assert picture["analysis"] == json.loads(json.dumps(rooflight.analyze(MODEL, on=f"2x{FILE}").to_dict()))
+    assert [line["missing"] for line in picture["figures"]] == ["", ""]
+    assert studio.post("/api/export?form=svg", page).status_code == 200
+    assert studio.post("/api/landmarks", mine).json()["accelerator"] == "our-h100"
 
 
 def test_another_file_is_another_machine(studio):
-    """What is kept of a machine hangs on its text, not on its name."""
+    """What is kept of a machine hangs on its text, not on its name: half the bandwidth, nearly twice the time."""
     slower = TEXT.replace("median = 3.0e12", "median = 1.5e12").replace("low = 2.95e12", "low = 1.0e12")
-    times = []
-    for text in (TEXT, slower):
-        picture = studio.post("/api/picture", {"cards": [MACHINE], "machine": text}).json()
-        times.append(picture["cards"][0]["curve"]["roofline_s"][0])
+    page = {"scenarios": [{"on": MACHINE, "machine": text} for text in (TEXT, slower)]}
+    times = [
+        studio.post("/api/picture", {**page, "focus": focus}).json()["analysis"]["phases"]["decode"]["time_s"][
+            "roofline"
+        ]
+        for focus in (0, 1)
+    ]
+
     assert times[1] > 1.9 * times[0]
 
 
 @pytest.mark.parametrize(
     ("asked", "field", "said"),
     [
-        ({"cards": [MACHINE]}, "cards", "no machine's file"),
-        ({"cards": [MACHINE], "machine": "id ="}, "machine", "is not TOML"),
-        ({"cards": [MACHINE], "machine": 'id = "x"\n[measured]\n'}, "machine", "another kind"),
+        ({"on": MACHINE}, "on", "no machine's file"),
+        ({"on": MACHINE, "machine": "id ="}, "machine", "is not TOML"),
+        ({"on": MACHINE, "machine": 'id = "x"\n[measured]\n'}, "machine", "another kind"),
         (
-            {"cards": [MACHINE], "machine": TEXT.replace("best = 3.03e12", "best = -1")},
+            {"on": MACHINE, "machine": TEXT.replace("best = 3.03e12", "best = -1")},
             "machine",
             "none that a machine",
         ),
-        ({"cards": [MACHINE], "machine": TEXT + "x" * MOST_MACHINE}, "machine", "at most"),
+        ({"on": MACHINE, "machine": TEXT + "x" * MOST_MACHINE}, "machine", "at most"),
         ({"samples": "{}"}, "samples", "holds no sample"),
         ({"samples": "\x00"}, "samples", "holds no sample"),
         ({"samples": " " * (MOST_SAMPLES + 1)}, "samples", "at most"),
@@ -74,7 +84,9 @@ def test_another_file_is_another_machine(studio):
     ],
 )
 def test_a_refusal_names_its_field(studio, asked, field, said):
-    answer = studio.post("/api/picture", asked)
+    asked = dict(asked)
+    samples = {"samples": asked.pop("samples")} if "samples" in asked else {}
+    answer = studio.post("/api/picture", {"scenarios": [{"batch": 3}, asked], "focus": 1, **samples})
     assert answer.status_code == 422
     (problem,) = answer.json()["problems"]
     assert problem["field"] == field
@@ -86,27 +98,29 @@ def test_strangers_reach_neither_files_nor_the_hosts_own_measurement(studio, nam
     monkeypatch.setenv("ROOFLIGHT_DATA_HOME", str(tmp_path))
     (tmp_path / "rooflight").mkdir()
     (tmp_path / "rooflight" / "this.toml").write_text(TEXT)
-    answer = studio.post("/api/analyze", {"cards": [name]})
+    answer = studio.post("/api/analyze", {"on": name})
     assert answer.status_code == 422
     assert "our-h100" not in answer.text
 
 
 def test_no_address_carries_it():
-    asked = Question(cards=[MACHINE, "h200-sxm"], focus=1, machine=TEXT, samples=SAMPLES, batch=4)
-    written = query_of(asked)
+    """What stays of its scenario is the rest, on the card that a page opens with."""
+    mine = Question(on=f"2x{MACHINE}", machine=TEXT, batch=4)
+    page = Page(scenarios=[mine, Question(on="h200-sxm", batch=4)], focus=1, samples=SAMPLES)
+    written = query_of(page)
     found, said = read_query(written)
 
     assert "machine" not in written
-    assert (found.cards, found.focus, found.batch, found.machine) == (["h200-sxm"], 0, 4, None)
+    assert found == Page(scenarios=[Question(batch=4), Question(on="h200-sxm", batch=4)], focus=1)
     assert said == []
-    assert read_query(query_of(Question(cards=[MACHINE], machine=TEXT)))[0] == Question()
+    assert read_query(query_of(Page(scenarios=[Question(on=MACHINE, machine=TEXT)])))[0] == Page()
 
 
 def test_the_command_line_names_its_file():
-    assert "--on this.toml" in command(Question(cards=[MACHINE], machine=TEXT), MODEL)
+    assert "--on this.toml" in command(Question(on=MACHINE, machine=TEXT), MODEL)
 
 
 def test_what_is_kept_is_bounded(studio):
     for number in range(40):
-        studio.post("/api/analyze", {"cards": [MACHINE], "machine": f"{TEXT}\n# {number}"})
+        studio.post("/api/analyze", {"on": MACHINE, "machine": f"{TEXT}\n# {number}"})
     assert len(questions._machines) <= 32

@@ -8,7 +8,9 @@ pytest.importorskip("fastapi")
 
 
 def told(studio, **question):
-    return studio.post("/api/picture", question).json()["told"]
+    """Of the scenario in focus, which is not the first."""
+    page = {"scenarios": [{"model": "70b", "lora_rank": 8}, question], "focus": 1}
+    return studio.post("/api/picture", page).json()["told"]
 
 
 def test_a_plain_question_needs_no_further_words(studio):
@@ -41,7 +43,7 @@ def test_a_draft_says_what_a_cycle_takes_and_gives(studio):
 
 
 def test_unlike_cards_say_which_layers_are_where(studio):
-    (said,) = told(studio, cards=["rtx-4090+rtx-3090"])
+    (said,) = told(studio, on="rtx-4090+rtx-3090")
 
     assert "layers 1 to 16 on rtx-4090" in said
     assert "layers 17 to 32 on rtx-3090" in said
@@ -49,26 +51,28 @@ def test_unlike_cards_say_which_layers_are_where(studio):
 
 def test_a_host_says_what_lies_there(studio):
     (said,) = told(
-        studio, model="llama-3.1-70b", weights="q4_k_m", cards=["rtx-3090"], n_gpu_layers=40, host_cpu="epyc-9654"
+        studio, model="llama-3.1-70b", weights="q4_k_m", on="rtx-3090", n_gpu_layers=40, host_cpu="epyc-9654"
     )
 
     assert said.startswith("On the host: 21 GB of weights")
 
 
-def roofs(studio, query="", **question):
-    rows = studio.post(f"/api/picture{query}", question).json()["datasets"]["roofline"]
+def roofs(studio, *others, levels=False, **question):
+    page = {"scenarios": [question, *others], "levels": levels}
+    rows = studio.post("/api/picture", page).json()["datasets"]
     return {str(value) for some in rows.values() for row in some for value in row.values()}
 
 
 def test_levels_of_memory_are_roofs_where_they_are_asked_for(studio):
-    asked, plain = roofs(studio, "?levels=true"), roofs(studio)
+    """Of one scenario: of several their lines would lie on each other."""
+    asked, plain, several = roofs(studio, levels=True), roofs(studio), roofs(studio, {"batch": 2}, levels=True)
 
     assert any(text.startswith("L1 ") for text in asked)
-    assert not any(text.startswith("L1 ") for text in plain)
+    assert not any(text.startswith("L1 ") for text in plain | several)
 
 
 def test_what_lies_on_the_host_is_a_roof_unasked(studio):
     assert any(text.startswith("host memory 80 GB/s") for text in roofs(
-        studio, model="llama-3.1-70b", weights="q4_k_m", cards=["rtx-3090"], n_gpu_layers=40,
+        studio, model="llama-3.1-70b", weights="q4_k_m", on="rtx-3090", n_gpu_layers=40,
         host_memory_bandwidth="80GB/s",
     ))  # fmt: skip

@@ -8,12 +8,12 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rooflight.studio.curve import curve
 
 import rooflight
 from rooflight.library.questions import make_scenario
 from rooflight.show.charts.series import lines
 from rooflight.show.charts.thin import CLOSE, kept
-from rooflight.studio.curve import curve
 from rooflight.studio.drawings import _points
 
 

@@ -1,0 +1,133 @@
+"""The table of scenarios: what it says of a run is what the analysis says of it, and gains are the library's own."""
+
+from __future__ import annotations
+
+import pytest
+
+import rooflight
+from rooflight.show import numbers
+from rooflight.show.charts.wording import times
+from rooflight.studio.drawings import page_look
+from rooflight.studio.figures import HEADS, line
+from rooflight.studio.page import Label, Page
+from rooflight.studio.picture import picture
+from rooflight.studio.question import Question, scenario_of
+from rooflight.words.analysis import analyzed
+
+LABEL = Label("A", "today")
+PLACE = {
+    "ttft": 0, "tpot": 1, "best": 2, "user": 3, "card": 4, "compute": 5, "memory": 6, "bound": 7, "fits": 8, "cost": 9,
+}  # fmt: skip
+LARGE = "meta-llama/Meta-Llama-3.1-70B"
+QUESTIONS = [
+    {}, {"batch": 64, "isl": 2048, "osl": 512}, {"model": LARGE, "on": "4xh100-sxm", "batch": 32, "engine": "vllm"},
+    {"model": "mixtral-8x7b", "on": "2xh200-sxm", "weights": "fp8", "batch": 8}, {"request_rate": 2.0},
+    {"model": "deepseek-ai/DeepSeek-V3", "on": "16xh200-sxm", "tp": 8, "pp": 2, "batch": 16},
+    {"on": "rtx-4090+rtx-3090"},
+]  # fmt: skip
+
+
+def lined(**fields):
+    """The line of a scenario, its analysis and its run."""
+    question = Question(**fields)
+    analysis = analyzed(scenario_of(question))
+    return line(LABEL, question, analysis), analysis, analysis.runs.get(analysis.run or "")
+
+
+def spanned(span, written=numbers.seconds):
+    """What a cell has of an interval."""
+    return written(span.expected), f"{written(span.low)} to {written(span.high)}"
+
+
+@pytest.mark.parametrize("fields", QUESTIONS)
+def test_a_line_says_what_the_run_of_the_analysis_says(fields):
+    found, analysis, run = lined(**fields)
+    cells = {name: (found.cells[place].text, found.cells[place].beside) for name, place in PLACE.items()}
+
+    assert len(found.cells) == len(HEADS) == len(PLACE)
+    assert cells["ttft"] == spanned(run.ttft_s)
+    assert cells["tpot"] == spanned(run.tpot_s)
+    assert cells["user"] == spanned(run.output_tokens_per_s_per_user, numbers.plain)
+    assert cells["card"] == spanned(run.output_tokens_per_s_per_accelerator, numbers.plain)
+    assert cells["compute"] == (numbers.percent(run.utilization.compute), "")
+    assert cells["memory"] == (numbers.percent(run.utilization.memory), "")
+    assert cells["best"] == (numbers.seconds(analysis.phases["decode"].time_s.ceiling), "")
+    assert cells["bound"] == (numbers.resource(analysis.phases["decode"].expected_bound), "")
+    assert found.bound == analysis.phases["decode"].expected_bound
+    assert cells["fits"][0] == numbers.count(analysis.workload["batch"])
+    assert numbers.count(analysis.memory.max_batch) in cells["fits"][1]
+    assert cells["cost"] == ("", "")
+    assert found.missing == ""
+
+
+def test_a_price_is_turned_into_that_of_tokens():
+    """At 2 USD an hour a card of r tokens a second makes a million in 1e6 / r seconds: 2 / 3600 x 1e6 / r USD."""
+    found, _, run = lined(batch=32, usd_per_hour=2.0)
+    rate = run.output_tokens_per_s_per_accelerator
+
+    assert found.cells[PLACE["cost"]].text == numbers.plain(2.0 / 3600 * 1e6 / rate.expected)
+    cheapest, dearest = (2.0 / 3600 * 1e6 / value for value in (rate.high, rate.low))
+    assert found.cells[PLACE["cost"]].beside == f"{numbers.plain(cheapest)} to {numbers.plain(dearest)}"
+
+
+def test_what_does_not_fit_says_why_in_place_of_figures():
+    found, analysis, _ = lined(model=LARGE)
+
+    assert (found.cells, found.bound) == ((), "capacity")
+    assert found.missing
+    assert analysis.answer.startswith(found.missing)
+
+
+def test_prompts_alone_have_no_tokens_to_time():
+    found, analysis, run = lined(osl=0, batch=8)
+
+    assert found.cells[PLACE["tpot"]].text == ""
+    assert found.cells[PLACE["ttft"]].text == numbers.seconds(run.ttft_s.expected)
+    assert found.bound == analysis.phases["prefill"].expected_bound
+
+
+GAINED = [
+    ({"weights": "bf16"}, {"weights": "fp8"}),
+    ({"on": "4xh100-sxm", "model": LARGE}, {"on": "2xh200-sxm", "model": LARGE}),
+    ({"batch": 1}, {"batch": 64}),
+    ({"usd_per_hour": 2.0}, {"on": "h200-sxm", "usd_per_hour": 3.0}),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), GAINED)
+def test_the_line_of_gains_is_what_is_expected_of_both_runs(first, second):
+    """A rate over a rate, and a time under a time; a token is as much cheaper as a card is faster and costs less."""
+    shown = picture(Page(scenarios=[Question(**first), Question(**second)], focus=1), page_look(800, False))
+    before, after = (_run(fields) for fields in (first, second))
+    found = {name: shown.gained.cells[place].text for name, place in PLACE.items()}
+    card = after.output_tokens_per_s_per_accelerator.expected / before.output_tokens_per_s_per_accelerator.expected
+
+    assert len(shown.gained.cells) == len(HEADS)
+    assert found["ttft"] == times(before.ttft_s.expected / after.ttft_s.expected)
+    assert found["tpot"] == times(before.tpot_s.expected / after.tpot_s.expected)
+    assert found["user"] == found["tpot"]
+    assert found["card"] == times(card)
+    assert found["cost"] == (times(card * 2.0 / 3.0) if "usd_per_hour" in first else "")
+    assert {found[name] for name in ("best", "compute", "memory", "bound", "fits")} == {""}
+
+
+def _run(fields):
+    """The run of a scenario as the library has it."""
+    given = {name: value for name, value in fields.items() if name not in ("model", "on", "usd_per_hour")}
+    answer = rooflight.analyze(fields.get("model", Question().model), fields.get("on", "h100-sxm"), **given)
+    return answer.runs[answer.run]
+
+
+def test_a_gain_over_a_card_without_a_peak_leaves_out_what_cannot_be_told():
+    """Prompts of the first have no time, and so its first token has none."""
+    scenarios = [Question(on="tt-p150", model="meta-llama/Llama-2-7b-hf"), Question(model="meta-llama/Llama-2-7b-hf")]
+    shown = picture(Page(scenarios=scenarios, focus=1), page_look(800, False))
+
+    assert shown.gained is None or shown.gained.cells[PLACE["ttft"]].text == ""
+
+
+def test_nothing_is_gained_over_itself_or_over_what_does_not_fit():
+    look = page_look(800, False)
+
+    assert picture(Page(scenarios=[Question(), Question(batch=2)]), look).gained is None
+    assert picture(Page(scenarios=[Question(model=LARGE), Question()], focus=1), look).gained is None
