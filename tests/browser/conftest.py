@@ -82,7 +82,7 @@ class Server:
             self.process = None
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server():
     served = Server()
     served.start()
@@ -90,7 +90,16 @@ def server():
     served.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
+def own_server():
+    """A server of a test's own, to be stopped."""
+    served = Server()
+    served.start()
+    yield served
+    served.stop()
+
+
+@pytest.fixture(scope="session")
 def browser():
     from playwright.sync_api import sync_playwright
 
@@ -98,6 +107,14 @@ def browser():
         chromium = tools.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield chromium
         chromium.close()
+
+
+# No answer is on its way, no view waits for its turn, and the address is written.
+SETTLED = """() => {
+    const page = document.documentElement.dataset;
+    const view = document.getElementById("view-panel").dataset;
+    return page.busy === "false" && page.address === "written" && (view.busy ?? "false") === "false";
+}"""
 
 
 class Page:
@@ -115,9 +132,12 @@ class Page:
         return self.page
 
     def settled(self):
-        """Waits until no question is under way and the address is written."""
-        self.page.wait_for_function("() => document.documentElement.dataset.busy === 'false'")
-        self.page.wait_for_timeout(350)
+        """Waits until no question is under way, the open view has followed and the address is written."""
+        self.page.wait_for_function(SETTLED)
+
+    def refused(self):
+        """Forgets what the browser itself reports of refusals."""
+        self.troubles[:] = [one for one in self.troubles if "status of 422" not in one]
 
     def rows(self, name: str) -> list[dict]:
         """What the roofline draws, read from its Vega view."""
@@ -125,13 +145,39 @@ class Page:
             .map((row) => JSON.parse(JSON.stringify(row)))"""
         return self.page.evaluate(script, name)
 
-    def dot(self, phase: str) -> dict:
-        """A phase's dot; where a state before is drawn too, the one of now."""
-        return [row for row in self.rows("phases") if row["name"] == phase][-1]
+    def dot(self, phase: str, place: int = 0) -> dict:
+        """A phase's dot of one of the scenarios that are drawn."""
+        return next(row for row in self.rows("phases") if (row["name"], row["analysis"]) == (phase, place))
 
     def set(self, field: str, value: object) -> None:
         self.page.fill(f"#{field}", str(value))
+        self.page.locator(f"#{field}").blur()
         self.settled()
+
+    def press(self, selector: str) -> None:
+        self.page.click(selector)
+        self.settled()
+
+    def text(self, selector: str) -> str:
+        """Of what may be folded, too."""
+        return self.page.text_content(selector)
+
+    def names(self) -> list[str]:
+        """What the scenarios are called, each with its letter."""
+        return [" ".join(one.split()) for one in self.page.locator("#scenarios .pick").all_inner_texts()]
+
+    def figures(self) -> list[dict[str, str]]:
+        """The table of the runs: by line, what each head says, its interval left out."""
+        return self.page.evaluate(FIGURES)
+
+
+FIGURES = """() => {
+    const told = (cell) => [...cell.childNodes].filter((one) => one.nodeName !== "SMALL").map((one) => one.textContent)
+        .join("").trim();
+    const head = (cell) => cell.dataset.label ?? (cell.matches("th") ? "scenario" : "missing");
+    return [...document.querySelectorAll("#figures tbody tr")].map((row) => (
+        { kind: row.className, ...Object.fromEntries([...row.children].map((cell) => [head(cell), told(cell)])) }));
+}"""
 
 
 @pytest.fixture
