@@ -36,14 +36,22 @@ def of_validation(errors: Sequence[Any]) -> list[dict[str, str | None]]:
 
 def _of_value(one: Any) -> dict[str, str | None]:
     place = [str(part) for part in one["loc"] if part not in ("body", "query")]
+    field = _field(place)
     seen = one.get("input")
     shown = None if isinstance(seen, dict | list) else printable(str(seen)[:60])[:60]
     return {
         "error": "BadInput",
-        "what": f"{place[0].replace('_', ' ') if place else 'the request'}: {one['msg']}",
+        "what": f"{field.replace('_', ' ') if field else 'the request'}: {one['msg']}",
         "where": ".".join(place)[:80] or "body",
         "got": shown,
         "want": None,
         "try": None,
-        "field": place[0] if place else None,
+        "field": field,
     }
+
+
+def _field(place: Sequence[str]) -> str | None:
+    """The field of the page or of one of its scenarios: scenarios.1.batch is the batch."""
+    inner = place[1:] if place[:1] == ["page"] else place
+    inner = inner[2:] if inner[:1] == ["scenarios"] and len(inner) > 2 else inner
+    return inner[0] if inner else None

@@ -207,8 +207,18 @@ function keep(push, state, address) {
   }
 }
 
+// The page of an address; of one that the server does not read, the page that opens without.
+async function pageOf(search) {
+  try {
+    return await get(`/api/page?q=${encodeURIComponent(search.replace(/^\?/, ""))}`);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    return { ...(await get("/api/page")), said: [`the address cannot be read: ${error.message}`] };
+  }
+}
+
 async function readAddress(search, hash) {
-  const { page: found, said } = await get(`/api/page?q=${encodeURIComponent(search.replace(/^\?/, ""))}`);
+  const { page: found, said } = await pageOf(search);
   const view = new URLSearchParams(search);
   operators.phase = view.get("ph") === "prefill" ? "prefill" : "decode";
   operators.open = view.get("op");
