@@ -98,9 +98,13 @@ class Page:
         """Waits until no question is under way, the open view has followed and the address is written."""
         self.page.wait_for_function(SETTLED)
 
-    def refused(self):
-        """Forgets what the browser itself reports of refusals."""
-        self.troubles[:] = [one for one in self.troubles if "status of 422" not in one]
+    def forget(self, words: str) -> None:
+        """Of what the browser reported, lines with these words."""
+        self.troubles[:] = [one for one in self.troubles if words not in one]
+
+    def refused(self) -> None:
+        """What the browser itself reports of refusals was meant."""
+        self.forget("status of 422")
 
     def rows(self, name: str) -> list[dict]:
         """What the roofline draws, read from its Vega view."""
