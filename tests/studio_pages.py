@@ -42,6 +42,17 @@ def free_port() -> int:
         return found.getsockname()[1]
 
 
+# The command line with a longer deadline of answers, which tests of their own try: a machine that does much else takes
+# longer for all that a page asks first.
+_PATIENT = """
+import sys
+from rooflight.cli import main
+from rooflight.studio.workers import Workers
+Workers.__init__.__kwdefaults__.update(deadline_s=60.0, wait_s=60.0)
+sys.exit(main())
+"""
+
+
 class Server:
     """A `rooflight studio` process that can be stopped and started again on its port."""
 
@@ -55,7 +66,7 @@ class Server:
 
     def start(self) -> None:
         words = ["studio", "--no-open", "--port", str(self.port)]
-        self.process = subprocess.Popen([sys.executable, "-m", "rooflight", *words], stdout=subprocess.DEVNULL)
+        self.process = subprocess.Popen([sys.executable, "-c", _PATIENT, *words], stdout=subprocess.DEVNULL)
         for _ in range(1200):
             with contextlib.suppress(OSError), urllib.request.urlopen(self.url, timeout=5):
                 return
