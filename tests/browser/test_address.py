@@ -92,7 +92,7 @@ def test_an_address_of_0_1_0_opens_as_scenarios_with_its_figures(studio_page, qu
 
 
 def test_a_bad_link_says_what_of_it_cannot_be_read_and_shows_the_rest(studio_page):
-    page = studio_page.open("?b=many&isl=2048&<img src=x>=1&2.c=h200-sxm&2.b=-1")
+    page = studio_page.open("?b=many&isl=2048&%3Cimg+src%3Dx%3E=1&2.c=h200-sxm&2.b=-1")
 
     said = page.inner_text("#general-error")
     assert "b='many'" in said

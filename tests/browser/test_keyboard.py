@@ -76,7 +76,7 @@ def test_every_dot_of_the_roofline_is_reached_by_arrows_and_told(studio_page, qu
     labels = " | ".join(one["label"] for one in hold(page, "chart-roofline"))
     if query == "":
         own = rooflight.analyze(LLAMA, "h100-sxm").phases["decode"]
-        assert all(one.name in labels for one in own.operators if one.flop)
+        assert all(one.name in labels for one in own.operators if one.flop and one.share > 0.05)
 
 
 @pytest.mark.parametrize("name", TITLES)

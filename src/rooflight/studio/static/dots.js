@@ -22,7 +22,7 @@ export function bindDots(place, view, press) {
   if (bound.has(place)) return;
   bound.add(place);
   place.addEventListener("keydown", (event) => pressed(event, place));
-  place.addEventListener("focusin", (event) => event.target.__item && tell(event.target));
+  place.addEventListener("focusin", (event) => event.target.__item && reached(event.target, place));
   place.addEventListener("focusout", () => unpin());
 }
 
@@ -36,6 +36,15 @@ function* told(item) {
 
 const said = (tooltip) => (typeof tooltip === "object" ? Object.entries(tooltip).filter(([, text]) => text !== "" && text != null).map(([name, text]) => `${name} ${text}`).join(", ") : String(tooltip));
 
+// By a key or by a press of the pointer: arrows go on from there.
+function reached(node, place) {
+  const chart = charts.get(place);
+  chart.items[chart.at]?._svg.setAttribute("tabindex", "-1");
+  chart.at = chart.items.indexOf(node.__item);
+  node.setAttribute("tabindex", "0");
+  tell(node);
+}
+
 function tell(node) {
   const box = node.getBoundingClientRect();
   showTip({ clientX: box.right, clientY: box.bottom }, node.__item.tooltip);
@@ -45,11 +54,7 @@ function pressed(event, place) {
   const chart = charts.get(place);
   if (!chart.items.length || !event.target.__item) return;
   if (event.key in STEPS) {
-    const next = (chart.at + STEPS[event.key] + chart.items.length) % chart.items.length;
-    chart.items[chart.at]._svg.setAttribute("tabindex", "-1");
-    chart.at = next;
-    chart.items[next]._svg.setAttribute("tabindex", "0");
-    chart.items[next]._svg.focus();
+    chart.items[(chart.at + STEPS[event.key] + chart.items.length) % chart.items.length]._svg.focus();
   } else if (event.key === "Enter" || event.key === " ") chart.press?.(chart.items[chart.at].datum);
   else return;
   event.preventDefault();
