@@ -22,6 +22,7 @@ def opened(server, browser):
 
     def open_(query: str, width: int, scheme: str = "light", height: int = 900):
         context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, bypass_csp=True)
+        context.set_default_timeout(60_000)
         made.append(context)
         page = context.new_page()
         page.goto(server.url + query)

@@ -133,6 +133,26 @@ def test_any_workload_is_placed_on_the_roof_by_its_intensity(studio_page):
     assert page.is_hidden("#intensity-words")
 
 
+def test_every_control_of_the_form_asks_the_library(studio_page):
+    page = studio_page.open("?c=4xh100-sxm")
+    page.select_option("#kv_cache", "fp8")
+    page.select_option("#attention", "naive")
+    studio_page.set("tp", 2)
+    studio_page.set("isl", 3000)
+    page.focus("#osl-slider")
+    page.keyboard.press("ArrowRight")
+    studio_page.settled()
+    osl = int(page.input_value("#osl"))
+
+    assert osl > 256
+    asked = {"kv_cache": "fp8", "attention": "naive", "tp": 2, "isl": 3000, "osl": osl}
+    assert studio_page.text("#answer") == rooflight.analyze(LLAMA, "4xh100-sxm", **asked).answer
+    page.select_option("#kv_cache", "")
+    studio_page.set("tp", "")
+    left = {name: asked[name] for name in ("attention", "isl", "osl")}
+    assert studio_page.text("#answer") == rooflight.analyze(LLAMA, "4xh100-sxm", **left).answer
+
+
 def test_what_does_not_fit_is_said_and_computed_on_demand(studio_page):
     """70 thousand million weights of 2 bytes are 140 GB, an H100 has 80."""
     page = studio_page.open("?m=llama-3.1-70b")
