@@ -19,6 +19,9 @@ export function bindDots(place, view, press) {
     node.setAttribute("aria-label", said(item.tooltip));
     node.setAttribute("tabindex", number === charts.get(place).at ? "0" : "-1");
   });
+  for (const group of place.querySelectorAll("g[aria-roledescription$='mark container']:empty")) {
+    for (const name of ["role", "aria-roledescription"]) group.removeAttribute(name); // nothing is drawn, nothing is named
+  }
   if (bound.has(place)) return;
   bound.add(place);
   place.addEventListener("keydown", (event) => pressed(event, place));
@@ -26,11 +29,11 @@ export function bindDots(place, view, press) {
   place.addEventListener("focusout", () => unpin());
 }
 
-// Marks with something to say that are drawn on their own, in reading order.
+// Marks with something to say that are drawn on their own, in reading order; not what only lies under another.
 function* told(item) {
   for (const group of item.items ?? []) {
     if (group.items) yield* told(group);
-    else if (group.tooltip && group._svg && group.opacity !== 0) yield group;
+    else if (group.tooltip && group._svg && group.opacity !== 0 && group.mark.aria !== false) yield group;
   }
 }
 
