@@ -137,7 +137,7 @@ def test_every_control_of_the_form_asks_the_library(studio_page):
     page = studio_page.open("?c=4xh100-sxm")
     page.select_option("#kv_cache", "fp8")
     page.select_option("#attention", "naive")
-    studio_page.set("tp", 2)
+    studio_page.set("tp", 4)
     studio_page.set("isl", 3000)
     page.focus("#osl-slider")
     page.keyboard.press("ArrowRight")
@@ -145,7 +145,7 @@ def test_every_control_of_the_form_asks_the_library(studio_page):
     osl = int(page.input_value("#osl"))
 
     assert osl > 256
-    asked = {"kv_cache": "fp8", "attention": "naive", "tp": 2, "isl": 3000, "osl": osl}
+    asked = {"kv_cache": "fp8", "attention": "naive", "tp": 4, "isl": 3000, "osl": osl}
     assert studio_page.text("#answer") == rooflight.analyze(LLAMA, "4xh100-sxm", **asked).answer
     page.select_option("#kv_cache", "")
     studio_page.set("tp", "")
