@@ -5,21 +5,21 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from pathlib import Path
 
 import pytest
+
+from studio_pages import Page, Server
 
 HERE = Path(__file__).parent
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 # No sandbox: continuous integration runs as root. The others keep the browser from calling home.
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
          "--disable-sync", "--no-first-run"]  # fmt: skip
+
+
+# A step may wait so long on a machine that does much else.
+PATIENCE_MS = 60_000
 
 
 def missing() -> str | None:
@@ -49,40 +49,7 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
-class Server:
-    """A `rooflight studio` process that can be stopped and started again on its port."""
-
-    def __init__(self) -> None:
-        self.port = free_port()
-        self.process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/"
-
-    def start(self) -> None:
-        words = ["studio", "--no-open", "--port", str(self.port)]
-        self.process = subprocess.Popen([sys.executable, "-m", "rooflight", *words], stdout=subprocess.DEVNULL)
-        for _ in range(200):
-            with contextlib.suppress(OSError), urllib.request.urlopen(self.url, timeout=5):
-                return
-            time.sleep(0.1)
-        raise RuntimeError("the studio did not start")
-
-    def stop(self) -> None:
-        if self.process is not None:
-            self.process.send_signal(signal.SIGTERM)
-            self.process.wait(timeout=20)
-            self.process = None
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server():
     served = Server()
     served.start()
@@ -90,7 +57,16 @@ def server():
     served.stop()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
+def own_server():
+    """A server of a test's own, to be stopped."""
+    served = Server()
+    served.start()
+    yield served
+    served.stop()
+
+
+@pytest.fixture(scope="session")
 def browser():
     from playwright.sync_api import sync_playwright
 
@@ -100,43 +76,10 @@ def browser():
         chromium.close()
 
 
-class Page:
-    """A page of the studio, and what tests do with it."""
-
-    def __init__(self, server: Server, page) -> None:
-        self.server, self.page = server, page
-        self.troubles: list[str] = []
-        page.on("pageerror", lambda error: self.troubles.append(str(error)))
-        page.on("console", lambda message: message.type == "error" and self.troubles.append(message.text))
-
-    def open(self, query: str = ""):
-        self.page.goto(self.server.url + query)
-        self.page.wait_for_selector("html[data-ready]")
-        return self.page
-
-    def settled(self):
-        """Waits until no question is under way and the address is written."""
-        self.page.wait_for_function("() => document.documentElement.dataset.busy === 'false'")
-        self.page.wait_for_timeout(350)
-
-    def rows(self, name: str) -> list[dict]:
-        """What the roofline draws, read from its Vega view."""
-        script = """async (name) => (await import("/static/charts.js")).viewOf("roofline").data(name)
-            .map((row) => JSON.parse(JSON.stringify(row)))"""
-        return self.page.evaluate(script, name)
-
-    def dot(self, phase: str) -> dict:
-        """A phase's dot; where a state before is drawn too, the one of now."""
-        return [row for row in self.rows("phases") if row["name"] == phase][-1]
-
-    def set(self, field: str, value: object) -> None:
-        self.page.fill(f"#{field}", str(value))
-        self.settled()
-
-
 @pytest.fixture
 def context(browser):
     made = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    made.set_default_timeout(PATIENCE_MS)
     yield made
     made.close()
 
@@ -145,4 +88,5 @@ def context(browser):
 def studio_page(server, context):
     page = Page(server, context.new_page())
     yield page
+    page.forget("status of 503")  # a machine that is busy elsewhere: the page asks again
     assert page.troubles == []

@@ -120,8 +120,11 @@ function setSelect(select, value) {
 
 // --- what is wrong, beside the field that caused it -----------------------------------------------------------------
 
+// Text that is no value never gets to be part of the page's state: main.js says so above what stays of the last one.
 export function fieldError(field, want) {
-  showProblems([{ field, what: `This needs ${want}.` }]);
+  const label = document.querySelector(`label[for="${field}"]`)?.firstChild.textContent.trim() ?? field;
+  const detail = { field, what: `This needs ${want}.`, headline: `the field ${label} needs ${want}.` };
+  document.dispatchEvent(new CustomEvent("unread", { detail }));
 }
 
 export function clearProblems() {

@@ -19,22 +19,34 @@ export function bindDots(place, view, press) {
     node.setAttribute("aria-label", said(item.tooltip));
     node.setAttribute("tabindex", number === charts.get(place).at ? "0" : "-1");
   });
+  for (const group of place.querySelectorAll("g[aria-roledescription$='mark container']:empty")) {
+    for (const name of ["role", "aria-roledescription"]) group.removeAttribute(name); // nothing is drawn, nothing is named
+  }
   if (bound.has(place)) return;
   bound.add(place);
   place.addEventListener("keydown", (event) => pressed(event, place));
-  place.addEventListener("focusin", (event) => event.target.__item && tell(event.target));
+  place.addEventListener("focusin", (event) => event.target.__item && reached(event.target, place));
   place.addEventListener("focusout", () => unpin());
 }
 
-// Marks with something to say that are drawn on their own, in reading order.
+// Marks with something to say that are drawn on their own, in reading order; not what only lies under another.
 function* told(item) {
   for (const group of item.items ?? []) {
     if (group.items) yield* told(group);
-    else if (group.tooltip && group._svg && group.opacity !== 0) yield group;
+    else if (group.tooltip && group._svg && group.opacity !== 0 && group.mark.aria !== false) yield group;
   }
 }
 
 const said = (tooltip) => (typeof tooltip === "object" ? Object.entries(tooltip).filter(([, text]) => text !== "" && text != null).map(([name, text]) => `${name} ${text}`).join(", ") : String(tooltip));
+
+// By a key or by a press of the pointer: arrows go on from there.
+function reached(node, place) {
+  const chart = charts.get(place);
+  chart.items[chart.at]?._svg.setAttribute("tabindex", "-1");
+  chart.at = chart.items.indexOf(node.__item);
+  node.setAttribute("tabindex", "0");
+  tell(node);
+}
 
 function tell(node) {
   const box = node.getBoundingClientRect();
@@ -45,11 +57,7 @@ function pressed(event, place) {
   const chart = charts.get(place);
   if (!chart.items.length || !event.target.__item) return;
   if (event.key in STEPS) {
-    const next = (chart.at + STEPS[event.key] + chart.items.length) % chart.items.length;
-    chart.items[chart.at]._svg.setAttribute("tabindex", "-1");
-    chart.at = next;
-    chart.items[next]._svg.setAttribute("tabindex", "0");
-    chart.items[next]._svg.focus();
+    chart.items[(chart.at + STEPS[event.key] + chart.items.length) % chart.items.length]._svg.focus();
   } else if (event.key === "Enter" || event.key === " ") chart.press?.(chart.items[chart.at].datum);
   else return;
   event.preventDefault();

@@ -33,12 +33,16 @@ let preset = null;
 let presets = [];
 let addressTimer;
 let pushing = false;
+let unread = null;
 
 const focused = () => page.scenarios[page.focus];
 const operators = new Operators(() => later());
 const handles = new RoofHandles((fields) => change(fields));
 const scenarios = new Scenarios(() => page, (fields) => changePage(fields, true));
-const views = new Views(() => page, (name, fields) => scenarios.add({ ...focused(), ...fields, name }), () => later(true));
+const views = new Views(() => page, (name, fields) => scenarios.add({ ...focused(), ...fields, name }), () => {
+  leave();
+  later();
+});
 
 // Sets fields of the scenario in focus, or of all.
 function change(fields, everywhere = false) {
@@ -48,7 +52,8 @@ function change(fields, everywhere = false) {
 
 // `apart`: a step of its own, which Back takes back.
 function changePage(fields, apart = false) {
-  pushing = pushing || apart;
+  if (apart) leave();
+  unread = null;
   page = { ...page, ...fields };
   showState();
   refresh();
@@ -81,6 +86,7 @@ async function once(asked) {
     answered();
     await show(found, asked);
     showProblems(Object.values(found.problems));
+    if (unread) outdated(unread);
     diagnosis.follow(asked.scenarios[asked.focus]);
     views.follow();
     document.documentElement.dataset.drawn = String((drawn += 1));
@@ -93,13 +99,18 @@ async function once(asked) {
 
 function refused(problems) {
   answered();
+  outdated(problems[0], problems);
+  scenarios.show(page.scenarios.map((one, place) => ({ letter: "ABCD"[place], name: one.name || one.on })));
+  later();
+}
+
+// What is shown is not the answer to what the page asks now.
+function outdated(first, problems = [first]) {
   showProblems(problems);
-  byId("headline").textContent = `No answer: ${problems[0].what}`;
+  byId("headline").textContent = `No answer: ${first.headline ?? first.what}`;
   byId("caveat").hidden = !picture;
   byId("caveat").textContent = "What you see below is the answer to the state before.";
   byId("result").dataset.stale = String(Boolean(picture));
-  scenarios.show(page.scenarios.map((one, place) => ({ letter: "ABCD"[place], name: one.name || one.on })));
-  later();
 }
 
 function answered() {
@@ -154,14 +165,19 @@ function pickDot(datum) {
 
 // --- the address ----------------------------------------------------------------------------------------------------
 
-function later(apart = false) {
-  pushing = pushing || apart;
+function later() {
   clearTimeout(addressTimer);
+  document.documentElement.dataset.address = "due";
   addressTimer = setTimeout(writeAddress, ADDRESS_MS);
 }
 
 async function writeAddress() {
-  if (!picture || busy) return;
+  if (busy) return; // the answer writes it
+  if (picture) await addressed();
+  document.documentElement.dataset.address = "written";
+}
+
+async function addressed() {
   const parts = [picture.query];
   if (operators.phase !== "decode") parts.push(`ph=${operators.phase}`);
   if (operators.open) parts.push(`op=${encodeURIComponent(operators.open)}`);
@@ -170,7 +186,15 @@ async function writeAddress() {
   const address = `?${parts.join("&")}${await hashOf(page.scenarios)}`;
   const push = pushing && address !== location.search + location.hash;
   pushing = false;
-  keep(push, { page, preset, view: views.name }, address);
+  keep(push, stateNow(), address);
+}
+
+const stateNow = () => ({ page, preset, view: views.name, phase: operators.phase, operator: operators.open });
+
+// The next address is a step of its own; what is here now is what Back returns to, also where its address is still due.
+function leave() {
+  if (!pushing && picture) keep(false, stateNow(), location.search + location.hash);
+  pushing = true;
 }
 
 // The state goes with the address, for Back; a browser that cannot hold so much of it reads the address again.
@@ -183,8 +207,18 @@ function keep(push, state, address) {
   }
 }
 
+// The page of an address; of one that the server does not read, the page that opens without.
+async function pageOf(search) {
+  try {
+    return await get(`/api/page?q=${encodeURIComponent(search.replace(/^\?/, ""))}`);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    return { ...(await get("/api/page")), said: [`the address cannot be read: ${error.message}`] };
+  }
+}
+
 async function readAddress(search, hash) {
-  const { page: found, said } = await get(`/api/page?q=${encodeURIComponent(search.replace(/^\?/, ""))}`);
+  const { page: found, said } = await pageOf(search);
   const view = new URLSearchParams(search);
   operators.phase = view.get("ph") === "prefill" ? "prefill" : "decode";
   operators.open = view.get("op");
@@ -200,7 +234,15 @@ const tellSaid = (said) => said.length && showProblems([{ field: null, what: sai
 
 // Another state whole: a preset, or one that Back returns to.
 async function take(read) {
-  const said = await read();
+  let said;
+  try {
+    said = await read();
+  } catch (error) {
+    if (!(error instanceof Unreachable)) throw error;
+    pushing = false;
+    toast("The studio's server does not answer: nothing was changed.");
+    return;
+  }
   showState();
   showLook();
   await refresh();
@@ -209,9 +251,9 @@ async function take(read) {
 
 function openPreset(number, search) {
   return take(async () => {
+    leave();
     const said = await readAddress(search, "");
     preset = number;
-    pushing = true;
     toast("Back returns to what was here.");
     return said;
   });
@@ -224,6 +266,8 @@ function goBack(event) {
     if (!event.state?.page) return readAddress(location.search, location.hash);
     page = event.state.page;
     preset = event.state.preset;
+    operators.phase = event.state.phase;
+    operators.open = event.state.operator;
     views.open(event.state.view, true);
     return [];
   });
@@ -254,13 +298,14 @@ function bindFiles() {
 async function start() {
   const [choices, asked] = await Promise.all([get("/api/choices"), get("/api/presets")]);
   presets = asked;
+  const said = await readAddress(location.search, location.hash); // before anything is bound: it may have to be tried again
   showForm = makeControls(choices, change, (fields) => changePage(fields));
   dials = bindDials(change, (intensity) => changePage({ intensity }));
   bindFiles();
-  const said = await readAddress(location.search, location.hash);
   showState();
   showLook();
-  bindSharing(() => page);
+  bindSharing(() => page, writeAddress);
+  document.addEventListener("unread", (event) => outdated((unread = event.detail)));
   byId("levels").addEventListener("change", (event) => changePage({ levels: event.target.checked }));
   bindTips(byId("chart-roofline"));
   for (const link of document.querySelectorAll("[data-preset]")) {

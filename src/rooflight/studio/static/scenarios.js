@@ -30,12 +30,13 @@ export class Scenarios {
 
   show(labels) {
     const { scenarios, focus } = this.page();
-    const had = document.activeElement?.closest?.("#scenarios button.pick")?.dataset.place;
+    const had = document.activeElement?.closest?.("#scenarios button");
+    const again = had && `[data-place="${had.dataset.place}"].${had.classList[0]}`;
     fill(byId("scenarios"), ...labels.slice(0, scenarios.length).map((label, place) => element("li", { "data-hue": place + 1 },
       element("button", { type: "button", class: "pick", "data-place": place, "aria-pressed": String(place === focus), onclick: () => this.change({ focus: place }) },
         element("span", { class: "swatch", "aria-hidden": "true" }), element("b", {}, label.letter), ` ${label.name}`),
-      scenarios.length > 1 ? element("button", { type: "button", class: "remove", "aria-label": `Remove ${label.letter}, ${label.name}`, onclick: () => this.remove(place) }, "×") : null)));
-    if (had !== undefined) byId("scenarios").querySelector(`[data-place="${had}"]`)?.focus();
+      scenarios.length > 1 ? element("button", { type: "button", class: "remove", "data-place": place, "aria-label": `Remove ${label.letter}, ${label.name}`, onclick: () => this.remove(place) }, "×") : null)));
+    if (had) (byId("scenarios").querySelector(again) ?? byId("scenarios").querySelector("[aria-pressed='true']"))?.focus();
     byId("add-scenario").hidden = scenarios.length >= MOST;
     byId("together-label").hidden = scenarios.length < 2;
     byId("focus-letter").textContent = labels[focus]?.letter ?? "";

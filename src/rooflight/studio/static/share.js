@@ -52,8 +52,10 @@ async function configIn(text, key) {
   }
 }
 
-export function bindSharing(current) {
-  byId("copy-link").addEventListener("click", () => {
+// `current()` gives the page's state, `written()` its address where that is still due.
+export function bindSharing(current, written) {
+  byId("copy-link").addEventListener("click", async () => {
+    await written();
     const kept = location.hash.includes(`=${HERE}`) ? "; a config is too long for it" : "";
     copy(location.href, `Link copied${kept}`);
   });

@@ -12,7 +12,7 @@ const MOST_BYTES = 4 << 20;
 const RECORDED = "recorded";
 
 export class Views {
-  // `page()` gives the page's state, `act(name, fields)` makes a scenario, `turned()` hears of another view.
+  // `page()` gives the page's state, `act(name, fields)` makes a scenario, `turned()` hears of another view before it opens.
   constructor(page, act, turned) {
     Object.assign(this, { page, act, turned, number: 0, charts: [], options: {}, texts: {}, asked: "" });
     this.tabs = [...byId("viewtabs").querySelectorAll("[role='tab']")];
@@ -36,6 +36,7 @@ export class Views {
   }
 
   open(name, quiet = false) {
+    if (!quiet) this.turned();
     const known = this.tabs.some((tab) => tab.dataset.view === name);
     const before = this.name;
     this.name = known ? name : this.first;
@@ -47,15 +48,19 @@ export class Views {
     byId("view-panel").setAttribute("aria-labelledby", `tab-${this.name}`);
     byId("diagnosis").hidden = this.name !== RECORDED;
     byId("operators-panel").hidden = this.name !== "time";
-    if (before !== this.name) this.clear();
-    if (!quiet) this.turned();
+    if (before !== this.name) {
+      this.stop();
+      this.clear();
+    }
     if (!quiet && this.name !== RECORDED) this.again();
   }
 
   // Another state of the page: the open view follows, once it rests.
   follow() {
     clearTimeout(this.timer);
-    if (this.name === RECORDED || this.asked === this.question()) return;
+    if (this.name === RECORDED) return;
+    if (this.asked === this.question()) return this.stop();
+    byId("view-panel").dataset.busy = "due";
     this.timer = setTimeout(() => this.again(), PAUSE_MS);
   }
 
@@ -161,6 +166,13 @@ export class Views {
     byId("view-text").value = text.slice(0, 20000);
     this.write(text);
     return true;
+  }
+
+  // What is on its way, or due, is of another state or another view.
+  stop() {
+    clearTimeout(this.timer);
+    this.number += 1;
+    byId("view-panel").dataset.busy = "false";
   }
 
   clear() {
