@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from rooflight.show.charts.chart import Chart
     from rooflight.show.charts.draw import chart, display
     from rooflight.span import Span
-    from rooflight.values.accelerator import Accelerator
+    from rooflight.values.accelerator import Accelerator, WhatIf
     from rooflight.values.analysis import (
         AcceleratorBlock,
         Analysis,
@@ -162,6 +162,7 @@ _HOME = {
     "UnknownName": "rooflight.errors",
     "Verdict": "rooflight.values.measurement",
     "Watching": "rooflight.values.watching",
+    "WhatIf": "rooflight.values.accelerator",
     "WholeModel": "rooflight.values.whole",
     "Workload": "rooflight.values.workload",
 }
@@ -219,6 +220,7 @@ __all__ = [
     "UnknownName",
     "Verdict",
     "Watching",
+    "WhatIf",
     "WholeModel",
     "Workload",
     "accelerator",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from effort import examples
 from laws.strategies import NARROWING, cards, deployments, models, workloads
-from rooflight.answers.moves.outcome import outcome
+from rooflight.answers.outcome import outcome
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import scenario
 from rooflight.serve import phases

@@ -33,6 +33,8 @@ def tokens_per_s(answer: rooflight.Analysis) -> float:
 
 def best(moves: rooflight.Moves) -> float:
     one: rooflight.Move = moves.moves[0]
+    faster = rooflight.WhatIf("4xh100-sxm", bandwidth_times=1.5)
+    print(one.fields, rooflight.analyze("llama-3.1-8b", faster), rooflight.compare("llama-3.1-8b", ["h100", faster]))
     return one.gains["throughput"].expected
 
 

@@ -10,9 +10,11 @@ import msgspec
 
 from rooflight.catalog.accelerators import shipped
 from rooflight.catalog.figures import DTYPES
+from rooflight.catalog.unlike import changed_each
 from rooflight.errors import BadInput, Named
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.field import amount, one_of
+from rooflight.values.note import Note
 
 # What is said of a device, not what it can do.
 _SAID = ("id", "name", "confidence", "facts", "notes", "origin", "assumptions")
@@ -20,6 +22,8 @@ _SAID = ("id", "name", "confidence", "facts", "notes", "origin", "assumptions")
 _CHANGED = re.compile(r"(\S+) \(\w[\w.]*=.*\)")
 # Figures that a name spells out; of more it says how many.
 _MOST_TOLD = 3
+# What is tried of a rate: more is another kind of machine.
+_LEAST_TIMES, _MOST_TIMES = 0.1, 10
 
 
 def changed(
@@ -62,6 +66,52 @@ def changed(
         return msgspec.structs.replace(other, id=id)
     name, before = _entry(card) or (card.id, card)
     return msgspec.structs.replace(other, id=_told(name, before, other))
+
+
+def what_if(card: Accelerator, *, bandwidth_times: float = 1.0, peak_times: float = 1.0) -> Accelerator:
+    """The card with so many times its memory bandwidth and its peaks; the answer says so among its assumptions.
+
+    Of unlike cards each is changed so. Raises BadInput for what is no such number.
+    """
+    for name, times in (("bandwidth_times", bandwidth_times), ("peak_times", peak_times)):
+        if isinstance(times, bool) or not isinstance(times, int | float) or not _LEAST_TIMES <= times <= _MOST_TIMES:
+            raise BadInput(
+                "a rate that is tried is a few times the card's own", where=Named.of(name), got=times,
+                want=f"a number from {_LEAST_TIMES} to {_MOST_TIMES}",
+            )  # fmt: skip
+    if bandwidth_times == peak_times == 1:
+        return card
+    return changed_each(card, lambda one: _times(one, bandwidth_times, peak_times))
+
+
+def _times(card: Accelerator, bandwidth_times: float, peak_times: float) -> Accelerator:
+    bandwidth, fast = card.memory_bytes_per_s, card.fast_memory_bytes_per_s
+    name, was, were = as_built(card)
+    said = Note(key="what_if", value=(was * bandwidth_times, were * peak_times), why=name)
+    return msgspec.structs.replace(
+        card,
+        id=f"{name} (what if)",
+        memory_bytes_per_s=None if bandwidth is None else bandwidth * bandwidth_times,
+        fast_memory_bytes_per_s=None if fast is None else fast * bandwidth_times,
+        peak_flop_per_s={form: peak * peak_times for form, peak in card.peak_flop_per_s.items()},
+        fast_flop_per_s={form: peak * peak_times for form, peak in card.fast_flop_per_s.items()},
+        assumptions=(said, *(note for note in card.assumptions if note.key != "what_if")),
+    )
+
+
+def as_built(card: Accelerator) -> tuple[str, float, float]:
+    """The id of a card that what_if() changed, and its times; any other card is once itself."""
+    told = (note for one in (card, *card.joined) for note in one.assumptions if note.key == "what_if")
+    first = next(told, None)
+    if first is None:
+        return card.id, 1.0, 1.0
+    bandwidth, peak = first.value
+    return card.id.replace(" (what if)", ""), float(bandwidth), float(peak)
+
+
+def alike(one: Accelerator, other: Accelerator) -> bool:
+    """Whether two cards can do the same, whatever they are called."""
+    return all(getattr(one, name) == getattr(other, name) for name in _figures() if name != "joined")
 
 
 def under_own_name(card: Accelerator) -> Accelerator:

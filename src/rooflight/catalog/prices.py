@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rooflight.catalog.accelerators import load as named_card
+from rooflight.catalog.changed import as_built
 from rooflight.errors import BadInput, Named, RooflightError
 from rooflight.values.accelerator import Accelerator
 
@@ -19,7 +20,8 @@ def prices_of(prices: Mapping[str, Any], asked: Iterable[Accelerator]) -> dict[s
 
     Raises BadInput for what is no price, or two for one card.
     """
-    known = {card.id for card in asked}
+    cards = list(asked)
+    known = {card.id for card in cards}
     found: dict[str, float] = {}
     for name, price in prices.items():
         card_id = name if name in known else _card_id(name)
@@ -38,10 +40,13 @@ def prices_of(prices: Mapping[str, Any], asked: Iterable[Accelerator]) -> dict[s
                 got=price,
                 want=f"{_LEAST_USD:g} to {_MOST_USD:g} dollars an hour",
             )
-        if found.setdefault(card_id, value) != value:
-            raise BadInput(
-                f"{card_id} has two prices", where=Named.of("prices"), got=f"{found[card_id]} and {value}", want="one"
-            )
+        # at other rates it costs what it costs
+        built = [card.id for card in cards if as_built(card)[0] == card_id != card.id]
+        for one in built if built and card_id not in known else [card_id, *built]:
+            if found.setdefault(one, value) != value:
+                raise BadInput(
+                    f"{one} has two prices", where=Named.of("prices"), got=f"{found[one]} and {value}", want="one"
+                )
     return found
 
 

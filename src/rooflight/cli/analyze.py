@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @click.command("analyze", cls=Command, context_settings=HELP_NAMES)
 @options.model_argument
 @options.on_option(several=False)
+@options.what_if_options
 @options.calibration_option
 @options.field_options(*FIELDS.values())
 @click.option("--roofline/--no-roofline", "drawn", default=True, help="Draw the roofline below the text.")
@@ -40,7 +41,7 @@ def command(
     """
     from rooflight.library.questions import analyze
 
-    analysis = analyze(model, options.require_on(on), **options.asked(given))
+    analysis = analyze(model, options.on_of(on, given), **options.asked(given))
 
     def blocks() -> list[Block]:
         from rooflight.show import analysis as show
@@ -65,14 +66,14 @@ def command(
         chosen = kind or usual(analysis)
         if chosen != "roofline":
             return chart(analysis, chosen)
-        scenario = make_scenario(model, options.require_on(on), **options.asked(given))
+        scenario = make_scenario(model, options.on_of(on, given), **options.asked(given))
         return chart(analysis, chosen, landmarks=[landmarks(scenario)], levels=levels)
 
     def page() -> str:
         from rooflight.library.questions import make_scenario
         from rooflight.show.charts.explore import explore
 
-        return explore(make_scenario(model, options.require_on(on), **options.asked(given)), levels=levels)
+        return explore(make_scenario(model, options.on_of(on, given), **options.asked(given)), levels=levels)
 
     emit(output, Answer(lambda: analysis.answer, blocks, rows, json, chart, None if kind else page))
     return 0 if analysis.answered and analysis.most_requests_per_s is None else 1

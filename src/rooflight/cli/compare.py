@@ -47,6 +47,7 @@ _BATCH = msgspec.structs.replace(
 @click.command("compare", cls=Command, context_settings=HELP_NAMES)
 @options.model_argument
 @options.on_option(several=True)
+@options.what_if_options
 @click.option(
     "--log",
     type=click.Path(),
@@ -89,7 +90,7 @@ def command(
     from rooflight.show import compare as show
     from rooflight.show.data import write_json
 
-    cards = ranges.names(",".join(options.require_on(on)), "--on")
+    cards = [options.on_of(one, given) for one in ranges.names(",".join(options.require_on(on)), "--on")]
     fields = {name: _single(value) for name, value in options.fields(given).items()}
     comparison = compare(
         model,

@@ -26,6 +26,7 @@ _GRANTED = ("hit_rate", "speculative_tokens")
 @click.command("moves", cls=Command, context_settings=HELP_NAMES)
 @options.model_argument
 @options.on_option(several=False)
+@options.what_if_options
 @click.option("--for", "objective", type=Choice("throughput", "latency", "ttft", "cost"), metavar="OBJECTIVE",
               default="throughput", help="throughput (an accelerator), latency, ttft, cost. [throughput]")  # fmt: skip
 @click.option("--cards", type=Names(), metavar="CARD,...", shell_complete=complete.accelerators,
@@ -59,14 +60,14 @@ def command(
 
     granted = {name: given[name] for name in _GRANTED if given[name] is not None}
     found = moves(
-        model, options.require_on(on), objective=objective, cards=cards or (), prices=values.prices(prices), **granted,
-        **options.asked(given),
+        model, options.on_of(on, given), objective=objective, cards=cards or (), prices=values.prices(prices),
+        **granted, **options.asked(given),
     )  # fmt: skip
 
     if kind == "roofline":
         plain, _ = move_drafts(cast("Fields", options.fields(given)))
         before, after = _arrows(
-            make_scenario(model, options.require_on(on), calibration=given["calibration"], **plain), objective
+            make_scenario(model, options.on_of(on, given), calibration=given["calibration"], **plain), objective
         )
 
     def blocks() -> list[Block]:

@@ -10,6 +10,7 @@ import click
 from rooflight.cli import complete
 from rooflight.cli.values import Amount, Chance, Choice, Names, Range, Share, Size, Value, Whole
 from rooflight.errors import BadInput, Spelling
+from rooflight.values.accelerator import WhatIf
 from rooflight.values.field import Field
 from rooflight.values.question import FIELDS
 
@@ -36,6 +37,14 @@ def on_option(*, several: bool) -> Callable[[Command], Command]:
     return click.option(
         "--on", metavar="ACCELERATOR", multiple=several, shell_complete=complete.accelerators, help=words + more
     )
+
+
+def what_if_options(command: Command) -> Command:
+    """--bandwidth-times and --peak-times: the accelerators of --on with other rates."""
+    for name, what in (("peak_times", "every peak"), ("bandwidth_times", "its memory bandwidth")):
+        words = f"What if --on had so many times {what}: 0.1 to 10. [1]"
+        command = click.option("--" + name.replace("_", "-"), type=Amount(), metavar="TIMES", help=words)(command)
+    return command
 
 
 def calibration_option(command: Command) -> Command:
@@ -126,6 +135,13 @@ def spelling(command: click.Command) -> Spelling:
         return option if value is None else f"{option} {value}"
 
     return spelled
+
+
+def on_of(on: str | None, given: Mapping[str, Any]) -> str | WhatIf:
+    """The accelerator, with the rates that what_if_options ask for; raises BadInput where none is named."""
+    name: str = require_on(on)
+    times = {key: given[key] for key in ("bandwidth_times", "peak_times") if given[key] is not None}
+    return WhatIf(name, **times) if times else name
 
 
 def require_on(on: Any) -> Any:

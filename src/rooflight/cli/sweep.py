@@ -29,6 +29,7 @@ _AXES = swept("points", "deployments")
 @click.command("sweep", cls=Command, context_settings=HELP_NAMES)
 @options.model_argument
 @options.on_option(several=True)
+@options.what_if_options
 @options.calibration_option
 @options.field_options(*options.STEP, several=_AXES)
 @click.option(
@@ -63,7 +64,7 @@ def command(
     """
     from rooflight.library import questions
 
-    cards = ranges.names(",".join(options.require_on(on)), "--on")
+    cards = [options.on_of(one, given) for one in ranges.names(",".join(options.require_on(on)), "--on")]
     fixed, axes = split_axes(options.fields(given))
     ranges.check_points({"accelerators": len(cards), **{name: len(values) for name, values in axes.items()}})
     plan = questions.model(model)

@@ -11,7 +11,7 @@ import msgspec
 
 from rooflight.errors import BadInput, Named
 from rooflight.scenario.definite import Scenario, scenario
-from rooflight.values.accelerator import Accelerator
+from rooflight.values.accelerator import Accelerator, WhatIf
 from rooflight.values.deployment import Deployment
 from rooflight.values.field import describe
 from rooflight.values.model import Model
@@ -134,7 +134,7 @@ def model(name: str | Path | Model) -> Model:
 @by_name
 def analyze(
     model: str | Path | Model,
-    on: str | Accelerator,
+    on: str | Accelerator | WhatIf,
     *,
     calibration: str | Path | OwnCalibration | None = None,
     workload: Workload | None = None,
@@ -159,7 +159,7 @@ def analyze(
 @by_name
 def sweep(
     model: str | Path | Model,
-    on: str | Accelerator | Sequence[str],
+    on: str | Accelerator | WhatIf | Sequence[str | Accelerator | WhatIf],
     axes: Mapping[str, Sequence[Any]],
     *,
     phase: str | None = None,
@@ -193,7 +193,7 @@ def sweep(
 @by_name
 def landmarks(
     model: str | Path | Model,
-    on: str | Accelerator,
+    on: str | Accelerator | WhatIf,
     *,
     calibration: str | Path | OwnCalibration | None = None,
     workload: Workload | None = None,
@@ -214,7 +214,7 @@ def landmarks(
 @by_name
 def compare(
     model: str | Path | Model,
-    on: str | Accelerator | Sequence[str | Accelerator],
+    on: str | Accelerator | WhatIf | Sequence[str | Accelerator | WhatIf],
     *,
     log: str | Path | Iterable[Sequence[Any]] | None = None,
     log_columns: Sequence[str] | None = None,
@@ -262,7 +262,7 @@ def compare(
 @by_name
 def moves(
     model: str | Path | Model,
-    on: str | Accelerator,
+    on: str | Accelerator | WhatIf,
     *,
     objective: str = "throughput",
     cards: Sequence[str | Accelerator] = (),
@@ -315,7 +315,7 @@ def move_drafts(fields: Fields) -> tuple[Fields, tuple[str, str | None] | None]:
 
 def make_scenario(
     model: str | Path | Model,
-    on: str | Accelerator,
+    on: str | Accelerator | WhatIf,
     *,
     calibration: str | Path | OwnCalibration | None = None,
     workload: Workload | None = None,
@@ -353,9 +353,11 @@ def _alone(card: Accelerator, what: str) -> Accelerator:
     return card
 
 
-def _several(on: str | Accelerator | Sequence[str | Accelerator]) -> list[tuple[Accelerator, int | None]]:
+def _several(
+    on: str | Accelerator | WhatIf | Sequence[str | Accelerator | WhatIf],
+) -> list[tuple[Accelerator, int | None]]:
     """Each accelerator and its count. Raises BadInput for none at all."""
-    found = [devices_of(on)] if isinstance(on, str | Accelerator) else [devices_of(name) for name in on]
+    found = [devices_of(on)] if isinstance(on, str | Accelerator | WhatIf) else [devices_of(name) for name in on]
     if not found:
         raise BadInput("no accelerator was named", where=Named.of("on"), got=on, want="a name or several")
     return [(_told_apart(card, [other for other, _ in found]), count) for card, count in found]
@@ -370,12 +372,15 @@ def _told_apart(card: Accelerator, all_of_them: Sequence[Accelerator]) -> Accele
     return msgspec.structs.replace(card, id=f"{card.id} ({Path(card.origin).stem})")
 
 
-def devices_of(on: str | Accelerator) -> tuple[Accelerator, int | None]:
+def devices_of(on: str | Accelerator | WhatIf) -> tuple[Accelerator, int | None]:
     """The accelerator and its count; None where no count was said. Raises as accelerator() does."""
     from rooflight.catalog.accelerators import load
-    from rooflight.catalog.changed import under_own_name
+    from rooflight.catalog.changed import under_own_name, what_if
     from rooflight.library import here
 
+    if isinstance(on, WhatIf):
+        card, count = devices_of(on.on)
+        return what_if(card, bandwidth_times=on.bandwidth_times, peak_times=on.peak_times), count
     if isinstance(on, Accelerator):
         return under_own_name(on), None
     if not isinstance(on, str):

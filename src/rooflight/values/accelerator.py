@@ -190,6 +190,18 @@ class Accelerator(Displayed, msgspec.Struct, frozen=True, kw_only=True):
         return self.memory_bytes if self.label_bytes is None else self.label_bytes
 
 
+class WhatIf(msgspec.Struct, frozen=True):
+    """Accelerators with other rates, in the place of their name: WhatIf("4xh100-sxm", bandwidth_times=1.5).
+
+    on      as anywhere else: a name with a count in front, a file, or an Accelerator
+    bandwidth_times, peak_times     of the memory bandwidth and of every peak that it has, from 0.1 to 10
+    """
+
+    on: str | Accelerator
+    bandwidth_times: float = 1.0
+    peak_times: float = 1.0
+
+
 def devices_named(accelerator_id: str, count: float) -> str:
     """So many devices by name: 2 x h100-sxm; a name with + in it says itself how many there are of each kind."""
     several = "+" in accelerator_id and all(accelerator_id.split("+"))

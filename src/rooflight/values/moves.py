@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from rooflight.span import Span
@@ -28,6 +30,7 @@ class Dot(Part, msgspec.Struct, frozen=True, kw_only=True):
     terms_s         without compute, and ridge_flop_per_byte None, where the accelerator has no compute peak; with
                     host_memory and host_link where something lies in the host's memory
     weights, kv     shares of the bytes through memory that are weights, and KV cache
+    flop_per_s      of all devices, in the expected time of the step
     """
 
     brief = ("bound", "time_s")
@@ -39,6 +42,7 @@ class Dot(Part, msgspec.Struct, frozen=True, kw_only=True):
     ridge_flop_per_byte: float | None
     weights: float
     kv: float
+    flop_per_s: float
 
 
 class Outcome(Part, msgspec.Struct, frozen=True, kw_only=True):
@@ -103,6 +107,9 @@ class Move(Part, msgspec.Struct, frozen=True, kw_only=True):
     gains_or_null   the same as the JSON has them: null where nothing runs
     asked       whether the question named it (how many tokens to draft, which hit rate)
     assumed     what was taken for granted to evaluate it
+    fields      fields of the question (values.question.FIELDS), "on", "bandwidth_times" and "peak_times", to set so
+                that it is asked of the deployment after the move; a null is the default. None where no field says it:
+                fused kernels, another shape of the model, a rate that no card is asked with
     """
 
     brief = ("title", "verdict", "because")
@@ -117,6 +124,7 @@ class Move(Part, msgspec.Struct, frozen=True, kw_only=True):
     after: Outcome | None
     assumed: tuple[str, ...] = ()
     asked: bool = False
+    fields: dict[str, Any] | None = None
 
     @property
     def gains(self) -> Known[Span]:
@@ -125,13 +133,14 @@ class Move(Part, msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Combined(Part, msgspec.Struct, frozen=True, kw_only=True):
-    """The best few moves of the same machine together, evaluated as one deployment."""
+    """The best few moves of the same machine together, evaluated as one deployment; `fields` as a move's."""
 
     brief = ("titles",)
 
     titles: tuple[str, ...]
     gains: dict[str, Span]
     after: Outcome
+    fields: dict[str, Any] | None = None
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,7 +165,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
 
     move        its kind, and the numbers that tell it from others of its kind
     why         what it does to the phase that matters, or why it cannot be made
-    of, verdict, gains, after, asked    as in Move
+    of, verdict, gains, after, asked, fields    as in Move
     """
 
     move: Note
@@ -166,6 +175,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     gains: dict[str, Span] | None = None
     after: Outcome | None = None
     asked: bool = False
+    fields: dict[str, Any] | None = None
 
 
 class Together(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,6 +184,7 @@ class Together(msgspec.Struct, frozen=True, kw_only=True):
     moves: tuple[Note, ...]
     gains: dict[str, Span]
     after: Outcome
+    fields: dict[str, Any] | None = None
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):

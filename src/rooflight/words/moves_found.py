@@ -35,7 +35,7 @@ def answered(sc: Scenario, found: Found) -> Moves:
         memory="" if found.memory.whole else does_not_fit(sc, found.memory),
         moves=moves,
         combined=None if together is None else Combined(
-            titles=_titles(together.moves), gains=together.gains, after=together.after
+            titles=_titles(together.moves), gains=together.gains, after=together.after, fields=together.fields
         ),
         left=tuple(_left(one, getattr(before, one.phase)) for one in found.left),
         stories=tuple(map(told, found.stories)),
@@ -108,6 +108,7 @@ def _move(one: Tried) -> Move:
     return Move(
         kind=one.move.key, of=one.of, title=words.title, verdict=one.verdict, because=because, cost=words.cost,
         gains_or_null=one.gains, after=one.after, assumed=words.assumed, asked=one.asked,
+        fields=one.fields,
     )  # fmt: skip
 
 

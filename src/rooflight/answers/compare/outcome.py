@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from rooflight.answers.compare.contenders import Contender
+from rooflight.answers.pair import times_as_good
 from rooflight.numeric import maximum
 from rooflight.roofline.rates import ridges
 from rooflight.scenario.definite import Scenario
@@ -88,7 +89,7 @@ def per_user(run: WholeRun) -> Span:
 
 def _ratio(before: Span, after: Span) -> Span | None:
     """How much faster; None where a phase takes no time."""
-    return before.over(after) if after.ceiling else None
+    return times_as_good(before, after, less=True) if after.ceiling else None
 
 
 def compared_of(one: Contender, mix: Mix, timed: Timed | None, baseline: Timed | None, equal: Equal | None) -> Compared:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rooflight.answers.moves.judge import NOTHING, gains
+from rooflight.answers.moves.fields import fields_of
+from rooflight.answers.moves.judge import NOTHING
 from rooflight.answers.moves.option import KINDS, Asked, noted
-from rooflight.answers.moves.outcome import outcome
+from rooflight.answers.outcome import outcome
+from rooflight.answers.pair import gains
 from rooflight.errors import RooflightError
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
@@ -21,8 +23,11 @@ def combined(sc: Scenario, before: Outcome | None, objective: str, asked: Asked)
     """The best few settings of the same machine together, evaluated as one; None where there are not two."""
     if before is None:
         return None
-    _, moves, best = best_settings(sc, before, objective, asked)
-    return Together(moves=moves, gains=gains(before, best), after=best) if len(moves) > 1 else None
+    after, moves, best = best_settings(sc, before, objective, asked)
+    if len(moves) < 2:
+        return None
+    fields = fields_of(asked.question or sc, sc, after)
+    return Together(moves=moves, gains=gains(before, best), after=best, fields=fields)
 
 
 Set = tuple[Scenario, tuple[Note, ...], Outcome]

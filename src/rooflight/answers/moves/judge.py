@@ -12,12 +12,14 @@ from rooflight.answers.moves import (  # noqa: F401 - they register their moves
     serving,
     settings,
 )
+from rooflight.answers.moves.fields import fields_of
 from rooflight.answers.moves.option import KINDS, Asked, Kind, Option, noted
+from rooflight.answers.pair import gains
 from rooflight.errors import RooflightError
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.memory import memory
 from rooflight.span import Span
-from rooflight.values.moves import Dot, Outcome, Tried, wanted
+from rooflight.values.moves import Outcome, Tried, wanted
 from rooflight.values.note import Note
 
 # Gains within this of 1 are nothing: less than what any fit is off by.
@@ -25,27 +27,6 @@ NOTHING = 0.02
 # Moves that trade one user's speed for the machine's: both are said.
 _BOTH_VIEWS = ("layout", "tp", "replicas")
 _ORDER = ("helps", "nothing", "hurts", "does-not-fit", "not-possible")
-
-
-def gains(before: Outcome, after: Outcome) -> dict[str, Span]:
-    """How many times as good each part is that both have; throughput and cost are per accelerator."""
-
-    def dot_s(one: Dot | None) -> Span | None:
-        return None if one is None else one.time_s
-
-    times = {
-        "prefill": (dot_s(before.prefill), dot_s(after.prefill)),
-        "decode": (dot_s(before.decode), dot_s(after.decode)),
-        "ttft": (before.run.ttft_s, after.run.ttft_s),
-        "request": (before.request_s, after.request_s),
-    }
-    found = {name: one.over(other) for name, (one, other) in times.items() if one is not None and other is not None}
-    whole = before.tokens_per_s_per_accelerator is not None and after.tokens_per_s_per_accelerator is not None
-    was, now = (one.rate if whole else one.decode_rate for one in (before, after))
-    found["throughput"] = now.over(was)
-    if before.usd_per_million_tokens is not None and after.usd_per_million_tokens is not None:
-        found["cost"] = before.usd_per_million_tokens.over(after.usd_per_million_tokens)
-    return found
 
 
 def judged(sc: Scenario, before: Outcome | None, objective: str, asked: Asked) -> tuple[Tried, ...]:
@@ -65,7 +46,10 @@ def _tried(kind: Kind, option: Option, before: Outcome | None, objective: str, a
     def verdict(name: str, *why: Note, after: Outcome | None = None, found: dict[str, Span] | None = None) -> Tried:
         move = noted(kind, option, sc, changed)
         named = kind.name in asked.named or (kind.name == "offload" and sc.rates.beside is not None)
-        return Tried(move=move, of=kind.of, verdict=name, why=why, gains=found, after=after, asked=named)
+        fields = None if changed is None or option.judged is not None else fields_of(asked.question or sc, sc, changed)
+        return Tried(
+            move=move, of=kind.of, verdict=name, why=why, gains=found, after=after, asked=named, fields=fields
+        )  # fmt: skip
 
     if asked.decode_alone and kind.needs_peak:
         return verdict("not-possible", Note(key="no-peak", value=(sc.accelerator.id, sc.unrated)))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from rooflight.answers.moves.option import Asked, Option, move, option
-from rooflight.answers.moves.outcome import outcome
+from rooflight.answers.outcome import outcome
 from rooflight.roofline.step import is_fusible
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import phases

@@ -8,6 +8,7 @@ import msgspec
 
 from rooflight.answers.moves.option import Asked, Option, move, option, refitted
 from rooflight.catalog.accelerators import load, with_memory
+from rooflight.catalog.changed import what_if
 from rooflight.catalog.unlike import changed_each
 from rooflight.roofline.links import NETWORK
 from rooflight.scenario.basis import basis_on
@@ -89,28 +90,13 @@ def _ratio(one: float | None, other: float | None) -> float | None:
 @move("card-bandwidth", "machine")
 def bandwidth(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """What memory bandwidth alone would do."""
-
-    def faster(card: Accelerator) -> Accelerator:
-        rate, fast = 2 * (card.memory_bytes_per_s or 0.0), card.fast_memory_bytes_per_s
-        return msgspec.structs.replace(
-            card, memory_bytes_per_s=rate, fast_memory_bytes_per_s=None if fast is None else 2 * fast
-        )
-
-    yield option(sc, accelerator=changed_each(sc.accelerator, faster))
+    yield option(sc, accelerator=what_if(sc.accelerator, bandwidth_times=2))
 
 
 @move("card-compute", "machine", needs_peak=True)
 def compute(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """What arithmetic alone would do."""
-
-    def faster(card: Accelerator) -> Accelerator:
-        return msgspec.structs.replace(
-            card,
-            peak_flop_per_s={name: 2 * rate for name, rate in card.peak_flop_per_s.items()},
-            fast_flop_per_s={name: 2 * rate for name, rate in card.fast_flop_per_s.items()},
-        )
-
-    yield option(sc, accelerator=changed_each(sc.accelerator, faster))
+    yield option(sc, accelerator=what_if(sc.accelerator, peak_times=2))
 
 
 @move("card-capacity", "machine", needs_peak=True)

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from rooflight.answers.moves.outcome import outcome
+from rooflight.answers.outcome import outcome
+from rooflight.catalog.changed import as_built
 from rooflight.errors import BadInput, Named
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
@@ -33,6 +34,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     cards           accelerators to consider, beside the next ones up
     usd_per_hour    prices by accelerator id
     decode_alone    the accelerator has no compute peak: decode steps alone are compared
+    question        the scenario as it was asked, before its layout was made definite
     """
 
     draft_tokens: int = 4
@@ -42,14 +44,16 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     cards: tuple[Accelerator, ...] = ()
     usd_per_hour: Mapping[str, float] = {}
     decode_alone: bool = False
+    question: Scenario | None = None
 
     def __post_init__(self) -> None:
         _within("speculative_tokens", self.draft_tokens, 1, _MOST_DRAFTED, "a whole number of tokens")
         _within("hit_rate", self.hit_rate, 0, 1, "a share")
 
     def price(self, sc: Scenario) -> float | None:
-        """Dollars an hour of the scenario's accelerator, None where none was given."""
-        return self.usd_per_hour.get(sc.accelerator.id)
+        """Dollars an hour of the scenario's accelerator, at whatever rates; None where none was given."""
+        card = sc.accelerator
+        return self.usd_per_hour.get(card.id, self.usd_per_hour.get(as_built(card)[0]))
 
 
 def _within(name: str, value: float, least: float, most: float, what: str) -> None:

@@ -7,8 +7,8 @@ import msgspec
 from rooflight.answers.moves.combine import best_settings, combined
 from rooflight.answers.moves.judge import NOTHING, judged
 from rooflight.answers.moves.option import Asked
-from rooflight.answers.moves.outcome import outcome
 from rooflight.answers.moves.stories import stories
+from rooflight.answers.outcome import outcome
 from rooflight.errors import BadInput, Named
 from rooflight.roofline.rates import no_peak
 from rooflight.scenario.change import changed
@@ -37,7 +37,7 @@ def moves(sc: Scenario, objective: str = "throughput", asked: Asked | None = Non
         )  # fmt: skip
     if sc.unrated and (objective == "ttft" or sc.workload.osl == 0):
         raise no_peak(sc.accelerator, sc.unrated, "what a prompt takes")
-    asked = msgspec.structs.replace(asked or Asked(), decode_alone=bool(sc.unrated))
+    asked = msgspec.structs.replace(asked or Asked(), decode_alone=bool(sc.unrated), question=sc)
     sc = _asked(sc)
     held = memory(sc)
     holds = held.most >= 1 or sc.deployment.ignore_capacity

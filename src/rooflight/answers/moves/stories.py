@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from rooflight.answers.moves.option import Asked
-from rooflight.answers.moves.outcome import outcome
 from rooflight.answers.moves.serving import draft_of, pays_up_to
+from rooflight.answers.outcome import outcome
 from rooflight.roofline.formulas import crossover_batch
 from rooflight.roofline.links import NETWORK
 from rooflight.roofline.rates import ridges

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from rooflight.answers.pair import times_as_good
 from rooflight.show import numbers
 from rooflight.show.analysis import split_operators
 from rooflight.show.charts import roof_labels
@@ -67,9 +68,13 @@ def plane_of(*analyses: Analysis, look: Look = STANDARD, levels: bool = False) -
 
 
 def gains(before: Analysis, after: Analysis) -> dict[str, float]:
-    """Tokens a second after a move over those before it, by phase, at roofline time."""
+    """Tokens a second after a move over those before it, by phase, as expected."""
     old, new = before.phases, after.phases
-    return {name: new[name].tokens_per_s.roofline / old[name].tokens_per_s.roofline for name in old if name in new}
+    return {
+        name: times_as_good(old[name].tokens_per_s, new[name].tokens_per_s, less=False).expected
+        for name in old
+        if name in new
+    }
 
 
 def _phase_dots(analyses: Sequence[Analysis]) -> Rows:

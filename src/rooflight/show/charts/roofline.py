@@ -190,7 +190,7 @@ def _title(analyses: Sequence[Analysis], after: Analysis | None) -> str:
         gains = [
             f"{name} {'unchanged' if times(gain) == times(1) else f'{times(gain)} the tok/s'}" for name, gain in gained
         ]
-        return f"{setting(first)} to {setting(after)}: {', '.join(gains)}"
+        return f"{setting(first)} to {setting(after)}, as expected: {', '.join(gains)}"
     return f"{deployed(first)}: {step_words(phases)}"
 
 

@@ -7,11 +7,11 @@ import pytest
 
 import rooflight
 from rooflight.answers.moves import combine, judge, option, report
-from rooflight.answers.moves.judge import gains
 from rooflight.answers.moves.option import Asked
-from rooflight.answers.moves.outcome import outcome
 from rooflight.answers.moves.serving import pays_up_to
 from rooflight.answers.moves.stories import TELLERS
+from rooflight.answers.outcome import outcome
+from rooflight.answers.pair import gains
 from rooflight.errors import BadInput
 from rooflight.library.questions import make_scenario
 from rooflight.roofline.formulas import crossover_batch

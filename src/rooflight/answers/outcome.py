@@ -75,15 +75,16 @@ def together(sc: Scenario, most: int) -> int:
 def dot(sc: Scenario, phase: PhaseTime) -> Dot:
     """A step on the roofline."""
     time, work = phase.time, phase.work
-    terms = {name: float(seconds) for name, seconds in time.terms.items()}
+    terms, span = {name: float(seconds) for name, seconds in time.terms.items()}, phase.span.plain()
     return Dot(
-        time_s=phase.span.plain(),
+        time_s=span,
         bound=BINDING[time.bound],
         terms_s={name: seconds for name, seconds in terms.items() if not (sc.unrated and name == "compute")},
         intensity_flop_per_byte=work.flop / work.moved_bytes,
         ridge_flop_per_byte=phases.ridge(sc, time),
         weights=work.weight_bytes / work.moved_bytes,
         kv=(work.kv_read_bytes + work.kv_write_bytes) / work.moved_bytes,
+        flop_per_s=float(work.flop / span.expected),
     )
 
 
