@@ -38,7 +38,7 @@ def told(found: Found) -> Comparison:
     """The documented answer to a comparison."""
     return Comparison(
         answer=_sentence(found),
-        model=found.model.id,
+        model=", ".join(found.models),
         objective=found.objective,
         mix=found.mix,
         baseline=found.baseline,
@@ -55,6 +55,11 @@ def told(found: Found) -> Comparison:
         warnings=worded(found.warnings),
         measured_or_absent=_measured(found) or msgspec.UNSET,
     )
+
+
+def _served(found: Found) -> str:
+    """What is served: the model, or, where they differ, the mix of requests alone."""
+    return found.models[0] if len(found.models) == 1 else "the mix"
 
 
 def _measured(found: Found) -> tuple[str, ...]:
@@ -94,10 +99,10 @@ def _sentence(found: Found) -> str:
     mix = f"For {asked(found.mix)}{_load(winner, found)}"
     if found.too_close:
         return f"{mix}, {_too_close(found, winner)}{_at_the_ceilings(ranked, winner)}{_inferred(winner, found.rows)}."
-    what = f"{mix}, {winner.label} {_BEST[objective].format(model=found.model.id)}"
+    what = f"{mix}, {winner.label} {_BEST[objective].format(model=_served(found))}"
     if len(ranked) == 1:
         return f"{what}: {_alone(compared, objective)}; {_dominant(winner)}{_inferred(winner, found.rows)}."
-    other = _other(ranked, compared)
+    other = _other(found)
     gain = round_significant(ranked[0].expected / other.expected)
     second = other.one
     over = f"{gain} times {second.label}" if gain != "1" else f"though {second.label} is as good"
@@ -120,7 +125,7 @@ def _too_close(found: Found, winner: Compared) -> str:
     if found.per_s is not None:
         why = f"a user waits {scaled(found.ranked[0].user_s, 's')} for a token against {scaled(second.user_s, 's')}"
     return (
-        f"{winner.label} and {second.one.label} are too close to call for {found.model.id}{more}: as expected {told}; "
+        f"{winner.label} and {second.one.label} are too close to call for {_served(found)}{more}: as expected {told}; "
         f"{why}"
     )
 
@@ -141,12 +146,16 @@ def tokens(mean: float) -> str:
 def _load(winner: Compared, found: Found) -> str:
     if found.per_s is not None:
         return f", {round_significant(found.per_s)} requests a second"
-    return ", each at the largest batch that fits" if found.largest else f" at batch {winner.batch:,}"
+    if found.largest:
+        return ", each at the largest batch that fits"
+    alike = len({one.batch for one in found.compared if one.batch is not None}) == 1
+    return f" at batch {winner.batch:,}" if alike else ", each with its own requests in flight"
 
 
-def _other(ranked: Sequence[Ranked], compared: Sequence[Compared]) -> Ranked:
-    """What the winner is measured against: the first named one with times, or the next best where that one wins."""
-    first = next(place for one in compared for place in ranked if place.one is one)
+def _other(found: Found) -> Ranked:
+    """What the winner is measured against: the baseline, or the next best where that one wins."""
+    ranked, named = found.ranked, (one for one in found.compared if one.label == found.baseline)
+    first = next(place for one in (*named, *found.compared) for place in ranked if place.one is one)
     return ranked[1] if first is ranked[0] else first
 
 
@@ -175,7 +184,7 @@ def _none(found: Found) -> str:
     decodes = _decodes(found)
     if decodes and found.per_s is None and all(one.request is None for one in found.compared):
         lacking = next(one.error.what for one in rows if one.decodes and one.error)
-        return f"{lacking}. Decode of {found.model.id} alone: {'; '.join(decodes)}."
+        return f"{lacking}. Decode of {_served(found)} alone: {'; '.join(decodes)}."
     if any(one.request is not None for one in found.compared):
         return f"Nothing that fits has a {_UNKNOWN[objective]}, so nothing can be said of {OBJECTIVES[objective]}."
     untold = next((one.error.what for one in rows if one.decodes and one.error), None)
@@ -187,7 +196,7 @@ def _none(found: Found) -> str:
     if why is None and late is not None:
         return f"{late}." if len(rows) == 1 else f"None of the {len(rows)} deployments keeps up: {late}."
     if why is None:
-        return f"{found.model.id} fits on none of the {len(rows)} deployments compared."
+        return f"{_served(found)} fits on none of the {len(rows)} deployments compared."
     return why if len(rows) == 1 else f"None of the {len(rows)} deployments holds it: {why}"
 
 

@@ -325,6 +325,16 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     # value: a deployment, or several
     "named_twice": lambda note: f"{note.value} was named twice: one row",
     "baseline_without_times": lambda note: f"{note.value} has no times, so speed-ups are over {note.why}",
+    # value: the models, in their order
+    "unlike_models": lambda note: f"tokens are of different models, {' and '.join(note.value)}: one is not the other's",
+    # value: (tokens in, tokens out) that all are compared on; why: whose requests are others
+    "other_lengths": lambda note: (
+        f"requests of {note.why} are of other lengths: all are compared on {note.value[0]:,} tokens in and "
+        f"{note.value[1]:,} out"
+    ),
+    "no_context": lambda note: (
+        f"the context of {note.why} is left out: that of whole requests follows from their lengths"
+    ),
     "no_price": lambda note: f"no price for {', '.join(note.value)}: left out where dollars decide",
     "no_tdp": lambda note: f"no TDP is known for {', '.join(note.value)}: left out where joules decide",
     # value: tokens, and the most the model was made for

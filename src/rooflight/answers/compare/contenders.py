@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from rooflight.errors import BadInput, MissingFact, Named, NoSteadyState
+from rooflight.errors import BadInput, MissingFact, Named, NoSteadyState, RooflightError
 from rooflight.roofline.rates import no_peak
 from rooflight.scenario.definite import Scenario, scenario
 from rooflight.serve.apart import pools
@@ -56,7 +56,7 @@ class Contender(msgspec.Struct, frozen=True, kw_only=True):
     run: Scenario | None = None
     users: float = 1.0
     label: str = ""
-    error: MissingFact | NoSteadyState | None = None
+    error: RooflightError | None = None
 
     @property
     def whole(self) -> bool:
@@ -137,31 +137,44 @@ def _contender(
     model: Model, card: Accelerator, count: int | None, deployment: Deployment, load: Workload, mix: Mix,
     largest: bool, prices: Mapping[str, float],
 ) -> Contender:  # fmt: skip
-    said = count or (deployment.tp or 1) * deployment.pp * deployment.dp
     try:
-        sc = scenario(model, card, count, load, deployment)
-        if largest:
-            sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, batch=_largest(sc)))
-        timed, users, late = _loaded(msgspec.structs.replace(sc, workload=mean_load(sc.workload, mix)))
-        sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, batch=timed.workload.batch))
-        held = memory(sc)
+        found = contender(scenario(model, card, count, load, deployment), mix, largest=largest, prices=prices)
     except MissingFact as missing:
-        return Contender(
-            card=card, count=said, deployment=deployment, scenario=None, held=None,
-            price_usd_per_hour=_price(prices, card, said), error=missing,
-        )  # fmt: skip
-    devices = pools(timed).devices if chosen(timed) == "apart" else sc.layout.devices
+        said = count or (deployment.tp or 1) * deployment.pp * deployment.dp
+        return without_times(card, said, deployment, missing, prices)
+    return msgspec.structs.replace(found, deployment=deployment)
+
+
+def contender(sc: Scenario, mix: Mix, *, largest: bool, prices: Mapping[str, float], label: str = "") -> Contender:
+    """A scenario on the mix, with its own batch or the largest that fits. Raises MissingFact."""
+    if largest:
+        sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, batch=_largest(sc)))
+    timed, users, late = _loaded(msgspec.structs.replace(sc, workload=mean_load(sc.workload, mix)))
+    sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, batch=timed.workload.batch))
+    card, devices = sc.accelerator, pools(timed).devices if chosen(timed) == "apart" else sc.layout.devices
     return Contender(
         card=card,
         count=devices,
-        deployment=deployment,
+        deployment=sc.deployment,
         scenario=sc,
-        held=held,
+        held=memory(sc),
         price_usd_per_hour=_price(prices, card, devices),
         run=timed,
         users=users,
+        label=label,
         error=late or (no_peak(card, sc.unrated, "requests") if sc.unrated else None),
     )
+
+
+def without_times(
+    card: Accelerator, count: int, deployment: Deployment, error: RooflightError, prices: Mapping[str, float],
+    label: str = "",
+) -> Contender:  # fmt: skip
+    """A row that says why it has no times."""
+    return Contender(
+        card=card, count=count, deployment=deployment, scenario=None, held=None,
+        price_usd_per_hour=_price(prices, card, count), label=label, error=error,
+    )  # fmt: skip
 
 
 def _largest(sc: Scenario) -> int:

@@ -102,7 +102,8 @@ class _Runs(msgspec.Struct, frozen=True):
 
 def _along_logs(row: Timed, mix: Mix, logs: Array) -> _Runs:
     """The runs at each ratio, with the schedule and the users that the deployment has at the mix's own."""
-    load = mixes.at_ratios(row.sc.workload, mix, np.exp(logs))
+    own = msgspec.structs.replace(mix, cached_prefix=row.sc.workload.cached_prefix)  # what it caches is its own
+    load = mixes.at_ratios(row.sc.workload, own, np.exp(logs))
     sc = msgspec.structs.replace(row.sc, workload=load)
     run = whole(sc, row.run.schedule, users=row.one.users)
     zeros = np.zeros(len(logs))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -21,6 +21,13 @@ from rooflight.values.run import WholeRun
 from rooflight.values.steptime import BINDING
 
 
+class Step(NamedTuple):
+    """A step that a token of every sequence comes from, and its part of it; of drafted tokens a verify step."""
+
+    phase: PhaseTime
+    span: Span
+
+
 class Timed(msgspec.Struct, frozen=True, kw_only=True):
     """A contender that has times: its run, and the steps it is made of.
 
@@ -34,7 +41,7 @@ class Timed(msgspec.Struct, frozen=True, kw_only=True):
     mix: Mix
     run: WholeRun
     prefill: PhaseTime
-    decode: PhaseTime | None
+    decode: Step | None
     inside: float
     prompts: float
 
@@ -52,7 +59,7 @@ class Timed(msgspec.Struct, frozen=True, kw_only=True):
     def decode_s(self) -> Span:
         """Machine seconds of a request's decode steps, each shared by all that are in it, without prompts beside."""
         step = self.decode or decode_step(self.sc, self.mix, self.inside)
-        return step.span.plain().each(lambda step_s: formulas.machine_s(step_s, self.steps, self.inside))
+        return step.span.each(lambda step_s: formulas.machine_s(step_s, self.steps, self.inside))
 
     @property
     def steps(self) -> float:
@@ -72,9 +79,13 @@ def timed_of(one: Contender, sc: Scenario, mix: Mix) -> Timed:
     )  # fmt: skip
 
 
-def decode_step(sc: Scenario, mix: Mix, sequences: float) -> PhaseTime:
+def decode_step(sc: Scenario, mix: Mix, sequences: float) -> Step:
     """The step in which so many decode, as analyze has it; of a log's requests at their steps' mean context."""
-    return phases.decode(sc, batch=sequences, context=None if mix.source is None else mix.context)
+    if sc.workload.draft_tokens:
+        phase, span = phases.token(sc, batch=sequences)
+        return Step(phase, span.plain())
+    phase = phases.decode(sc, batch=sequences, context=None if mix.source is None else mix.context)
+    return Step(phase, phase.span.plain())
 
 
 def machine_s(run: WholeRun) -> Span:
@@ -174,13 +185,13 @@ def _prefill(timed: Timed, baseline: Timed) -> PhasePart:
 
 
 def _decode(timed: Timed, baseline: Timed) -> PhasePart | None:
-    phase = timed.decode
-    if phase is None:
+    if timed.decode is None:
         return None
+    phase, step = timed.decode
     return PhasePart(
         time_s=timed.decode_s,
-        step_s=phase.span.plain(),
-        tokens_per_s=phase.span.plain().rate(float(phase.tokens)),
+        step_s=step,
+        tokens_per_s=step.rate(float(phase.tokens if phase.users is None else phase.users)),
         bound=BINDING[int(phase.time.bound)],
         share=_prompts_share(timed).each(lambda share: 1 - share if timed.steps else 0.0),
         speed_up=_ratio(baseline.decode_s, timed.decode_s),
@@ -190,7 +201,7 @@ def _decode(timed: Timed, baseline: Timed) -> PhasePart | None:
 def _decode_alone(sc: Scenario, mix: Mix, baseline: Timed | None) -> PhasePart:
     """Decode steps of a deployment whose prompts cannot be told."""
     sequences = float(sc.workload.batch)
-    step = decode_step(sc, mix, sequences).span.plain()
+    step = decode_step(sc, mix, sequences).span
     steps = float(formulas.decode_steps(mix.osl))
     time = step.each(lambda step_s: formulas.machine_s(step_s, steps, sequences))
     return PhasePart(

@@ -19,7 +19,7 @@ from rooflight.serve.memory import max_batch
 from rooflight.serve.room import room
 from rooflight.values.comparison import OBJECTIVES, Compared
 from rooflight.values.deployment import Deployment
-from rooflight.values.mix import Mix, Requests
+from rooflight.values.mix import Mix
 from rooflight.values.model import Model
 from rooflight.values.note import Note
 from rooflight.values.workload import Workload
@@ -28,12 +28,13 @@ from rooflight.values.workload import Workload
 class Found(msgspec.Struct, frozen=True, kw_only=True):
     """A comparison in numbers; words.comparison makes the documented answer of it.
 
+    models          ids, in the order in which they are first run
     rows, compared  the deployments, as they were tried and as the answer has them, in the same order
     ranked          those with times, the best first; too_close: those that cannot be told from it
     largest         whether each was taken at the largest batch that fits; per_s: requests that arrive a second
     """
 
-    model: Model
+    models: tuple[str, ...]
     objective: str
     mix: Mix
     rows: tuple[Contender, ...]
@@ -66,16 +67,36 @@ def compare(
     missing for every deployment.
     """
     _check_kind(deployment)
-    requests = _requests(lengths(model, workload)) if log is None else log.requests
-    mix = mixes.summary(requests)
-    if log is not None:
-        mix = mixes.summary(requests, source=log.source, bad_rows=log.bad_rows, lost_lines=log.lost_lines)
+    mix = mix_of(lengths(model, workload), log)
     rows, notes = contenders(
         model, devices, axes, mix=mix, batch=batch, workload=workload, deployment=deployment, prices=prices
     )
-    _check_objective(objective, prices, rows)
+    asked = Asked(
+        models=(model.id,), objective=objective, mix=mix, log=log, prices=prices, largest=batch is None,
+        per_s=workload.request_rate,
+    )  # fmt: skip
+    return judged(rows, notes, asked)
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked of the rows of a comparison; baseline: the label of what they are compared with, None the first."""
+
+    models: tuple[str, ...]
+    objective: str
+    mix: Mix
+    log: Log | None
+    prices: Mapping[str, float]
+    largest: bool
+    per_s: float | None
+    baseline: str | None = None
+
+
+def judged(rows: Sequence[Contender], notes: Sequence[Note], asked: Asked) -> Found:
+    """The comparison of rows, however they were made. Raises BadInput for an objective that cannot be judged."""
+    mix, log = asked.mix, asked.log
+    _check_objective(asked.objective, asked.prices, rows)
     timed = {one.label: timed_of(one, one.run, mix) for one in rows if one.answers and one.run is not None}
-    baseline = next(iter(timed.values()), None)
+    baseline = timed.get(asked.baseline or "", next(iter(timed.values()), None))
     crossed = found_crossings(list(timed.values()), mix)
     compared = tuple(
         compared_of(
@@ -87,10 +108,10 @@ def compare(
         )
         for one in rows
     )
-    ranked = tuple(ranking(compared, timed, objective))
+    ranked = tuple(ranking(compared, timed, asked.objective))
     return Found(
-        model=model,
-        objective=objective,
+        models=asked.models,
+        objective=asked.objective,
         mix=mix,
         rows=tuple(rows),
         compared=compared,
@@ -98,20 +119,22 @@ def compare(
         too_close=too_close(ranked),
         baseline=baseline.one.label if baseline else None,
         crossed=crossed,
-        largest=batch is None,
-        per_s=workload.request_rate,
-        assumptions=tuple(_assumptions(rows, timed, log, batch)),
+        largest=asked.largest,
+        per_s=asked.per_s,
+        assumptions=tuple(_assumptions(rows, timed, log, asked.largest)),
         warnings=(
             *notes,
             *(Note(key="file", value=text) for text in (log.notes if log else ())),
-            *_warnings(rows, mix, baseline, prices),
+            *_warnings(rows, asked, baseline),
         ),
     )
 
 
-def _requests(load: Workload) -> Requests:
-    """The workload's lengths as the one kind of request there is."""
-    return mixes.single(isl=load.isl, osl=load.osl, cached=load.cached_prefix)
+def mix_of(load: Workload, log: Log | None) -> Mix:
+    """The requests of a log, or the workload's lengths as the one kind of request there is."""
+    if log is not None:
+        return mixes.summary(log.requests, source=log.source, bad_rows=log.bad_rows, lost_lines=log.lost_lines)
+    return mixes.summary(mixes.single(isl=load.isl, osl=load.osl, cached=load.cached_prefix))
 
 
 def _check_kind(deployment: Deployment) -> None:
@@ -149,7 +172,7 @@ def _check_objective(objective: str, prices: Mapping[str, float], rows: Sequence
 
 
 def _assumptions(
-    rows: Sequence[Contender], timed: Mapping[str, Timed], log: Log | None, batch: int | None
+    rows: Sequence[Contender], timed: Mapping[str, Timed], log: Log | None, largest: bool
 ) -> Iterator[Note]:
     """Of all scenarios; what the mix, the batch or a swept option replaces is not assumed."""
     for schedule in dict.fromkeys(each.run.schedule for each in timed.values()):
@@ -157,23 +180,22 @@ def _assumptions(
     if log is not None:
         yield Note(key="file", value=log.taken)
         yield Note(key="mean_lengths")
-    if batch is None:
+    if largest:
         yield Note(key="largest_batch")
     known = [one.scenario for one in rows if one.scenario is not None]
     if any(sc.accelerator.tdp_w for sc in known):
         yield Note(key="joules")
-    unsaid = batch is None or any(sc.workload.request_rate is not None for sc in known)
+    unsaid = largest or any(sc.workload.request_rate is not None for sc in known)
     gone = {"context"} | ({"isl", "osl"} if log is not None else set()) | ({"batch"} if unsaid else set())
     yield from (note for sc in known for note in sc.assumptions if note.key not in gone)
 
 
-def _warnings(
-    rows: Sequence[Contender], mix: Mix, baseline: Timed | None, prices: Mapping[str, float]
-) -> Iterator[Note]:
-    known = [(one, one.scenario) for one in rows if one.scenario is not None]
+def _warnings(rows: Sequence[Contender], asked: Asked, baseline: Timed | None) -> Iterator[Note]:
+    known, mix, prices = [(one, one.scenario) for one in rows if one.scenario is not None], asked.mix, asked.prices
     yield from (note for _, sc in known for note in sc.warnings)
-    if baseline is not None and rows[0].label != baseline.one.label:
-        yield Note(key="baseline_without_times", value=rows[0].label, why=baseline.one.label)
+    first = asked.baseline or rows[0].label
+    if baseline is not None and first != baseline.one.label:
+        yield Note(key="baseline_without_times", value=first, why=baseline.one.label)
     bare = tuple(one.label for one in rows if one.price_usd_per_hour is None)
     if prices and bare:
         yield Note(key="no_price", value=bare)
