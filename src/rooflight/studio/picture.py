@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from rooflight.answers.moves.judge import gains
-from rooflight.answers.moves.outcome import outcome
+from rooflight.answers.outcome import outcome
+from rooflight.answers.pair import gains
 from rooflight.studio import commands, drawings, problems
 from rooflight.studio.answered import Answered, answered, landmarks_of
 from rooflight.studio.figures import HEADS, Line, gain, line

@@ -10,7 +10,8 @@ from typing import Literal
 
 from rooflight.studio.view import Asked, View
 from rooflight.studio.views.memory import memory
+from rooflight.studio.views.moves import moves
 
-ViewName = Literal["memory"]
-TITLES = {"memory": "Memory"}
-VIEWS: dict[str, Callable[[Asked], View]] = {"memory": memory}
+ViewName = Literal["memory", "moves"]
+TITLES = {"memory": "Memory", "moves": "Moves"}
+VIEWS: dict[str, Callable[[Asked], View]] = {"memory": memory, "moves": moves}
