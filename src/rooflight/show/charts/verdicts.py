@@ -55,6 +55,11 @@ def rows(verdicts: Iterable[Verdict], look: Look = STANDARD) -> Datasets:
     return {"bars": bars, "marks": marks, "said": said, "ceiling": [{"x": 1.0}], "ends": ends([*largest, 1.0], look)}
 
 
+def hue_of(one: Verdict) -> str:
+    """The palette's name for a verdict."""
+    return _HUES.get(one.verdict, "capacity")
+
+
 def _over(one: Verdict, value: float | None) -> float:
     """A value's speed over the ceiling's; a time is the faster the smaller it is."""
     if value is None or not one.ceiling:

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from typing import Literal
 
 from rooflight.studio.view import Asked, View
+from rooflight.studio.views.check import check
+from rooflight.studio.views.compare import compare
 from rooflight.studio.views.memory import memory
 from rooflight.studio.views.moves import moves
 
-ViewName = Literal["memory", "moves"]
-TITLES = {"memory": "Memory", "moves": "Moves"}
-VIEWS: dict[str, Callable[[Asked], View]] = {"memory": memory, "moves": moves}
+ViewName = Literal["memory", "moves", "compare", "check"]
+TITLES = {"memory": "Memory", "moves": "Moves", "compare": "Compare", "check": "Check"}
+VIEWS: dict[str, Callable[[Asked], View]] = {"memory": memory, "moves": moves, "compare": compare, "check": check}
