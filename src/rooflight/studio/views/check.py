@@ -25,6 +25,7 @@ from rooflight.studio.problems import of_validation
 from rooflight.studio.question import Question, scenario_of
 from rooflight.studio.view import Asked, Drawn, View, Wanted, drawn
 from rooflight.studio.views.claims import Claim
+from rooflight.studio.views.made import paged
 from rooflight.studio.views.written import written
 from rooflight.values.measurement import Report, Verdict
 from rooflight.values.sample import Sample, Timing
@@ -69,7 +70,7 @@ def check(asked: Asked) -> View:
     except RooflightError as error:
         return View(answer=f"Nothing is judged: {error.what}.", blocks=tuple(_refused(error)), wanted=WANTED)
     report = found.report
-    blocks = [Prose(text) for text in found.taken] + shows.blocks(report)[1:]
+    blocks = [Prose(text) for text in found.taken] + paged(shows.blocks(report)[1:])
     return View(
         answer=report.answer, charts=tuple(_charts(found, focus, asked)), blocks=tuple(blocks), wanted=WANTED
     )  # fmt: skip

@@ -11,7 +11,6 @@ from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.apart import is_apart
 from rooflight.serve.goals import Wanted, goals, wanted_ms
-from rooflight.serve.schedule import chosen
 from rooflight.show import numbers
 from rooflight.show.blocks import Table
 from rooflight.studio.kept import Kept as KeptValues
@@ -68,7 +67,7 @@ def _goal(run: Scenario, wanted: Wanted) -> Goal:
 def table(found: Sequence[Kept], goals: Wanted) -> Table:
     """What each scenario gets with as many requests as keep the goals; at the slow end of what is expected, how many."""
     heads = ("scenario", "requests\nat once", "TTFT", "TPOT", "requests\na second", "output\ntok/s", "each\naccelerator",
-             "at the\nslow end")  # fmt: skip
+             "at once, at\nthe slow end")  # fmt: skip
     return Table(
         title=f"Most requests at once that keep {said(goals)}, as expected:",
         heads=heads, left=("scenario",), rows=tuple(_cells(one, len(heads)) for one in found),
@@ -96,8 +95,3 @@ def missed(one: Kept) -> str:
 
 def _seconds(value: float | None) -> str:
     return "" if value is None else numbers.seconds(value)
-
-
-def alone(sc: Scenario) -> bool:
-    """Whether a scenario has one request, whatever is compared with it."""
-    return chosen(sc) == "alone"

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
 from pydantic import ValidationError
 
 from rooflight.catalog import accelerators
 from rooflight.catalog.changed import as_built
 from rooflight.errors import RooflightError
+from rooflight.show.blocks import Block, Prose
 from rooflight.studio.answered import Answered
 from rooflight.studio.page import Page
 from rooflight.studio.question import LONGEST_NAME, MACHINE, Question, devices_of, is_own, scenario_of
+
+_FORMATS = re.compile(r" ?--format [^.]*\.$")
 
 
 def prices(page: Page) -> dict[str, float]:
@@ -55,6 +60,13 @@ def _machine(on: str, focus: Answered, usd_per_hour: Mapping[str, float]) -> dic
     if card == as_built(focus.scenario.accelerator)[0]:
         return {"on": f"{count}x{MACHINE}"} if is_own(focus.question.on) else {"on": on}
     return {"on": on.removeprefix("1x"), "usd_per_hour": usd_per_hour.get(card)}
+
+
+def paged(blocks: Iterable[Block]) -> list[Block]:
+    """Blocks without what they say of the command line's other formats."""
+    said = [msgspec.structs.replace(one, text=_FORMATS.sub("", one.text)) if isinstance(one, Prose) else one
+            for one in blocks]  # fmt: skip
+    return [one for one in said if not isinstance(one, Prose) or one.text]
 
 
 def called(title: str) -> str:

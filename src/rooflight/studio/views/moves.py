@@ -12,7 +12,7 @@ from rooflight.show.charts.chart import Chart
 from rooflight.show.moves import Listed, listed
 from rooflight.studio.answered import Answered, focused
 from rooflight.studio.view import Act, Asked, Choice, Drawn, View, drawn
-from rooflight.studio.views.made import called, made, prices
+from rooflight.studio.views.made import called, made, paged, prices
 from rooflight.values.moves import OBJECTIVES, Combined, Move, Moves
 from rooflight.words.moves_found import answered
 
@@ -37,7 +37,7 @@ def moves(asked: Asked) -> View:
     return View(
         answer=found.answer,
         charts=tuple(_charts(found, acts, blocks, asked)),
-        blocks=tuple(one.block for one in blocks),
+        blocks=tuple(paged(one.block for one in blocks)),
         acts=acts,
         choices=choices,
     )
