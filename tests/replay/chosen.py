@@ -149,6 +149,7 @@ PRINTED = (
     "check --model llama-3.1-8b --on h100-sxm --output-tok-s 300",
     "models llama-3.1-8b",
     "accelerators h100-sxm",
+    "analyze llama-3.1-8b --on 2xh100 --bandwidth-times 1.5 --peak-times 2",
     "analyze llama-3.1-8b --on h101",
 )
 

@@ -175,5 +175,7 @@ def rows(found: Moves) -> Rows:
 
 
 def _plain(one: Move) -> dict[str, Any]:
+    """The fields in one cell, as JSON: a column each would not tell a default that is set from what stays."""
     result: dict[str, Any] = msgspec.to_builtins(one)
-    return result
+    said = None if one.fields is None else msgspec.json.encode(one.fields).decode()
+    return {**result, "fields": said}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 from rooflight.catalog import models
-from rooflight.studio.question import PASTED, Question, is_own, model_of
+from rooflight.studio.question import MACHINE, PASTED, Question, model_of
 from rooflight.units import to_base
-from rooflight.values.deployment import DEPLOYMENT, OWN_LAYERS
+from rooflight.values.analysis import Analysis
+from rooflight.values.deployment import DEPLOYMENT, OWN_LAYERS, SHARES
 from rooflight.values.field import Field
 from rooflight.values.question import FIELDS
 from rooflight.values.workload import WORKLOAD
@@ -21,28 +24,61 @@ _VLLM_CACHES = {"fp8": "fp8"}
 _VLLM = ("tp", "pp", "dp", "gpu_memory_utilization", "graphs")
 
 
+def of(question: Question, shown: Analysis) -> dict[str, str]:
+    """Both commands by name, for the answer that is shown of the question."""
+    refused = _not_served(question, shown)
+    needed = shown.memory.share_needed if shown.answered else None
+    served = vllm(question, shown.model.id, share=needed) if refused is None else f"# {refused}"
+    return {"rooflight": rooflight(question, shown.model.id), "vllm": served}
+
+
+def _not_served(question: Question, shown: Analysis) -> str | None:
+    """Why there is nothing to serve; None where there is."""
+    held, laid = shown.memory, question.asked()[1]
+    if held.max_batch == 0 or not shown.answered:
+        return "nothing to serve: it does not fit"
+    if laid.on_host and (laid.cpu_offload_gb is None or laid.n_gpu_layers is not None or laid.cpu_moe):
+        return "nothing to serve: vLLM leaves no layers, experts or cache to the host's processor"
+    return None
+
+
 def rooflight(question: Question, model: str) -> str:
-    """The command line that gives the same answer for the card in focus, or compares them over the batch."""
-    pasted = question.config is not None
-    on = question.on
-    words = ["rooflight", "analyze", "config.json" if pasted else model, "--on", "this.toml" if is_own(on) else on]
-    given = question.given()
+    """The command line that gives the same answer, at the rates that are tried."""
+    return asking(
+        "config.json" if question.config is not None else model, question.on.replace(MACHINE, "this.toml"),
+        question.given(), bandwidth_times=question.bandwidth_times, peak_times=question.peak_times,
+    )  # fmt: skip
+
+
+def asking(
+    model: str, on: str, given: Mapping[str, Any], *, bandwidth_times: float = 1.0, peak_times: float = 1.0
+) -> str:
+    """`rooflight analyze` of a model on accelerators with these fields; those at their defaults are left out.
+
+    Numbers are written with every digit, so that the command gives the very same answer.
+    """
+    words = ["rooflight", "analyze", model, "--on", on]
+    for option, times in (("--bandwidth-times", bandwidth_times), ("--peak-times", peak_times)):
+        words += [] if times == 1 else [option, str(times)]
     for field in sorted((*DEPLOYMENT.values(), *WORKLOAD.values()), key=lambda one: one.kind == "flag"):
         words += _flag(field, field.option, given)
     return shlex.join(words)
 
 
-def _flag(field: Field, option: str, given: dict[str, Any]) -> list[str]:
+def _flag(field: Field, option: str, given: Mapping[str, Any]) -> list[str]:
     """The option and its value, where that is not the default."""
-    default = Question.model_fields[field.name].default
-    value = given.get(field.name, default)  # of a rate of requests there is no number
-    if value == default:
+    usual = {field.default, Question.model_fields[field.name].default}  # of a card without a count tp is 1 by itself
+    value = given.get(field.name, field.default)  # of a rate of requests there is no number
+    if value in usual:
         return []
     return [option] if field.kind == "flag" else [option, str(value)]
 
 
-def vllm(question: Question, model: str) -> str:
-    """Flags of `vllm serve` for this deployment; formats that come with a checkpoint need that checkpoint."""
+def vllm(question: Question, model: str, *, share: float | None = None) -> str:
+    """Flags of `vllm serve` for this deployment; formats that come with a checkpoint need that checkpoint.
+
+    share   of memory without which not one sequence fits, where nobody states one
+    """
     unnamed = question.config is not None or model == PASTED or model_of(question).sized is not None
     name = "/path/to/model" if unnamed else model
     given = question.given()
@@ -50,6 +86,8 @@ def vllm(question: Question, model: str) -> str:
     media = given["images"] is not None or given["audio_seconds"] is not None
     longest = given["isl"] + given["osl"] if given["context"] is None else given["context"] + 1
     words = ["vllm", "serve", name]
+    if share is not None and not any(given[name] is not None for name in SHARES):
+        given["gpu_memory_utilization"] = min(math.ceil(share * 100) / 100, 1.0)
     for field in (FIELDS[name] for name in _VLLM):
         words += _flag(field, (field.option, *field.aliases)[-1], given)
     if given["ep"] > 1:
@@ -58,7 +96,9 @@ def vllm(question: Question, model: str) -> str:
         words += ["--quantization", _VLLM_WEIGHTS[given["weights"]]]
     if given["kv_cache"] in _VLLM_CACHES:
         words += ["--kv-cache-dtype", _VLLM_CACHES[given["kv_cache"]]]
-    words += [] if media and given["context"] is None else ["--max-model-len", str(longest)]
+    longest = given["max_model_len"] or longest
+    unsaid = media and given["context"] is None and given["max_model_len"] is None
+    words += [] if unsaid else ["--max-model-len", str(longest)]
     for name in ("max_num_batched_tokens", "max_num_seqs"):
         words += _flag(FIELDS[name], FIELDS[name].option, given)
     if given["max_num_seqs"] is None and "batch" in given:

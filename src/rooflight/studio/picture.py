@@ -85,10 +85,7 @@ def picture(page: Page, look: drawings.PageLook) -> Picture:
         roof=roof_of(focus.analysis),
         intensity=workload,
         datasets={**rows, "workload": [] if workload is None else [{"x": workload.x, "y": workload.y}]},
-        commands={
-            "rooflight": commands.rooflight(focus.question, focus.analysis.model.id),
-            "vllm": commands.vllm(focus.question, focus.analysis.model.id),
-        },
+        commands=commands.of(focus.question, focus.analysis),
     )
 
 

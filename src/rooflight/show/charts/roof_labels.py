@@ -24,6 +24,7 @@ def boxes(plane: Plane, data: Datasets, look: Look) -> list[Box]:
     for dot in data["operators"]:
         taken.append(around(plane.x(dot["x"]), plane.y(dot["y"]), math.sqrt((30 + 870 * dot["share"]) / math.pi), 2))
     taken += [around(plane.x(dot["x"]), plane.y(dot["y"]), 4) for dot in data["samples"]]
+    taken += [around(plane.x(dot["x"]), plane.y(dot["y"]), 8, 3) for dot in data.get("ghosts", ())]
     free = [row for row in data["roof_names"] if "dx" not in row]
     for row in (*(row for row in data["roof_names"] if "dx" in row), *data["zone_names"], *data["ridge_names"]):
         taken.append(_fixed(plane, row, look, right=row in data["roof_names"], left=row in data["ridge_names"]))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rooflight.show import numbers
-from rooflight.show.charts import roof_rows
+from rooflight.show.charts import ghosts, roof_rows
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.export import altair
 from rooflight.show.charts.kernel_dots import Samples, dots_read
@@ -17,6 +17,7 @@ from rooflight.show.charts.theme import STANDARD, Look
 from rooflight.show.charts.wording import deployed, setting, short, source, step_words, times, where
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.analysis import Analysis
+from rooflight.values.moves import Moves
 from rooflight.values.sweep import Landmarks
 
 rows = roof_rows.rows
@@ -54,6 +55,7 @@ def roofline(
     levels: Sequence[Level] | bool = False,
     after: Analysis | None = None,
     samples: Samples = (),
+    moves: Moves | None = None,
     look: Look = STANDARD,
 ) -> Chart:
     """Roofs, ridges and dots of one deployment, or the phases of up to four side by side.
@@ -63,12 +65,14 @@ def roofline(
     levels      further memory levels with a known rate, such as a last-level cache; True: those of a single machine
     after       the deployment after a move: an arrow leads to each phase's new place
     samples     kernels that were timed, or several sets of them by name: squares under the roofs
+    moves       of the deployment: hollow dots where the best of them would put a phase
 
     Of a measured machine the roofs are medians and its datasheet's stand beside, dashed; its caches are levels.
     """
     data = rows(
         *analyses, landmarks=landmarks, measured=measured, levels=levels, after=after, samples=samples, look=look
     )
+    data = ghosts.added(data, moves, look)
     alt = altair()
     several = len(analyses) > 1 or after is not None
     head = "Side by side" if several else "Where the time goes"
@@ -76,7 +80,9 @@ def roofline(
         column for column in (_MACHINES if several else _OPERATORS) if column.field != "memory" or not look.narrow
     ]
     beside = [table("table", columns, look, rows=len(data["table"]), title=head)] if data["table"] else []
-    main = alt.layer(*roof_layers(look), *sample_layers(look), *_dots(look)).resolve_scale(size="independent")
+    main = alt.layer(*roof_layers(look), *sample_layers(look), *_dots(look), *ghosts.layers(look)).resolve_scale(
+        size="independent"
+    )
     return finished(
         "roofline",
         sized(main, look),
@@ -90,6 +96,7 @@ def roofline(
                 _READ_SEVERAL if several else READ,
                 _levels_read(data),
                 dots_read(samples),
+                ghosts.read(data, moves),
                 source(analyses),
             )
             if note

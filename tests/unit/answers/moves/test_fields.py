@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 import pytest
 
@@ -100,3 +102,12 @@ def test_phases_after_a_move_are_dots_of_a_roofline():
     phase = rooflight.analyze("llama-3.1-8b", "h100-sxm").phases["decode"]
     assert before.decode.flop_per_s == pytest.approx(phase.flop / phase.time_s.expected)
     assert before.decode.intensity_flop_per_byte == phase.intensity_flop_per_byte
+
+
+def test_a_row_of_the_table_has_the_fields_in_one_cell():
+    """As JSON, where a null sets a default and what is left out stays as it is."""
+    found = rooflight.moves("llama-3.1-8b", "h100-sxm", batch=4)
+    rows = found.records()
+    assert not any(name.startswith("fields.") for name in rows[0])
+    for row, one in zip(rows, found.moves, strict=True):
+        assert (None if not row["fields"] else json.loads(row["fields"])) == one.fields
