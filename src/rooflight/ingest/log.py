@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from rooflight.errors import BadConfig, BadInput, Named
-from rooflight.files import name_of, opened
+from rooflight.files import as_file, name_of, opened
 from rooflight.ingest.lines import lines
 from rooflight.ingest.packed import DAMAGED, unpacked
 from rooflight.ingest.parquet import read_parquet
@@ -44,7 +44,7 @@ def read_log(source: str | Path | Iterable[Sequence[Any]], columns: Sequence[str
 
 def log_in(text: str, name: str) -> Log:
     """The log of a text that somebody sent; name: what a message calls it. Raises BadConfig for what is no log."""
-    with io.BufferedReader(io.BytesIO(text.encode())) as file:
+    with as_file(text) as file:
         return _read(file, name, name, None)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,7 +11,7 @@ from typing import Any
 import msgspec
 
 from rooflight.errors import BadInput
-from rooflight.files import opened
+from rooflight.files import as_file, opened
 from rooflight.ingest.table import WANT, Table
 from rooflight.units import in_bytes, network, ungrouped
 from rooflight.values.measurement import LEAST_VALUE, METRICS, MODES, MOST_VALUE, PHASES, SPECULATIVE, Measurement
@@ -131,7 +130,7 @@ def _may_be_decimal(text: str) -> bool:
 
 def table_in(text: str, name: str, needed: Iterable[str] = NEEDED) -> Table:
     """The rows of a text that somebody sent, its header read. Raises BadConfig for what is no table."""
-    return Table(name, needed, file=io.BufferedReader(io.BytesIO(text.encode())))
+    return Table(name, needed, file=as_file(text))
 
 
 def metric_named(text: str) -> str | None:

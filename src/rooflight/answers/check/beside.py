@@ -11,7 +11,9 @@ from rooflight.answers.check.names import Names
 from rooflight.answers.check.outcome import Judged, NoCeiling
 from rooflight.answers.check.recorded import Said, SaidNames
 from rooflight.answers.check.report import RowBlock, judged_block, row_of
+from rooflight.errors import RooflightError
 from rooflight.ingest.rows import GivenRow
+from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import phases
 from rooflight.serve.metrics import measured_s
@@ -32,9 +34,22 @@ def cells_of(sc: Scenario) -> dict[str, str]:
     return {"model": sc.model.id, "accelerator": sc.accelerator.id}
 
 
+def formats_stated(sc: Scenario) -> Scenario:
+    """The same with the format of its weights as one that is stated, where that says nothing else than the default."""
+    if sc.deployment.weights is not None:
+        return sc
+    try:
+        stated = changed(sc, weights=sc.weights)
+    except RooflightError:
+        return sc
+    times = (phases.decode(one, bounds_only=True).time.ceiling_s for one in (sc, stated))
+    return stated if len(set(times)) == 1 else sc
+
+
 def judged_of(rows: Iterable[GivenRow], sc: Scenario) -> Iterator[Judged | NoCeiling]:
     """Each row judged, in order. Of one that names neither model nor machine the scenario is all that it leaves blank;
     of one that names the other, the model or the machine alone."""
+    sc = formats_stated(sc)
     kinds: dict[tuple[bool, bool], list[GivenRow]] = {}
     order = []
     for asked in rows:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
-
 import msgspec
-from msgspec.structs import replace
 from pydantic import ValidationError
 
-from rooflight.answers.check.beside import cells_of, judged_of, step_of
+from rooflight.answers.check.beside import cells_of, formats_stated, judged_of, step_of
 from rooflight.answers.check.claims import claims_of
 from rooflight.answers.check.outcome import Judged, NoCeiling
 from rooflight.answers.check.report import judged_claims
@@ -18,14 +15,14 @@ from rooflight.scenario.definite import Scenario
 from rooflight.show import check as shows
 from rooflight.show.blocks import Block, Bullets, Drawing, Prose
 from rooflight.show.charts import verdicts
-from rooflight.show.charts.chart import Chart
-from rooflight.show.charts.roofline import roofline
-from rooflight.studio.answered import Answered, focused, landmarks_of
+from rooflight.show.charts.place import Rows
+from rooflight.studio.answered import Answered, focused
 from rooflight.studio.problems import of_validation
 from rooflight.studio.question import Question, scenario_of
 from rooflight.studio.view import Asked, Drawn, View, Wanted, drawn
 from rooflight.studio.views.claims import Claim
 from rooflight.studio.views.made import paged
+from rooflight.studio.views.roofed import roof_drawn, roofline_of
 from rooflight.studio.views.written import written
 from rooflight.values.measurement import Report, Verdict
 from rooflight.values.sample import Sample, Timing
@@ -113,7 +110,7 @@ def _claimed(found: Claim, focus: Answered) -> _Judged:
     except ValidationError as error:
         said = of_validation(error.errors(include_url=False))[0]
         raise BadInput(str(said["what"]), got=said["got"]) from None
-    sc = scenario_of(asked)
+    sc = formats_stated(scenario_of(asked))
     values = claims_of({**found.values}, ())
     each = list(judged_claims(sc, values))
     told = ", ".join(f"{name} {value:,.6g}" for name, value in (*values.items(), *found.fields.items()))
@@ -128,14 +125,14 @@ def _charts(found: _Judged, focus: Answered, asked: Asked) -> Iterator[Drawn]:
         yield drawn(verdicts.verdicts(found.report, look=asked.look))
     samples, hues = _dots(found, focus)
     if samples:
-        assert focus.analysis is not None
-        marks = [landmarks_of(focus)]
-        yield drawn(_hued(roofline(focus.analysis, landmarks=marks, samples=samples, look=asked.look), hues), _DOTS)
+        rows = roofline_of(focus, asked.look, samples=samples)
+        yield roof_drawn(focus, asked.look, {**rows, "samples": _hued(rows["samples"], hues)}, _DOTS)
 
 
 def _dots(found: _Judged, focus: Answered) -> tuple[list[Sample], list[str]]:
     """Steps of the scenario's model and machine as dots of its roofline, each with the hue of its verdict."""
-    samples, hues = [], []
+    samples: list[Sample] = []
+    hues: list[str] = []
     for one, told in zip(found.each, found.report.rows, strict=True):
         at = _step(one, focus)
         if at is not None and len(samples) < _MOST_DOTS:
@@ -163,13 +160,6 @@ def _dot(intensity: float, flop_per_s: float, told: Verdict) -> Sample:
     )  # fmt: skip
 
 
-def _hued(chart: Chart, hues: Sequence[str]) -> Chart:
-    """The roofline with its squares in those hues, one each."""
-
-    def row(one: dict[str, Any], hue: str) -> dict[str, Any]:
-        return {**one, "hue": hue, "time": "", "time_s": None}
-
-    rows = [row(*pair) for pair in zip(chart.datasets["samples"], hues, strict=True)]
-    notes = tuple(note for note in chart.notes if not note.startswith("Squares:"))
-    datasets = {**chart.datasets, "samples": rows}
-    return replace(chart, notes=notes, spec={**chart.spec, "datasets": datasets})
+def _hued(squares: Rows, hues: Sequence[str]) -> Rows:
+    """Squares in those hues, one each; a step has no time of its own here."""
+    return [{**one, "hue": hue, "time": "", "time_s": None} for one, hue in zip(squares, hues, strict=True)]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+
+from msgspec.structs import replace
 
 from rooflight.answers.moves.option import Asked as Options
 from rooflight.answers.moves.report import moves as found_moves
-from rooflight.show.charts import gains
-from rooflight.show.charts.chart import Chart
+from rooflight.show.charts import gains, ghosts
+from rooflight.show.charts.place import Rows
 from rooflight.show.moves import Listed, listed
 from rooflight.studio.answered import Answered, focused
 from rooflight.studio.view import Act, Asked, Choice, Drawn, View, drawn
 from rooflight.studio.views.made import called, made, paged, prices
+from rooflight.studio.views.roofed import roof_drawn, roofline_of
 from rooflight.values.moves import OBJECTIVES, Combined, Move, Moves
 from rooflight.words.moves_found import answered
 
@@ -22,7 +24,8 @@ _WORDS = {
     "ttft": "what helps the time to the first token",
     "cost": "what helps the cost of a token",
 }
-_PRESS = "A press on a bar makes a scenario of its move, where one can be asked for."
+_PRESS = "A press on a bar makes a scenario of its move, where there is a button for it below."
+_PRESS_DOT = "A press on one makes a scenario of it."
 
 
 def moves(asked: Asked) -> View:
@@ -36,7 +39,7 @@ def moves(asked: Asked) -> View:
     acts = tuple(_acts(focus, blocks, usd))
     return View(
         answer=found.answer,
-        charts=tuple(_charts(found, acts, blocks, asked)),
+        charts=tuple(_charts(found, focus, _places(acts, blocks), asked)),
         blocks=tuple(paged(one.block for one in blocks)),
         acts=acts,
         choices=choices,
@@ -55,20 +58,24 @@ def _title(one: Move | Combined) -> str:
     return one.title if isinstance(one, Move) else "; ".join(one.titles)
 
 
-def _charts(found: Moves, acts: Sequence[Act], blocks: Sequence[Listed], asked: Asked) -> Iterator[Drawn]:
-    """Bars of what each move gains, where any can be told."""
-    places = {_title(blocks[one.table].of[one.row]): number for number, one in enumerate(acts)}
+def _places(acts: Sequence[Act], blocks: Sequence[Listed]) -> dict[str, int]:
+    """The act of each move, by its title."""
+    return {_title(blocks[one.table].of[one.row]): number for number, one in enumerate(acts)}
+
+
+def _charts(found: Moves, focus: Answered, places: Mapping[str, int], asked: Asked) -> Iterator[Drawn]:
+    """Where the best would put a phase on the roofline, and bars of what each gains, where any can be told."""
+    data = roofline_of(focus, asked.look, moves=found)
+    if data["ghosts"]:
+        read = f"{ghosts.read(data, found)} {_PRESS_DOT}"
+        yield roof_drawn(focus, asked.look, {**data, "ghosts": _rows(data["ghosts"], places)}, read)
     bars = gains.gains(found, look=asked.look)
     if bars.datasets["bars"]:
-        yield drawn(_pressed(bars, places), _PRESS)
+        datasets = {name: _rows(rows, places) for name, rows in bars.datasets.items()}
+        yield drawn(replace(bars, spec={**bars.spec, "datasets": datasets}), _PRESS)
 
 
-def _pressed(chart: Chart, places: Mapping[str, int]) -> Chart:
-    """The chart with the act of every row that bears the title of a move."""
-
-    def row(one: dict[str, Any]) -> dict[str, Any]:
-        place = places.get(one.get("name", ""))
-        return one if place is None else {**one, "act": place}
-
-    datasets = {name: [row(one) for one in rows] for name, rows in chart.datasets.items()}
-    return Chart(kind=chart.kind, title=chart.title, notes=chart.notes, spec={**chart.spec, "datasets": datasets})
+def _rows(rows: Rows, places: Mapping[str, int]) -> Rows:
+    """Rows with the act of the move that they bear the title of."""
+    found = ((one, places.get(one.get("title") or one.get("name") or "")) for one in rows)
+    return [one if place is None else {**one, "act": place} for one, place in found]

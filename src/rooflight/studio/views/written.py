@@ -62,10 +62,12 @@ def _names(header: str) -> set[str]:
 
 def _of_json(text: str, beside: Mapping[str, str]) -> Claim | Rows:
     found = _decoded(text)
-    rows = found.get("rows") if isinstance(found, dict) and isinstance(found.get("rows"), list) else found
-    if isinstance(rows, dict) and "metric" not in rows:
-        return claim_of(rows)
-    return _some(given_rows([rows] if isinstance(rows, dict) else rows, beside), [])
+    if isinstance(found, dict) and isinstance(found.get("rows"), list):
+        found = found["rows"]
+    if isinstance(found, dict) and "metric" not in found:
+        return claim_of(found)
+    rows: list[Any] = [found] if isinstance(found, dict) else found
+    return _some(given_rows(rows, beside), [])
 
 
 def _decoded(text: str) -> Any:
