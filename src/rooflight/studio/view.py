@@ -49,7 +49,8 @@ class Drawn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Act(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of a table that a press makes a scenario of the page: fields of the one in focus, changed.
+    """A row of a table, or a line of a list, that a press makes a scenario of the page: fields of the one in focus,
+    changed.
 
     table, row  which of the view's blocks, and which of its rows, counted from 0
     name        what the new scenario is called

@@ -29,7 +29,9 @@ _BEHIND = re.compile(
     r"|total|all|sequences|users|requests|streams|in|out)\b",
     re.IGNORECASE,
 )
-_OWN = re.compile(r"\s*(?:per|an?|each|/|of|to|(?:tokens\s+)?(?:in|out)|concurrent|users|sequences|requests|streams)\b", re.I)
+_OWN = re.compile(
+    r"\s*(?:per|an?|each|/|of|to|(?:tokens\s+)?(?:in|out)|concurrent|users|sequences|requests|streams)\b", re.I
+)
 _TIMES = {
     "ttft_ms": r"ttft|first\s*token", "tpot_ms": r"tpot|itl|inter.?token|token|decode|step",
     "e2e_latency_ms": r"e2e|end.to.end|latency|request",

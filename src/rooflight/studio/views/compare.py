@@ -71,7 +71,7 @@ class _Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 def compare(asked: Asked) -> View:
     """The view. Raises RooflightError where no scenario of the page can be answered."""
-    found = [one for one in answered(asked.page)]
+    found = answered(asked.page)
     runs = [one for one in found if one.scenario is not None]
     choices = tuple(_choices(asked.page))
     chosen = asked.option if asked.option in {one.option for one in choices} else choices[0].option

@@ -11,6 +11,7 @@ from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.apart import is_apart
 from rooflight.serve.goals import Wanted, goals, wanted_ms
+from rooflight.serve.metrics import all_devices
 from rooflight.show import numbers
 from rooflight.show.blocks import Table
 from rooflight.studio.kept import Kept as KeptValues
@@ -65,9 +66,11 @@ def _goal(run: Scenario, wanted: Wanted) -> Goal:
 
 
 def table(found: Sequence[Kept], goals: Wanted) -> Table:
-    """What each scenario gets with as many requests as keep the goals; at the slow end of what is expected, how many."""
-    heads = ("scenario", "requests\nat once", "TTFT", "TPOT", "requests\na second", "output\ntok/s", "each\naccelerator",
-             "at once, at\nthe slow end")  # fmt: skip
+    """What each scenario gets with as many requests as keep the goals; and how many do at the slow end of the times."""
+    heads = (
+        "scenario", "requests\nat once", "TTFT", "TPOT", "requests\na second", "output\ntok/s", "each\naccelerator",
+        "at once, at\nthe slow end",
+    )  # fmt: skip
     return Table(
         title=f"Most requests at once that keep {said(goals)}, as expected:",
         heads=heads, left=("scenario",), rows=tuple(_cells(one, len(heads)) for one in found),
@@ -77,11 +80,11 @@ def table(found: Sequence[Kept], goals: Wanted) -> Table:
 def _cells(one: Kept, count: int) -> tuple[str, ...]:
     if one.goal is None or one.batch is None:
         return (one.label, missed(one), *[""] * (count - 2))
-    best, devices = one.goal.expected, one.sc.layout.devices
-    rate = best.output_tokens_per_s
+    best, rate = one.goal.expected, one.goal.expected.output_tokens_per_s
+    each = None if rate is None else rate / all_devices(one.sc)
     return (
         one.label, numbers.count(one.batch), _seconds(best.ttft_s), _seconds(best.tpot_s),
-        numbers.plain(best.requests_per_s), numbers.plain(rate), numbers.plain(None if rate is None else rate / devices),
+        numbers.plain(best.requests_per_s), numbers.plain(rate), numbers.plain(each),
         "none" if one.goal.slow.batch is None else numbers.count(one.goal.slow.batch),
     )  # fmt: skip
 

@@ -11,7 +11,8 @@ from rooflight.answers.moves.report import moves as found_moves
 from rooflight.show.charts import gains, ghosts
 from rooflight.show.charts.place import Rows
 from rooflight.show.moves import Listed, listed
-from rooflight.studio.answered import Answered, focused
+from rooflight.studio.answered import Answered, focused, key_without_batch
+from rooflight.studio.kept import Kept, digest
 from rooflight.studio.view import Act, Asked, Choice, Drawn, View, drawn
 from rooflight.studio.views.made import called, made, paged, prices
 from rooflight.studio.views.roofed import roof_drawn, roofline_of
@@ -24,6 +25,7 @@ _WORDS = {
     "ttft": "what helps the time to the first token",
     "cost": "what helps the cost of a token",
 }
+_moves: Kept[Moves] = Kept(64)
 _PRESS = "A press on a bar makes a scenario of its move, where there is a button for it below."
 _PRESS_DOT = "A press on one makes a scenario of it."
 
@@ -34,7 +36,7 @@ def moves(asked: Asked) -> View:
     assert focus.scenario is not None
     choices = tuple(Choice(name, _WORDS[name]) for name in OBJECTIVES if name != "cost" or usd)
     objective = asked.option if asked.option in {one.option for one in choices} else choices[0].option
-    found = answered(focus.scenario, found_moves(focus.scenario, objective, Options(usd_per_hour=usd)))
+    found = _found(focus, objective, usd)
     blocks = listed(found)[1:]  # the answer stands above
     acts = tuple(_acts(focus, blocks, usd))
     return View(
@@ -44,6 +46,14 @@ def moves(asked: Asked) -> View:
         acts=acts,
         choices=choices,
     )
+
+
+def _found(focus: Answered, objective: str, usd: Mapping[str, float]) -> Moves:
+    """The moves of a scenario, kept for another look at them."""
+    sc, asked = focus.scenario, focus.question
+    assert sc is not None
+    key = digest([key_without_batch(asked), asked.batch, objective, sorted(usd.items())])
+    return _moves.get_or_make(key, lambda: answered(sc, found_moves(sc, objective, Options(usd_per_hour=usd))))
 
 
 def _acts(focus: Answered, blocks: Sequence[Listed], usd: Mapping[str, float]) -> Iterator[Act]:
