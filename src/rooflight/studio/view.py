@@ -93,6 +93,10 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     wanted: Wanted | None = None
 
 
-def drawn(chart: Chart, *notes: str) -> Drawn:
-    """A chart for the page, which has its title and notes as words of its own; `notes` stand before the chart's."""
-    return Drawn(kind=chart.kind, title=chart.title, notes=(*notes, *chart.notes), spec=chart.spec)
+def drawn(chart: Chart, *notes: str, title: str = "", said: str = "") -> Drawn:
+    """A chart for the page, which has its title and notes as words of its own; `notes` stand before the chart's.
+
+    title       in place of the chart's own; said: a sentence that stands above already, which notes do not repeat
+    """
+    left = (note for note in chart.notes if note != said)
+    return Drawn(kind=chart.kind, title=title or chart.title, notes=(*notes, *left), spec=chart.spec)

@@ -43,10 +43,12 @@ def rows(found: Comparison, look: Look = STANDARD) -> Datasets:
     for number, one in enumerate(found.compared[:MOST]):
         span = None if one.request is None else value_of(one.request)
         said = one.reason or "not known"
-        short = "no times" if span is None else f"{numbers.plain(span.expected)} {unit}"
-        same = {"row": number, "name": one.label, "said": said if span is None else short + _between(span)}
+        value_said = "no times" if span is None else f"{numbers.plain(span.expected)} {unit}"
+        same = {"row": number, "name": one.label, "said": said if span is None else value_said + _between(span)}
         value, end = (0.0, 0.0) if span is None else (span.expected, max(span.expected, span.ceiling))
-        bars.append({**same, "x": 0.0, "x2": value, "end": end, "text": short, "hue": str(number % 4 + 1)})
+        most = "" if span is None or look.narrow else f", at the ceiling {numbers.plain(span.ceiling)}"
+        text = value_said + most
+        bars.append({**same, "x": 0.0, "x2": value, "end": end, "text": text, "hue": str(number % 4 + 1)})
         if span is not None:
             tops.append({**same, "x": span.ceiling, "hue": "ink"})
         if span is not None and span.low is not None and span.high is not None:

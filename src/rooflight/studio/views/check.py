@@ -123,7 +123,7 @@ def _claimed(found: Claim, focus: Answered) -> _Judged:
 
 def _charts(found: _Judged, focus: Answered, asked: Asked) -> Iterator[Drawn]:
     if any(one.ceiling is not None for one in found.report.rows):
-        yield drawn(verdicts.verdicts(found.report, look=asked.look))
+        yield drawn(verdicts.verdicts(found.report, look=asked.look), title="Beside what is expected, and the ceiling")
     samples, hues = _dots(found, focus)
     if samples:
         rows = roofline_of(focus, asked.look, samples=samples)

@@ -181,9 +181,10 @@ def _prices_said(page: Page) -> Iterator[str]:
 def _charts(document: Comparison, first: Found, asked: Asked) -> Iterator[Drawn]:
     places = {row.label: place for place, row in enumerate(first.rows)}
     if any(one.request is not None for one in document.compared):
-        yield drawn(_hued(bars.compared(document, look=asked.look), places))
+        what = _WORDS[document.objective] if document.mix.osl else "requests a second"
+        yield drawn(_hued(bars.compared(document, look=asked.look), places), title=f"{what}, as expected".capitalize())
     if len(crossing.shown(document)) > 1:
-        yield drawn(_hued(crossing.crossing(document, look=asked.look), places))
+        yield drawn(_hued(crossing.crossing(document, look=asked.look), places), said=document.answer)
 
 
 def _hued(chart: Chart, places: dict[str, int]) -> Chart:

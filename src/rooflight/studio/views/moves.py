@@ -82,7 +82,7 @@ def _charts(found: Moves, focus: Answered, places: Mapping[str, int], asked: Ask
     bars = gains.gains(found, look=asked.look)
     if bars.datasets["bars"]:
         datasets = {name: _rows(rows, places) for name, rows in bars.datasets.items()}
-        yield drawn(replace(bars, spec={**bars.spec, "datasets": datasets}), _PRESS)
+        yield drawn(replace(bars, spec={**bars.spec, "datasets": datasets}), _PRESS, said=found.answer)
 
 
 def _rows(rows: Rows, places: Mapping[str, int]) -> Rows:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 pytest.importorskip("pydantic", reason="needs the extra `studio`")
@@ -14,7 +16,6 @@ from rooflight.serve.schedule import whole
 from rooflight.studio.page import Page
 from rooflight.studio.question import Question, scenario_of
 from rooflight.studio.view import Asked
-from rooflight.studio.views import compare as views
 from rooflight.studio.views.compare import compare
 
 LARGE = "meta-llama/Meta-Llama-3.1-70B"
@@ -68,7 +69,7 @@ def test_a_log_is_the_mix_and_its_bad_rows_are_said():
 
 
 def test_of_a_long_log_the_first_lines_are_read_and_that_is_said(monkeypatch):
-    monkeypatch.setattr(views, "MOST_LINES", 2)
+    monkeypatch.setattr(sys.modules[compare.__module__], "MOST_LINES", 2)
     view = compare(asked(*THREE[:2], text="isl,osl\n1000,200\n300,900\n7,7\n8,8\n"))
     assert view.answer == library(*THREE[:2], log=PAIRS).answer
     assert any("the first 2 lines are read here" in getattr(one, "text", "") for one in view.blocks)
@@ -110,7 +111,7 @@ def test_the_price_of_each_scenario_counts():
 
 
 def test_a_scenario_that_cannot_be_answered_is_left_out_and_said():
-    view = compare(asked(*THREE[:2], {"model": LARGE, "on": "no-such-card"}))
+    view = compare(asked(*THREE[:2], {**THREE[2], "on": "no-such-card"}))
     assert view.answer == library(*THREE[:2]).answer
     assert view.blocks[0].text.startswith("C (no-such-card) is left out")
 
@@ -127,7 +128,7 @@ def test_one_scenario_alone_asks_for_another_or_for_a_log():
     assert compare(asked(THREE[0], text=LOG)).answer.startswith("For 2 requests of 650 tokens in")
 
 
-@pytest.mark.parametrize("text", ["x", "a,b\n1,2\n", "isl,osl\nx,y\n", '{"a": 1}', "\0\0", "\ud800,\n1,2"])
+@pytest.mark.parametrize("text", ["x", "a,b\n1,2\n", "isl,osl\nx,y\n", '{"a": 1}', "\0\0"])
 def test_a_text_that_is_no_log_is_said_and_may_be_written_again(text):
     view = compare(asked(*THREE[:2], text=text))
     assert view.answer.startswith("Those requests cannot be read")
