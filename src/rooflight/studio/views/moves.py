@@ -52,7 +52,7 @@ def _found(focus: Answered, objective: str, usd: Mapping[str, float]) -> Moves:
     """The moves of a scenario, kept for another look at them."""
     sc, asked = focus.scenario, focus.question
     assert sc is not None
-    key = digest([key_without_batch(asked), asked.batch, objective, sorted(usd.items())])
+    key = digest([key_without_batch(asked), asked.given().get("batch"), objective, sorted(usd.items())])
     return _moves.get_or_make(key, lambda: answered(sc, found_moves(sc, objective, Options(usd_per_hour=usd))))
 
 
