@@ -65,6 +65,11 @@ def opened(path: str | Path, want: str) -> io.BufferedReader:
     return io.BufferedReader(raw, _FIRST_BYTES)
 
 
+def as_file(text: str) -> io.BufferedReader:
+    """A text that somebody sent, as the bytes of a file."""
+    return io.BufferedReader(cast(io.RawIOBase, io.BytesIO(text.encode(errors="replace"))))
+
+
 def append_lines(path: str | Path, lines: Iterable[str]) -> int:
     """Add lines (each without its end) to a file, made for the first where there is none, and say how many.
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from rooflight.errors import BadConfig, BadInput, Named
-from rooflight.files import name_of, opened
+from rooflight.files import as_file, name_of, opened
 from rooflight.ingest.lines import lines
 from rooflight.ingest.packed import DAMAGED, unpacked
 from rooflight.ingest.parquet import read_parquet
@@ -37,14 +37,24 @@ def read_log(source: str | Path | Iterable[Sequence[Any]], columns: Sequence[str
     name = name_of(source)
     try:
         with unpacked(opened(source, WANT)) as file:
-            start = file.peek(len(_PARQUET))
-            if start.startswith(_PARQUET):
-                return read_parquet(file, name, named)
-            if start.lstrip(_BEFORE_JSON)[:1] in (b"{", b"["):
-                return _read_json(file, name, named)
-            return _read_csv(file, source, named)
+            return _read(file, source, name, named)
     except DAMAGED as error:
         raise BadConfig(f"{name} cannot be read to its end", where=name, got=str(error)[:200], want=WANT) from None
+
+
+def log_in(text: str, name: str) -> Log:
+    """The log of a text that somebody sent; name: what a message calls it. Raises BadConfig for what is no log."""
+    with as_file(text) as file:
+        return _read(file, name, name, None)
+
+
+def _read(file: io.BufferedReader, source: str | Path, name: str, named: Columns | None) -> Log:
+    start = file.peek(len(_PARQUET))
+    if start.startswith(_PARQUET):
+        return read_parquet(file, name, named)
+    if start.lstrip(_BEFORE_JSON)[:1] in (b"{", b"["):
+        return _read_json(file, name, named)
+    return _read_csv(file, source, named)
 
 
 def _named(columns: Sequence[str] | None) -> Columns | None:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from rooflight.errors import BadInput
-from rooflight.files import opened
+from rooflight.files import as_file, opened
 from rooflight.ingest.table import WANT, Table
 from rooflight.units import in_bytes, network, ungrouped
 from rooflight.values.measurement import LEAST_VALUE, METRICS, MODES, MOST_VALUE, PHASES, SPECULATIVE, Measurement
@@ -91,8 +91,11 @@ def open_measured(path: str | Path) -> Table | Recorded:
     return found if isinstance(found, Recorded) else Table(path, NEEDED, file=found)
 
 
-def table_rows(table: Table) -> Iterator[GivenRow]:
-    """Its rows as measurements, one by one as they are read; the table notes the first number with commas in it."""
+def table_rows(table: Table, beside: Mapping[str, str] | None = None) -> Iterator[GivenRow]:
+    """Its rows as measurements, one by one as they are read; the table notes the first number with commas in it.
+
+    beside      cells of rows that leave theirs blank, or have no such column
+    """
     said = False
     for raw in table.rows():
         given = dict(zip(table.columns, raw.cells, strict=True))
@@ -109,7 +112,7 @@ def table_rows(table: Table) -> Iterator[GivenRow]:
                 table.notes.append(
                     f"{name} {shown} of line {raw.line:,} is read as {ungrouped(shown)}, others likewise"
                 )
-            yield _read(raw.line, given)
+            yield _read(raw.line, given, beside or {})
 
 
 def _grouped(given: Mapping[str, str]) -> Iterator[str]:
@@ -125,20 +128,37 @@ def _may_be_decimal(text: str) -> bool:
     return text.count(",") == 1 and "." not in text
 
 
-def given_rows(rows: Iterable[RowLike]) -> Iterator[GivenRow]:
-    """Mappings or measurements, one by one. Raises BadInput for what is neither."""
+def table_in(text: str, name: str, needed: Iterable[str] = NEEDED) -> Table:
+    """The rows of a text that somebody sent, its header read. Raises BadConfig for what is no table."""
+    return Table(name, needed, file=as_file(text))
+
+
+def metric_named(text: str) -> str | None:
+    """The metric that a column or a pair may call so, None for no metric's name."""
+    found = _METRIC_OF.get(text.lower(), text.lower())
+    return found if found in METRICS else None
+
+
+def given_rows(rows: Iterable[RowLike], beside: Mapping[str, str] | None = None) -> Iterator[GivenRow]:
+    """Mappings or measurements, one by one; beside: cells of rows that leave theirs blank.
+
+    Raises BadInput for what is neither.
+    """
     for line, row in enumerate(rows, start=1):
         cells: object = msgspec.to_builtins(row) if isinstance(row, Measurement) else row
         if not isinstance(cells, Mapping):
             raise BadInput(
                 "a row must map columns to values", where=f"row {line}", got=type(row).__name__, want="a dict"
             )
-        yield _read(line, {str(name): "" if value is None else str(value) for name, value in cells.items()})
+        given = {str(name): "" if value is None else str(value) for name, value in cells.items()}
+        yield _read(line, given, beside or {})
 
 
-def _read(line: int, given: dict[str, str]) -> GivenRow:
+def _read(line: int, given: dict[str, str], beside: Mapping[str, str]) -> GivenRow:
+    """A row with its cells as they were given; what stands beside them is taken where they are blank."""
+    blank = {name: text for name, text in beside.items() if not given.get(name, "").strip()}
     try:
-        return GivenRow(line, given, measurement(given))
+        return GivenRow(line, given, measurement({**given, **blank}))
     except BadRow as bad:
         return GivenRow(line, given, problem=str(bad))
 

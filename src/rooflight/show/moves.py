@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -31,30 +31,58 @@ _DOES = {
 }
 
 
+class Listed(NamedTuple):
+    """A block, and what its rows or lines are of, where they are of moves."""
+
+    block: Block
+    of: tuple[Move | Combined, ...] = ()
+
+
 def blocks(found: Moves) -> list[Block]:
     """The sentence; where it stands; what helps, by where; what does not, and why; together; beliefs; assumptions."""
+    return [one.block for one in listed(found)]
+
+
+def listed(found: Moves) -> list[Listed]:
+    """The blocks, each with the moves that it has a row or a line of."""
+    whole = [] if found.combined is None else [Listed(_together(found.combined), (found.combined,))]
+    shown = [
+        *map(Listed, _stated(found)), *_tables(found), *map(Listed, _others(found)), *whole,
+        *map(Listed, _told(found)),
+    ]  # fmt: skip
+    named = renamed([one.block for one in shown], bool(found.measured))
+    shown = [one._replace(block=block) for one, block in zip(shown, named, strict=True)]
+    return [*shown, *map(Listed, note(found.measured))]
+
+
+def _stated(found: Moves) -> list[Block]:
+    """The sentence, and where it stands."""
     shown: list[Block] = [Prose(found.answer, "answer")]
-    if found.before is not None:
-        shown.append(_stands(found.before, found))
+    return shown if found.before is None else [*shown, _stands(found.before, found)]
+
+
+def _tables(found: Moves) -> Iterator[Listed]:
+    """What helps, by where."""
     for of, title in _HEADINGS.items():
         helping = [one for one in found.moves if one.of == of and one.verdict == "helps"]
         if helping:
-            shown += _helping(title, helping, found.objective)
+            yield from _helping(title, helping, found.objective)
+
+
+def _others(found: Moves) -> Iterator[Block]:
+    """What does not help, and why."""
     for verdict, title in _DOES.items():
         others = [one for one in found.moves if one.verdict == verdict]
         if others:
-            shown.append(Bullets(title, tuple(f"{one.title}{_shortly(one)}: {one.because}" for one in others)))
-    if found.combined is not None:
-        shown.append(_together(found.combined))
+            yield Bullets(title, tuple(f"{one.title}{_shortly(one)}: {one.because}" for one in others))
+
+
+def _told(found: Moves) -> Iterator[Block]:
+    """Beliefs, and what is assumed."""
     if found.stories:
-        shown.append(
-            Bullets("Often believed, and not so here:", tuple(f'"{s.name}": {s.words}' for s in found.stories))
-        )
-    shown.append(Bullets("Assumed:", found.assumptions))
-    shown.append(
-        Prose("Gains are as expected, in brackets at the ceiling. --format csv or json gives every move.", "note")
-    )
-    return [*renamed(shown, bool(found.measured)), *note(found.measured)]
+        yield Bullets("Often believed, and not so here:", tuple(f'"{s.name}": {s.words}' for s in found.stories))
+    yield Bullets("Assumed:", found.assumptions)
+    yield Prose("Gains are as expected, in brackets at the ceiling. --format csv or json gives every move.", "note")
 
 
 def _stands(before: Outcome, found: Moves) -> Block:
@@ -92,7 +120,7 @@ def _rate(one: Outcome) -> str:
     return said + f"; a request takes {scaled(one.request_s.expected, 's')} ({one.run.schedule})"
 
 
-def _helping(title: str, moves: Sequence[Move], objective: str) -> list[Block]:
+def _helping(title: str, moves: Sequence[Move], objective: str) -> list[Listed]:
     shown = [*moves[:_TEXT_MOVES], *(one for one in moves[_TEXT_MOVES:] if one.asked)]
     asked = GAIN_OF[objective]
     first = asked if any(asked in one.gains for one in shown) else "throughput"
@@ -110,7 +138,7 @@ def _helping(title: str, moves: Sequence[Move], objective: str) -> list[Block]:
         rows=tuple(map(cells, shown)),
     )
     why = Bullets("What they do, and cost:", tuple(f"{one.title}: {one.because}. Cost: {one.cost}" for one in shown))
-    return [table, why]
+    return [Listed(table, tuple(shown)), Listed(why)]
 
 
 def _expected(gain: Span | None) -> str:

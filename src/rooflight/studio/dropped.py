@@ -26,6 +26,7 @@ from rooflight.show.charts.theme import Look
 from rooflight.show.charts.timeline import timeline
 from rooflight.studio.question import MOST_DOTS, MOST_SAMPLES, Name, Question, devices_of, model_of
 from rooflight.studio.view import Drawn, drawn
+from rooflight.studio.views.written import is_log, is_rows
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.diagnosis import Diagnosis
 from rooflight.values.recorded import Recorded
@@ -38,6 +39,7 @@ MOST_BYTES = 16 << 20
 # Of each, unpacked: about what is read before the deadline.
 MOST_UNPACKED = 64 << 20
 MOST_CONFIG = 4 << 20
+MOST_HEADER = 1 << 14
 # What a config.json has at its top, one of them at least.
 _OF_A_CONFIG = ("model_type", "architectures", "hidden_size", "num_hidden_layers", "n_layers")
 # Fields of the page's question that go with its model.
@@ -73,11 +75,15 @@ class Dropped(BaseModel):
     dark: bool = False
 
 
+# What takes a file that is no recording: a field of a question or of the page, or a view.
+Taker = Literal["config", "samples", "check", "compare"]
+
+
 class Elsewhere(msgspec.Struct, frozen=True):
-    """A file that is no recording, but what a field of a question takes. file: its place among those that came."""
+    """A file that is no recording, but what a field or a view takes. file: its place among those that came."""
 
     file: int
-    field: Literal["config", "samples"]
+    field: Taker
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -166,16 +172,27 @@ def _bytes(file: File) -> bytes:
         raise BadInput(f"{name} is not in base64", where=name, got=file.data[:40], want="base64 (RFC 4648)") from None
 
 
-def _recording(data: bytes, name: str) -> Recorded | Literal["config", "samples"]:
-    """What a file recorded, or which field of a question it is for. Raises BadConfig for what is neither."""
+def _recording(data: bytes, name: str) -> Recorded | Taker:
+    """What a file recorded, or which field or view it is for. Raises BadConfig for what is neither."""
     try:
         found = recorded_bytes(data, name, most=MOST_UNPACKED)
     except BadConfig:
         if len(data) <= MOST_CONFIG and _is_config(data):
             return "config"
+        view = _table_for(data)
+        if view is not None:
+            return view
         raise
     plain = len(data) <= MOST_SAMPLES and f'"{SAMPLE}"'.encode() in data
     return "samples" if plain and found.samples and not (found.records or found.watched or found.traced) else found
+
+
+def _table_for(data: bytes) -> Literal["check", "compare"] | None:
+    """The view that a table is for, by its first line: rows of measurements, or a log of requests."""
+    header = data[:MOST_HEADER].decode(errors="replace").lstrip("\ufeff \t\r\n").partition("\n")[0]
+    if is_rows(header):
+        return "check"
+    return "compare" if is_log(header) else None
 
 
 def _is_config(data: bytes) -> bool:

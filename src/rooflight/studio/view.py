@@ -49,7 +49,8 @@ class Drawn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Act(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of a table that a press makes a scenario of the page: fields of the one in focus, changed.
+    """A row of a table, or a line of a list, that a press makes a scenario of the page: fields of the one in focus,
+    changed.
 
     table, row  which of the view's blocks, and which of its rows, counted from 0
     name        what the new scenario is called
@@ -92,6 +93,10 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     wanted: Wanted | None = None
 
 
-def drawn(chart: Chart, *notes: str) -> Drawn:
-    """A chart for the page, which has its title and notes as words of its own; `notes` stand before the chart's."""
-    return Drawn(kind=chart.kind, title=chart.title, notes=(*notes, *chart.notes), spec=chart.spec)
+def drawn(chart: Chart, *notes: str, title: str = "", said: str = "") -> Drawn:
+    """A chart for the page, which has its title and notes as words of its own; `notes` stand before the chart's.
+
+    title       in place of the chart's own; said: a sentence that stands above already, which notes do not repeat
+    """
+    left = (note for note in chart.notes if note != said)
+    return Drawn(kind=chart.kind, title=title or chart.title, notes=(*notes, *left), spec=chart.spec)

@@ -52,7 +52,7 @@ def checked(
     Raises BadInput, BadConfig for a file that is neither, and BadInput for rows with something said beside them.
     """
     found = opened_rows(source, configs=configs, said=said, calibration=calibration)
-    return _reported(found.judged, found.notes) if found.results is None else _recorded(found)
+    return reported(found.judged, found.notes) if found.results is None else _recorded(found)
 
 
 def _recorded(found: OpenedRows) -> Report:
@@ -70,7 +70,8 @@ def told(names: Names, block: RowBlock) -> tuple[list[Verdict], Counts]:
     return [verdict(one) for one in counts.over(judged_block(names, block))], counts
 
 
-def _reported(judged: Iterable[Judged | NoCeiling], notes: Sequence[str]) -> Report:
+def reported(judged: Iterable[Judged | NoCeiling], notes: Sequence[str]) -> Report:
+    """Rows judged, in words and counted."""
     counts = Counts()
     rows = tuple(map(verdict, counts.over(judged)))
     tally = counts.tally()
@@ -79,8 +80,15 @@ def _reported(judged: Iterable[Judged | NoCeiling], notes: Sequence[str]) -> Rep
 
 def claimed(sc: Scenario, values: Mapping[str, float], given: Collection[str] | None = None) -> Report:
     """The claimed values of a scenario, by metric, as answers.check.report judges them; given: the fields stated."""
+    return claims_reported(sc, judged_claims(sc, values, given), given)
+
+
+def claims_reported(
+    sc: Scenario, judged: Iterable[Judged | NoCeiling], given: Collection[str] | None = None
+) -> Report:  # fmt: skip
+    """Claims about a scenario that were judged, in words and counted."""
     counts = Counts()
-    rows = tuple(map(_claim, counts.over(judged_claims(sc, values, given))))
+    rows = tuple(map(_claim, counts.over(judged)))
     tally = counts.tally()
     said = " ".join(f"{one.reason.rstrip('.')}." for one in rows)
     open_ = given is not None and "batch" not in given

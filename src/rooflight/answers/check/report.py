@@ -146,7 +146,7 @@ def _claims(
     stated = set(FIELDS) if given is None else set(given)
     if sc.workload.request_rate is not None:
         sc, stated = loaded(sc)[0], stated | {"batch"}
-    rows = [_claimed(sc, metric, value, stated) for metric, value in values.items()]
+    rows = [row_of(sc, metric, value, stated) for metric, value in values.items()]
     if sc.unrated and all(row.timed.prompt or row.timed is Timed.PREFILL for row in rows):
         raise no_peak(sc.accelerator, sc.unrated, "what a prompt takes")
     load = load_of(rows, int(sc.workload.osl) if "osl" in stated else None)
@@ -161,8 +161,8 @@ def _claims(
     yield from _judged(block, dict(enumerate(questions)), {}, groups, loads, Judge())
 
 
-def _claimed(sc: Scenario, metric: str, value: float, stated: Collection[str]) -> Measurement:
-    """A claim as a row says it."""
+def row_of(sc: Scenario, metric: str, value: float, stated: Collection[str]) -> Measurement:
+    """A value claimed of a scenario, as a row says it; stated: the fields of the question that it has."""
     load, asked, cut = sc.workload, sc.deployment, sc.layout
     arrive = load.request_rate is not None
     schedule = asked.schedule or ("apart" if is_apart(sc) else "served" if arrive else None)

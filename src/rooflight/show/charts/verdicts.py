@@ -121,6 +121,11 @@ def _told(one: Verdict, several: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def hue_of(one: Verdict) -> str:
+    """The palette's name for a verdict."""
+    return _HUES.get(one.verdict, "capacity")
+
+
 def _over(one: Verdict, value: float | None) -> float:
     """A value's speed over the ceiling's; a time is the faster the smaller it is."""
     if value is None or not one.ceiling:

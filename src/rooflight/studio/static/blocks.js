@@ -4,12 +4,13 @@ import { element } from "./dom.js";
 
 const BLOCKS = {
   prose: (one) => element("p", { class: one.kind }, one.text),
-  bullets: (one) => element("div", {}, element("h3", {}, one.title.replace(/:$/, "")), element("ul", { class: "points" }, ...one.items.map((text) => element("li", {}, text)))),
+  bullets: (one, last) => element("div", {}, element("h3", {}, one.title.replace(/:$/, "")),
+    element("ul", { class: "points" }, ...one.items.map((text, place) => element("li", {}, text, last?.(place) ?? null)))),
   drawing: (one) => element("pre", {}, one.lines.join("\n")),
   table,
 };
 
-// `last(row)` gives what stands in a further column of a row: a button, or nothing.
+// `last(row)` gives what stands in a further column of a row, or behind a point: a button, or nothing.
 function table(one, last) {
   const side = (place) => (one.left.includes(one.heads[place]) ? "left" : null);
   const acts = last ? one.rows.map((_, place) => last(place)) : [];

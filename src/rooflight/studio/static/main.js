@@ -287,9 +287,14 @@ function showLook() {
 
 function bindFiles() {
   const takeField = bindMachine(() => page, change, changePage);
-  diagnosis = new Diagnosis(focused, (field, file) => (field === "config" ? takeConfig(file) : takeField(field, file)), () => views.open("recorded"));
+  const takeTold = (field, file) => {
+    if (views.knows(field)) views.give(field, file);
+    else if (field === "config") takeConfig(file);
+    else takeField(field, file);
+  };
+  diagnosis = new Diagnosis(focused, takeTold, () => views.open("recorded"));
   const takeOthers = async (files) => {
-    if (files.length === 1 && await views.take(files[0])) return;
+    if (files.length === 1 && await views.drop(files[0])) return;
     diagnosis.take(files);
   };
   const takeConfig = bindPaste(change, (file) => takeField("machine", file), takeOthers);

@@ -8,7 +8,7 @@ import { saidOf } from "./controls.js";
 import { byId, element, fill } from "./dom.js";
 
 const PAUSE_MS = 120;
-const MOST_BYTES = 4 << 20;
+const MOST_BYTES = 3 << 20; // as it goes to the server beside the page's state
 const RECORDED = "recorded";
 
 export class Views {
@@ -35,11 +35,14 @@ export class Views {
     this.tabs[next].focus();
   }
 
+  knows(name) {
+    return this.tabs.some((tab) => tab.dataset.view === name);
+  }
+
   open(name, quiet = false) {
     if (!quiet) this.turned();
-    const known = this.tabs.some((tab) => tab.dataset.view === name);
     const before = this.name;
-    this.name = known ? name : this.first;
+    this.name = this.knows(name) ? name : this.first;
     for (const tab of this.tabs) {
       const here = tab.dataset.view === this.name;
       tab.setAttribute("aria-selected", String(here));
@@ -108,7 +111,7 @@ export class Views {
       figure.querySelector(".reading").textContent = chart.notes.join(" ");
       return drawWhole(kinds[place], chart.spec, chart.title, (datum) => datum.act != null && this.make(found.acts[datum.act]));
     }));
-    fill(byId("view-blocks"), ...found.blocks.map((one, place) => blockOf(one, one.block === "table" ? (row) => this.button(place, row) : null)));
+    fill(byId("view-blocks"), ...found.blocks.map((one, place) => blockOf(one, (row) => this.button(place, row))));
   }
 
   button(table, row) {
@@ -124,8 +127,9 @@ export class Views {
   showOptions({ choices, wanted }) {
     const place = byId("view-options");
     place.hidden = !choices.length && !wanted;
-    if (place.dataset.of === this.name) return;
-    place.dataset.of = this.name;
+    const of = [this.name, ...choices.map((one) => one.option)].join();
+    if (place.dataset.of === of) return;
+    place.dataset.of = of;
     const select = choices.length ? element("label", {}, "Show ", element("select", { id: "view-option", onchange: (event) => this.choose(event.target.value) },
       ...choices.map((one) => element("option", { value: one.option, selected: one.option === this.options[this.name] }, one.words)))) : null;
     fill(place, select, wanted ? this.writing(wanted) : null);
@@ -155,15 +159,22 @@ export class Views {
     this.again();
   }
 
-  // A file for the open view; true where it wants one.
+  // A dropped file for the open view; true where it wants one of that kind.
+  async drop(file) {
+    const endings = this.found?.wanted?.accept.split(",") ?? [];
+    if (!file || !endings.some((ending) => file.name.toLowerCase().endsWith(ending))) return false;
+    return this.take(file);
+  }
+
   async take(file) {
-    if (!this.found?.wanted || !file) return false;
+    if (!file) return false;
     if (file.size > MOST_BYTES) {
-      byId("view-error").textContent = "That file is more than 4 MiB, too much for this page: ask rooflight on the command line.";
+      byId("view-error").textContent = "That file is more than 3 MiB, too much for this page: ask rooflight on the command line.";
       return true;
     }
     const text = await file.text();
-    byId("view-text").value = text.slice(0, 20000);
+    const area = byId("view-text");
+    if (area) area.value = text.slice(0, 20000);
     this.write(text);
     return true;
   }
@@ -173,6 +184,13 @@ export class Views {
     clearTimeout(this.timer);
     this.number += 1;
     byId("view-panel").dataset.busy = "false";
+  }
+
+  // A file that the server told is for a view.
+  async give(name, file) {
+    this.open(name, true);
+    this.turned();
+    await this.take(file);
   }
 
   clear() {
