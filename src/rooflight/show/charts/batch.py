@@ -76,9 +76,9 @@ def panel(told: Lines, measure: str, look: Look, *, measured: bool = False) -> D
     labels = [] if several or not real else _both(real, "fastest seen" if measured else "ceiling", look)
     for number in range(1, len(told.lines) + 1) if several else ():
         labels += _names(plane, [one for one in real if one["line"] == number], look, taken)
-    spans = _spans(plane, real, len(told.lines)) if several else []
+    spans = {"spans": _spans(plane, real, len(told.lines))} if several else {}
     return {"corners": plane.corners, "points": real, "labels": labels, "zones": zones, "zone_names": zone_names,
-            "knees": knees, "spans": spans}  # fmt: skip
+            "knees": knees, **spans}  # fmt: skip
 
 
 def _point(told: Lines, row: Row, measure: str, line: Line, number: int) -> dict[str, Any]:
