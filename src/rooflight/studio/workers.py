@@ -22,9 +22,9 @@ Value = TypeVar("Value")
 # Runs a function of plain values somewhere, and gives its value.
 Run = Callable[..., Awaitable[Any]]
 
-DEADLINE_S = 8.0
+DEADLINE_S = 15.0
 WRITING_S = 60.0  # of a page with sliders, for which hundreds of questions are answered
-WAIT_S = 8.0  # for a process that is free; a page gives up after 20 s
+WAIT_S = 8.0  # for a process that is free; a page gives up after 30 s
 MOST_WAITING = 128
 _FEWEST, _MOST = 2, 4  # one hard question leaves a process for the others
 

@@ -80,9 +80,9 @@ def panel(told: Lines, measure: str, look: Look, *, measured: bool = False) -> D
         called = told.lines[number - 1].called(look)
         labels += _names(plane, [one for one in real if one["line"] == number], called, look, taken)
     own = [one for one in real if one["x"] == told.lines[one["line"] - 1].own]
-    spans = _spans(plane, real, len(told.lines)) if several else []
+    spans = {"spans": _spans(plane, real, len(told.lines))} if several else {}
     return {"corners": plane.corners, "points": real, "dots": dots(real, "x"), "own": own, "labels": labels,
-            "zones": zones, "zone_names": zone_names, "knees": knees, "spans": spans}  # fmt: skip
+            "zones": zones, "zone_names": zone_names, "knees": knees, **spans}  # fmt: skip
 
 
 def _point(told: Lines, row: Row, measure: str, line: Line, number: int) -> dict[str, Any]:

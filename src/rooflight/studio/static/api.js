@@ -9,7 +9,7 @@ export class Refused extends Error {
 
 export class Unreachable extends Error {}
 
-const PATIENCE_MS = 20000;
+const PATIENCE_MS = 30000;
 const WRITING_MS = 75000;
 
 async function answer(path, options, patience = PATIENCE_MS) {
