@@ -27,6 +27,7 @@ from rooflight.studio.page import Label, Page
 from rooflight.studio.view import Asked, Choice, Drawn, View, Wanted, drawn
 from rooflight.studio.views import goals
 from rooflight.studio.views.made import prices
+from rooflight.studio.views.written import is_rows
 from rooflight.values.comparison import Comparison
 from rooflight.words.comparison import told
 
@@ -78,8 +79,11 @@ def compare(asked: Asked) -> View:
     try:
         log = None if not asked.text.strip() else _log(asked.text)
     except RooflightError as error:
-        return View(answer=f"Those requests cannot be read: {error.what}.", choices=choices, wanted=WANTED,
-                    blocks=() if error.want is None else (Prose(f"Wanted: {error.want}."),))  # fmt: skip
+        return View(
+            answer=f"Those requests cannot be read: {error.what}.", choices=choices, wanted=WANTED,
+            blocks=() if error.want is None else (Prose(f"Wanted: {error.want}."),),
+            elsewhere="check" if is_rows(asked.text.lstrip().partition("\n")[0]) else "",
+        )  # fmt: skip
     if not runs and found[0].error is not None:
         raise found[0].error
     if len(runs) < 2 and log is None:

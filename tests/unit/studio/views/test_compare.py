@@ -135,6 +135,10 @@ def test_a_text_that_is_no_log_is_said_and_may_be_written_again(text):
     assert view.wanted is not None
 
 
+def test_rows_of_measurements_are_sent_to_check():
+    assert compare(asked(*THREE[:2], text="metric,value\ntpot_ms,11\n")).elsewhere == "check"
+
+
 def test_rooflight_compare_says_the_same_of_the_same_machines():
     """By its own names of them."""
     found = rooflight.compare(LARGE, ["4xh100-sxm", "2xh200-sxm"], batch=16)
