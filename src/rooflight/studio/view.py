@@ -83,6 +83,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
     acts        what a press on a row of a table, or on a dot whose row has an `act` (its place here), makes
     choices     options, of which the first is taken where none is asked with; wanted: a text that may come with it
+    elsewhere   the view that the text which came is for, "" for this one
     """
 
     answer: str
@@ -91,6 +92,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     acts: tuple[Act, ...] = ()
     choices: tuple[Choice, ...] = ()
     wanted: Wanted | None = None
+    elsewhere: str = ""
 
 
 def drawn(chart: Chart, *notes: str, title: str = "", said: str = "") -> Drawn:

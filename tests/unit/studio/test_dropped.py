@@ -396,3 +396,25 @@ def test_the_schema_is_that_of_the_body(studio):
     assert body["properties"]["question"]["$ref"] in ("#/components/schemas/Question",)
     assert "Question" in document["components"]["schemas"]
     assert set(body["properties"]) == set(dropped.Dropped.model_fields)
+
+
+@pytest.mark.parametrize(
+    "data, view",
+    [
+        (b"isl,osl\n1000,200\n", "compare"),
+        (b"\xef\xbb\xbfTIMESTAMP,ContextTokens,GeneratedTokens\n1,1000,200\n", "compare"),
+        (b"input_length;output_length\n1000;200\n", "compare"),
+        (b"metric,value\ntpot_ms,11\n", "check"),
+        (b"model,accelerator,metric,value,input_len,output_len\nllama-3.1-8b,h100-sxm,tpot_ms,11,1024,256\n", "check"),
+    ],
+)
+def test_a_table_is_for_the_view_that_its_columns_name(studio, data, view):
+    answer = studio.post("/api/diagnose", asked(data))
+    assert answer.status_code == 200
+    assert answer.json()["elsewhere"] == [{"file": 0, "field": view}]
+    assert answer.json()["diagnosis"] is None
+
+
+@pytest.mark.parametrize("data", [b"a,b\n1,2\n", b"isl\n1\n", b"input,output\n"])
+def test_any_other_table_is_refused_as_before(studio, data):
+    assert studio.post("/api/diagnose", asked(data)).status_code == 422

@@ -81,6 +81,7 @@ export class Views {
     try {
       const found = await ask(`/api/view/${name}`, JSON.parse(asked)[1]);
       if (number !== this.number) return;
+      if (found.elsewhere) return this.pass(name, found.elsewhere);
       byId("view-error").textContent = "";
       this.asked = asked;
       await this.show(found);
@@ -92,6 +93,13 @@ export class Views {
     }
     byId("view-panel").dataset.busy = "false";
     byId("view-panel").dataset.shown = String(number);
+  }
+
+  // A text that came to one view and is for another.
+  pass(name, other) {
+    this.texts[other] = this.texts[name];
+    this.texts[name] = "";
+    this.open(other);
   }
 
   async show(found) {

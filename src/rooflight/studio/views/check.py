@@ -24,7 +24,7 @@ from rooflight.studio.view import Asked, Drawn, View, Wanted, drawn
 from rooflight.studio.views.claims import Claim
 from rooflight.studio.views.made import paged
 from rooflight.studio.views.roofed import roof_drawn, roofline_of
-from rooflight.studio.views.written import written
+from rooflight.studio.views.written import is_log, written
 from rooflight.values.measurement import Report, Verdict
 from rooflight.values.sample import Sample, Timing
 from rooflight.words.verdicts import claims_reported, reported
@@ -66,7 +66,11 @@ def check(asked: Asked) -> View:
     try:
         found = _judged(asked.text, focus, focus.scenario)
     except RooflightError as error:
-        return View(answer=f"Nothing is judged: {error.what}.", blocks=tuple(_refused(error)), wanted=WANTED)
+        log = is_log(asked.text.lstrip().partition("\n")[0])
+        return View(
+            answer=f"Nothing is judged: {error.what}.", blocks=tuple(_refused(error)), wanted=WANTED,
+            elsewhere="compare" if log else "",
+        )  # fmt: skip
     report = found.report
     blocks = [Prose(text) for text in found.taken] + paged(shows.blocks(report)[1:])
     return View(

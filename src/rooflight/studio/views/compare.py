@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from rooflight.answers.compare.named import compared
 from rooflight.answers.compare.report import Found
+from rooflight.catalog.changed import as_built
 from rooflight.catalog.prices import prices_of
 from rooflight.errors import RooflightError
 from rooflight.ingest.log import log_in
@@ -27,6 +28,7 @@ from rooflight.studio.page import Label, Page
 from rooflight.studio.view import Asked, Choice, Drawn, View, Wanted, drawn
 from rooflight.studio.views import goals
 from rooflight.studio.views.made import prices
+from rooflight.studio.views.written import is_rows
 from rooflight.values.comparison import Comparison
 from rooflight.words.comparison import told
 
@@ -78,8 +80,11 @@ def compare(asked: Asked) -> View:
     try:
         log = None if not asked.text.strip() else _log(asked.text)
     except RooflightError as error:
-        return View(answer=f"Those requests cannot be read: {error.what}.", choices=choices, wanted=WANTED,
-                    blocks=() if error.want is None else (Prose(f"Wanted: {error.want}."),))  # fmt: skip
+        return View(
+            answer=f"Those requests cannot be read: {error.what}.", choices=choices, wanted=WANTED,
+            blocks=() if error.want is None else (Prose(f"Wanted: {error.want}."),),
+            elsewhere="check" if is_rows(asked.text.lstrip().partition("\n")[0]) else "",
+        )  # fmt: skip
     if not runs and found[0].error is not None:
         raise found[0].error
     if len(runs) < 2 and log is None:
@@ -135,7 +140,7 @@ def _view(known: _Asked, found: Sequence[Answered], asked: Asked) -> View:
     front: list[Block] = [
         Prose(f"{_name(one.label)} is left out: {one.error.what}.", "warning") for one in found if one.error is not None
     ]
-    front += [Prose(f"Warning: {text}", "warning") for text in _prices_said(known.page)]
+    front += [Prose(f"Warning: {text}", "warning") for text in _prices_said(known)]
     if slo is None:
         document, answer = told(first), ""
     else:
@@ -168,14 +173,16 @@ def _with_goals(
     return told(found), f"Each has as many requests at once as keep {said}: {counts}.{others}", table
 
 
-def _prices_said(page: Page) -> Iterator[str]:
+def _prices_said(known: _Asked) -> Iterator[str]:
     """That scenarios have one kind of card at two prices."""
     seen: dict[str, set[float]] = {}
-    for one in page.scenarios:
-        if one.usd_per_hour is not None:
-            seen.setdefault(one.on.rpartition("x")[2] if "x" in one.on else one.on, set()).add(one.usd_per_hour)
-    if any(len(usd) > 1 for usd in seen.values()):
-        yield "one kind of card has two prices on this page; it is compared at that of the scenario in focus"
+    for one in known.found:
+        usd = one.question.usd_per_hour
+        if usd is not None and one.scenario is not None:
+            seen.setdefault(as_built(one.scenario.accelerator)[0], set()).add(usd)
+    for card, dollars in seen.items():
+        if len(dollars) > 1:
+            yield f"{card} has two prices on this page, and counts here at the first of them, or that in focus"
 
 
 def _charts(document: Comparison, first: Found, asked: Asked) -> Iterator[Drawn]:

@@ -152,6 +152,8 @@ def test_of_many_rows_the_first_are_judged_and_that_is_said(monkeypatch):
 def test_a_log_of_requests_is_sent_to_compare():
     view = check(asked("isl,osl\n1000,200\n"))
     assert view.answer == "Nothing is judged: those are requests, and no measurements."
+    assert view.elsewhere == "compare"
+    assert check(asked("hello")).elsewhere == ""
 
 
 def test_nothing_written_shows_what_may_be():

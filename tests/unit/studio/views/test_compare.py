@@ -110,6 +110,18 @@ def test_the_price_of_each_scenario_counts():
     assert "cost" not in [one.option for one in compare(asked(*THREE)).choices]
 
 
+def test_one_kind_of_card_at_two_prices_is_said():
+    twice = [
+        {**THREE[0], "usd_per_hour": 2.0},
+        {**THREE[0], "batch": 4, "usd_per_hour": 3.0},
+        {**THREE[2], "usd_per_hour": 1.0},
+    ]
+    said = [one.text for one in compare(asked(*twice)).blocks if "two prices" in getattr(one, "text", "")]
+    assert said == [
+        "Warning: h100-sxm has two prices on this page, and counts here at the first of them, or that in focus"
+    ]
+
+
 def test_a_scenario_that_cannot_be_answered_is_left_out_and_said():
     view = compare(asked(*THREE[:2], {**THREE[2], "on": "no-such-card"}))
     assert view.answer == library(*THREE[:2]).answer
@@ -133,6 +145,10 @@ def test_a_text_that_is_no_log_is_said_and_may_be_written_again(text):
     view = compare(asked(*THREE[:2], text=text))
     assert view.answer.startswith("Those requests cannot be read")
     assert view.wanted is not None
+
+
+def test_rows_of_measurements_are_sent_to_check():
+    assert compare(asked(*THREE[:2], text="metric,value\ntpot_ms,11\n")).elsewhere == "check"
 
 
 def test_rooflight_compare_says_the_same_of_the_same_machines():
