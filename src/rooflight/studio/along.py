@@ -26,7 +26,7 @@ from rooflight.values.sweep import Landmarks
 # The largest batch that is drawn, and where the end of memory is not known.
 LARGEST, LARGEST_UNKNOWN = 1 << 16, 1 << 12
 # Every batch up to here, then so many an octave: close enough for a smooth line.
-_EACH, _AN_OCTAVE = 32, 8
+_EACH, _AN_OCTAVE = 32, 10
 
 
 def without(one: Answered) -> str:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rooflight.studio.curve import curve
 
 import rooflight
 from rooflight.library.questions import make_scenario
 from rooflight.serve.landmarks import landmarks
 from rooflight.serve.turns import CAPACITY, Turn, turns
 from rooflight.show.charts.series import lines
+from rooflight.studio.along import lines as studio_lines
+from rooflight.studio.answered import answered
+from rooflight.studio.page import Page
+from rooflight.studio.question import Question
 
 
 @given(st.lists(st.tuples(st.integers(2, 4000), st.sampled_from("abcd")), max_size=5))
@@ -44,10 +47,11 @@ def test_capacity_begins_at_the_last_that_fits():
     ],
 )
 def test_pictures_turn_where_the_landmarks_say(model, on, fields):
-    """The studio's curve and a sweep of few batches alike."""
+    """The studio's lines and a sweep of few batches alike."""
     marks = landmarks(make_scenario(model, on, **fields))
     sweep = rooflight.sweep(model, on, {"batch": [1, 16, 256, 4096]}, **fields)
-    for found in (curve(make_scenario(model, on, **fields)).turns, lines(sweep).lines[0].turns):
+    studio = studio_lines(answered(Page(scenarios=[Question(model=model, on=on, **fields)])), 0)
+    for found in (studio.lines[0].turns, lines(sweep).lines[0].turns):
         at = {turn.bound: turn.x for turn in found}
         compute = marks.compute_batch
         if compute is not None and compute < min(4096, marks.kv_limit):

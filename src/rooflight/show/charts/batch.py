@@ -273,7 +273,7 @@ def _drawn(axis: str, measure: str, several: bool, look: Look) -> Any:
         here,
         *([] if several else [_dots_of(of("points"), "ceiling", said).encode(x, color=color)]),
         of("points").mark_line(strokeWidth=2.5).encode(x, y="y:Q", color=color),
-        of("dots").mark_circle(size=34, opacity=1).encode(x, y="y:Q", color=color),
+        of("dots").mark_circle(size=34, opacity=1, tooltip=said).encode(x, y="y:Q", color=color),
         _dots_of(of("points"), "y", said).encode(x, color=color),
         of("own").encode(x, y="y:Q", color=color).mark_point(
             size=130, filled=True, opacity=1, stroke=look.palette.ink, strokeWidth=2, tooltip=said

@@ -8,13 +8,14 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rooflight.studio.curve import curve
 
 import rooflight
-from rooflight.library.questions import make_scenario
 from rooflight.show.charts.series import lines
 from rooflight.show.charts.thin import CLOSE, kept
-from rooflight.studio.drawings import _points
+from rooflight.studio.along import lines as studio_lines
+from rooflight.studio.answered import answered
+from rooflight.studio.page import Page
+from rooflight.studio.question import Question
 
 
 def off(x, values, places):
@@ -58,15 +59,17 @@ def test_a_straight_line_needs_its_ends_alone():
         ("llama-3.1-70b", "h100-sxm", {"ignore_capacity": True}),
     ],
 )
-def test_drawn_curves_pass_every_computed_batch(model, on, fields):
+def test_lines_of_the_studio_pass_every_batch(model, on, fields):
     """With experts the ceiling bends at batches 2 to 4: a line from 1 to 5 is a fifth too low there."""
-    steps = curve(make_scenario(model, on, **fields))
-    drawn = [point.batch for point in _points(steps)]
-    places = [steps.batch.index(batch) for batch in drawn]
+    (line,) = studio_lines(answered(Page(scenarios=[Question(model=model, on=on, **fields)])), 0).lines
+    drawn = [point.batch for point in line.points]
+    every = [*range(1, min(drawn[-1], 3000) + 1)]
+    rates = rooflight.sweep(model, on, {"batch": every}, **fields).columns()
+    places = [batch - 1 for batch in drawn if batch <= every[-1]]
 
-    assert len(drawn) < len(steps.batch) / 2
-    for column in (steps.ceiling_s, steps.roofline_s, steps.expected_s, steps.low_s, steps.high_s):
-        assert off(steps.batch, column, places) <= CLOSE
+    for name in ("ceiling", "roofline", "expected", "low", "high"):
+        column = [None if math.isnan(one) else float(one) for one in rates[f"tokens_per_s.{name}"]]
+        assert off(every, column, places) <= CLOSE
 
 
 def test_a_sweep_of_many_batches_is_drawn_as_it_was_computed():

@@ -39,7 +39,7 @@ def test_a_row_is_the_memory_of_the_analysis():
         assert cells["weights"] == numbers.amount(held.weights_bytes, "B")
         assert cells["KV cache of the batch"] == numbers.amount(held.kv_bytes, "B")
         assert cells["reserve"] == numbers.amount(held.reserve_bytes, "B")
-        assert cells["usable"] == numbers.amount(held.usable_bytes, "B")
+        assert cells["usable"] == numbers.amount(held.allowed_bytes, "B")
         assert cells["fits"] == ("yes" if held.fits else "no")
         assert cells["most sequences"] == f"{held.max_batch:,}"
 
