@@ -326,7 +326,7 @@ async function start() {
   });
   await refresh();
   tellSaid(said);
-  if (views.name !== "recorded") await views.again();
+  if (views.name !== "recorded" && !views.waits) await views.again();
   document.documentElement.dataset.ready = "true";
 }
 

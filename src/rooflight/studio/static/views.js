@@ -8,6 +8,8 @@ import { saidOf } from "./controls.js";
 import { byId, element, fill } from "./dom.js";
 
 const PAUSE_MS = 120;
+// How far below the window the first view may be when it is asked for.
+const NEAR_PX = 200;
 const MOST_BYTES = 3 << 20; // as it goes to the server beside the page's state
 const RECORDED = "recorded";
 
@@ -18,6 +20,12 @@ export class Views {
     this.tabs = [...byId("viewtabs").querySelectorAll("[role='tab']")];
     for (const tab of this.tabs) tab.addEventListener("click", () => this.open(tab.dataset.view));
     byId("viewtabs").addEventListener("keydown", (event) => this.step(event));
+    new IntersectionObserver(() => this.page() && this.follow(), { rootMargin: `${NEAR_PX}px` }).observe(byId("views"));
+  }
+
+  // The first view waits for a reader who comes near it; one that was opened is always asked for.
+  get waits() {
+    return !this.asked && this.name === this.first && byId("views").getBoundingClientRect().top > window.innerHeight + NEAR_PX;
   }
 
   get first() {
@@ -61,7 +69,7 @@ export class Views {
   // Another state of the page: the open view follows, once it rests.
   follow() {
     clearTimeout(this.timer);
-    if (this.name === RECORDED) return;
+    if (this.name === RECORDED || this.waits) return;
     if (this.asked === this.question()) return this.stop();
     byId("view-panel").dataset.busy = "due";
     this.timer = setTimeout(() => this.again(), PAUSE_MS);
