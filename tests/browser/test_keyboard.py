@@ -15,7 +15,7 @@ TOLD = """async (kind) => {
     const walk = (item) => {
         for (const one of item.items ?? []) {
             if (one.items) walk(one);
-            else if (one.tooltip && one.opacity !== 0 && one.mark.aria !== false) found.push(one);
+            else if (one._svg && one.tooltip && one.opacity !== 0 && one.mark.aria !== false) found.push(one);
         }
     };
     walk(view.scenegraph().root);

@@ -31,7 +31,9 @@ def test_the_menu_has_every_form_and_closes_by_keyboard(studio_page):
     page = studio_page.open()
     page.focus("#export summary")
     page.keyboard.press("Enter")
-    assert sorted(one.get_attribute("data-form") for one in page.locator("#export [data-form]").all()) == sorted(FORMS)
+    assert sorted(one.get_attribute("data-form") for one in page.locator("#export [data-form]").all()) == sorted(
+        [*FORMS, "html"]
+    )
     page.keyboard.press("Tab")
     page.keyboard.press("Escape")
     assert page.get_attribute("#export", "open") is None
@@ -85,3 +87,18 @@ def test_the_commands_are_copied(studio_page, context):
     words = shlex.split(page.inner_text("#command-rooflight"))
     assert words[:5] == ["rooflight", "analyze", LLAMA, "--on", "h100-sxm"]
     assert words[words.index("--weights") :][:2] == ["--weights", "fp8"]
+
+
+def test_the_page_with_sliders_opens_from_its_file_with_every_scenario(studio_page, context, tmp_path):
+    studio_page.open("?b=8&2.c=h200-sxm&2.n=after&f=1")
+    file = saved(studio_page, "html", tmp_path)
+
+    assert file.stat().st_size < 1.6e6
+    alone, wrong = context.new_page(), []
+    alone.on("pageerror", lambda error: wrong.append(str(error)))
+    alone.goto(file.as_uri())
+    alone.wait_for_selector("svg .mark-symbol path")
+    text = alone.inner_text("body")
+    assert "A, h100-sxm" in text
+    assert "B, after" in text
+    assert not wrong

@@ -57,7 +57,7 @@ def test_the_interval_stands_beside_what_is_expected_and_a_guess_says_so(studio_
     assert page.is_hidden("#caveat")
 
     studio_page.open("?c=mi300x")
-    assert rooflight.analyze(LLAMA, "mi300x").expected_basis.kind == "inferred"
+    assert rooflight.analyze(LLAMA, "mi300x").expected_basis.basis == "inherited"
     assert page.is_visible("#caveat")
 
 

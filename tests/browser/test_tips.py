@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 import rooflight
-from browser.conftest import CHROMIUM, FLAGS
 from rooflight.show.charts.roofline import roofline
 
 _SHOWN = """() => {
@@ -17,25 +15,23 @@ _SHOWN = """() => {
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
+def told(browser, tmp_path_factory):
     """What every dot and upright line says that the pointer reaches."""
     file = tmp_path_factory.mktemp("tips") / "roofline.html"
     file.write_text(roofline(rooflight.analyze("llama-3.1-8b", "h100-sxm", batch=16)).html(), encoding="utf-8")
     found, wrong = [], []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        page = browser.new_page(viewport={"width": 900, "height": 1000})
-        page.on("console", lambda message: wrong.append(message.text))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.goto(file.as_uri())
-        page.wait_for_selector("svg .mark-symbol path")
-        for mark in page.query_selector_all(".mark-symbol path, .mark-rule line"):
-            box = mark.bounding_box()
-            if box is not None:
-                page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-                page.wait_for_timeout(20)
-                found.append(page.evaluate(_SHOWN))
-        browser.close()
+    page = browser.new_page(viewport={"width": 900, "height": 1000})
+    page.on("console", lambda message: wrong.append(message.text))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.goto(file.as_uri())
+    page.wait_for_selector("svg .mark-symbol path")
+    for mark in page.query_selector_all(".mark-symbol path, .mark-rule line"):
+        box = mark.bounding_box()
+        if box is not None:
+            page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+            page.wait_for_timeout(20)
+            found.append(page.evaluate(_SHOWN))
+    page.close()
     assert not wrong
     return [tip for tip in found if tip]
 

@@ -3,11 +3,15 @@ system says, also while the page is open."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 
 from rooflight.show.charts.theme import DARK, LIGHT, Palette
+
+# A colour in quotes, as Vega's expressions have it.
+_IN_EXPRESSIONS = re.compile(r"'(#[0-9a-f]{6})'")
 
 
 class Repainted(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +67,7 @@ def _painted(part: Any, pairs: dict[str, str], washes: tuple[float, float], key:
         return {name: _painted(one, pairs, washes, name) for name, one in part.items()}
     if isinstance(part, list):
         return [_painted(one, pairs, washes, key) for one in part]
-    if isinstance(part, str) and part in pairs:
-        return variable(part)
+    if isinstance(part, str):
+        whole = variable(part) if part in pairs else part
+        return _IN_EXPRESSIONS.sub(lambda one: f"'{variable(one[1])}'" if one[1] in pairs else one[0], whole)
     return washes[1] if key == "opacity" and part == washes[0] else part
