@@ -37,8 +37,7 @@ _ANALYSIS: Lines = (
     (rf"phases\.{_PHASE}\.{_STEP_PARTS}", r"\1.\2"),
     (rf"phases\.{_PHASE}\.{_STEP}", r"\1.\2"),
     (r"phases\.\w+\.(launches|network_bytes|flop_by_format|split|mfu|mbu|waterfall|operators)\b.*", None),
-    (rf"intensities\.{_PHASE}\.(flop|intensity_flop_per_byte|ridge_flop_per_byte)", r"\1.\2"),
-    (r"intensities\..*", None),
+    (r"intensities\..*", None),  # of the whole batch, of which others tell the part that fits
     (r"runs\.(\w+)\.(utilization\.\w+)", None),
     (r"runs\.(\w+)\.(.+)", r"runs.\1.\2"),
     (r"run", "run"),
