@@ -134,11 +134,15 @@ class Question(_Fields):
     @field_validator("config")
     @classmethod
     def _is_flat(cls, config: dict[str, Any] | None) -> dict[str, Any] | None:
-        """No deeper than any config: what comes later walks over it by recursion."""
+        """No deeper than any config: what comes later walks over it by recursion. And text that can be written."""
         try:
             refuse_deep(config or {}, PASTED)
         except BadConfig as error:
             raise ValueError(error.what) from None
+        try:
+            digest(config)
+        except UnicodeEncodeError:
+            raise ValueError(f"{PASTED} has half a surrogate pair, which is no letter") from None
         return config
 
     @property

@@ -156,3 +156,10 @@ def test_a_draft_is_no_path_and_nothing_is_fetched(studio, name):
 
 def test_a_draft_without_tokens_is_refused(studio):
     assert studio.post("/api/analyze", {"draft_model": "llama-3.2-1b"}).json()["problems"][0]["field"] == "draft_model"
+
+
+@pytest.mark.parametrize("config", [{"x": "\ud83d"}, {"\ud83d": 1}, {"x": [{"_name_or_path": "a\udfffb"}]}])
+def test_a_config_with_half_a_letter_is_refused(config):
+    """JSON can write half a surrogate pair, which no answer could hold: pydantic refuses it in text, not in dicts."""
+    with pytest.raises(ValueError, match="half a surrogate pair"):
+        Question(config=config)
