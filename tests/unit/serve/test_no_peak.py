@@ -12,11 +12,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 import rooflight
-from rooflight.answers.outcome import outcome
+from rooflight.answers.outcome import dot
 from rooflight.catalog import accelerators
 from rooflight.cli.app import app
 from rooflight.errors import MissingFact
 from rooflight.library.questions import make_scenario
+from rooflight.serve import phases
 from rooflight.show.sweep import answer
 from rooflight.values.accelerator import Accelerator
 
@@ -377,7 +378,7 @@ def test_a_card_with_neither_peak_nor_size_is_swept():
 def test_what_binds_is_among_the_terms_of_a_step():
     """A small model in fp32, of which the card has no peak, lies in its cache: only arithmetic takes time at best."""
     sc = make_scenario("facebook/bart-base", "ascend-950dt")
-    found = outcome(sc).decode
+    found = dot(sc, phases.decode(sc))
 
     assert sc.unrated == ("fp32",)
     assert found.bound == "compute"
