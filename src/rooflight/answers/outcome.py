@@ -76,10 +76,13 @@ def dot(sc: Scenario, phase: PhaseTime) -> Dot:
     """A step on the roofline."""
     time, work = phase.time, phase.work
     terms, span = {name: float(seconds) for name, seconds in time.terms.items()}, phase.span.plain()
+    bound = BINDING[time.bound]
+    if sc.unrated and bound != "compute":  # where it binds all the same, nothing else takes any time at best
+        del terms["compute"]
     return Dot(
         time_s=span,
-        bound=BINDING[time.bound],
-        terms_s={name: seconds for name, seconds in terms.items() if not (sc.unrated and name == "compute")},
+        bound=bound,
+        terms_s=terms,
         intensity_flop_per_byte=work.flop / work.moved_bytes,
         ridge_flop_per_byte=phases.ridge(sc, time),
         weights=work.weight_bytes / work.moved_bytes,

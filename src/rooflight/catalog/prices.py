@@ -11,8 +11,8 @@ from rooflight.errors import BadInput, Named, RooflightError
 from rooflight.values.accelerator import Accelerator
 
 # Dollars an hour of one accelerator; anything else is a slip.
-_LEAST_USD = 0.00001
-_MOST_USD = 1_000_000
+LEAST_USD = 0.00001
+MOST_USD = 1_000_000
 
 
 def prices_of(prices: Mapping[str, Any], asked: Iterable[Accelerator]) -> dict[str, float]:
@@ -33,12 +33,12 @@ def prices_of(prices: Mapping[str, Any], asked: Iterable[Accelerator]) -> dict[s
                 got=price,
                 want="dollars an hour, such as 2.50",
             )
-        if not _LEAST_USD <= value <= _MOST_USD:
+        if not LEAST_USD <= value <= MOST_USD:
             raise BadInput(
                 f"{price!r} is no price: no accelerator has such a price",
                 where=Named("{prices}", prices={name: price}),
                 got=price,
-                want=f"{_LEAST_USD:g} to {_MOST_USD:g} dollars an hour",
+                want=f"{LEAST_USD:g} to {MOST_USD:g} dollars an hour",
             )
         # at other rates it costs what it costs
         built = [card.id for card in cards if as_built(card)[0] == card_id != card.id]

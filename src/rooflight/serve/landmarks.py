@@ -8,7 +8,7 @@ import msgspec
 
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve import phases
-from rooflight.serve.memory import largest_batch
+from rooflight.serve.memory import largest_batch, room_told
 from rooflight.serve.room import room
 from rooflight.values.steptime import BINDING, StepTime
 from rooflight.values.sweep import Landmarks
@@ -47,7 +47,7 @@ def landmarks(sc: Scenario) -> Landmarks:
         ridge_batch=None if sc.unrated else _first(past_ridge),
         compute_batch=None if sc.unrated else _first(computes),
         knee_batch=None if sc.unrated else _first(flattens),
-        kv_limit=None if sc.accelerator.given_bytes is None else int(largest_batch(sc, one)),
+        kv_limit=int(largest_batch(sc, one)) if room_told(sc) else None,
         compute_isl=None if sc.unrated else _first(prefill_computes),
         rated=not sc.unrated,
     )

@@ -7,9 +7,9 @@ from msgspec import UNSET
 from rooflight.numeric import Number, ceil, floor, maximum, minimum
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.held import held_bytes
-from rooflight.serve.hosted import device_cache_share, host_holds, hosted
+from rooflight.serve.hosted import device_cache_share, hosted
 from rooflight.serve.pool import pool
-from rooflight.serve.room import Room, decode_workers, prefill_holds, room, share_needed, share_used
+from rooflight.serve.room import Room, decode_workers, holds_elsewhere, room, share_needed, share_used
 from rooflight.units import whole
 from rooflight.values.held import BOUNDLESS, MemoryBlock
 from rooflight.work.adapters import device_adapter_bytes
@@ -30,6 +30,7 @@ def memory(sc: Scenario) -> MemoryBlock:
     """The memory of the whole deployment (of workers apart: of those that decode), its pool, and the largest batch."""
     one, layout = room(sc), sc.layout
     known = sc.accelerator.given_bytes is not None
+    told = room_told(sc)
     devices, replica = layout.devices * decode_workers(sc), layout.tp * layout.pp
     activations = one.chunk * devices + one.row * sc.workload.batch * replica
     # what the host shares of a cache is in no pool of the devices
@@ -46,9 +47,9 @@ def memory(sc: Scenario) -> MemoryBlock:
         allowed_bytes=whole(_allowed(sc, one) * devices) if known else None,
         kv_pool_bytes=None if found is None else found.bytes.expected,
         kv_tokens=None if found is None else int(found.tokens.expected),
-        fits=bool(all_fit(sc, one)) if known else None,
+        fits=bool(all_fit(sc, one)) if told else None,
         host=hosted(sc),
-        max_batch=int(largest_batch(sc, one)) if known else None,
+        max_batch=int(largest_batch(sc, one)) if told else None,
         activation_bytes=whole(activations),
         engine_bytes=whole(one.engine * devices),
         withheld_bytes=whole(one.withheld * devices),
@@ -62,10 +63,15 @@ def memory(sc: Scenario) -> MemoryBlock:
     )  # fmt: skip
 
 
+def room_told(sc: Scenario) -> bool:
+    """Whether it is known how many fit: a source has the devices' size, or what lies elsewhere is too much already."""
+    return sc.accelerator.given_bytes is not None or not holds_elsewhere(sc)
+
+
 def _allowed(sc: Scenario, one: Room) -> Number:
     """What may be taken of a device: all that the share leaves; where a default leaves no room, the label in full."""
     leaves_none = not one.relaxed and not sc.share.stated and one.left < one.each
-    most = sc.accelerator.most_bytes if leaves_none and host_holds(sc) and prefill_holds(sc) else None
+    most = sc.accelerator.most_bytes if leaves_none and holds_elsewhere(sc) else None
     return one.usable - one.withheld if most is None else most
 
 

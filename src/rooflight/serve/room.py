@@ -83,10 +83,15 @@ def room(sc: Scenario) -> Room:
     is obeyed. A device whose size is in no source has room for any number.
     """
     found = _relaxed(sc)
-    if not (host_holds(sc) and prefill_holds(sc)):
+    if not holds_elsewhere(sc):
         return msgspec.structs.replace(found, left=-found.each)
     most = host_sequences(sc)
     return found if most is None else msgspec.structs.replace(found, left=minimum(found.left, most * found.each))
+
+
+def holds_elsewhere(sc: Scenario) -> bool:
+    """Whether the host and the prefill workers hold what lies with them; these devices have no say in it."""
+    return host_holds(sc) and prefill_holds(sc)
 
 
 def prefill_holds(sc: Scenario) -> bool:

@@ -12,7 +12,7 @@ from rooflight.show.charts.explore import explore
 from rooflight.show.data import encode, rows_of, write_csv
 from rooflight.studio import commands, drawings
 from rooflight.studio.answered import Answered, answered, landmarks_of
-from rooflight.studio.page import Label, Page
+from rooflight.studio.page import Label, Page, in_a_line
 from rooflight.studio.question import Question, samples_of
 from rooflight.studio.state import query_of
 from rooflight.units import to_base
@@ -107,7 +107,7 @@ def _text(_page: Page, found: list[Answered], _dark: bool) -> bytes:
 def _lines(one: Answered) -> Iterator[str]:
     yield f"# {one.label.whole}"
     if one.analysis is None:
-        yield f"# {'' if one.error is None else one.error.what}"
+        yield f"# {'' if one.error is None else in_a_line(one.error.what)}"
     else:
         yield from commands.of(one.question, one.analysis).values()
     yield ""

@@ -87,9 +87,10 @@ class _Got(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _of_run(run: Run) -> _Got:
-    used = run.utilization
+    used, card = run.utilization, run.output_tokens_per_s_per_accelerator
+    card = card if card is not None and card.expected else None  # of 0 tokens a second there is nothing to say
     return _Got(
-        step=run.tpot_s, user=run.output_tokens_per_s_per_user, card=run.output_tokens_per_s_per_accelerator,
+        step=run.tpot_s, user=run.output_tokens_per_s_per_user, card=card,
         compute=None if used is None else used.compute, memory=None if used is None else used.memory,
     )  # fmt: skip
 
@@ -109,10 +110,18 @@ def gain(first: Answered, focus: Answered, found: Found) -> Line:
     steps = of_steps(focus.question, focus.analysis)
     token = "decode_step_s" if steps else "tokens_per_s_per_user"
     card = "decode_tokens_per_s_per_accelerator" if steps else "tokens_per_s_per_accelerator"
+    if not all(_puts_out(one.analysis) for one in (first, focus)):  # of prompts, whose rates the lines do not have
+        card = ""
     cells = [_times(times.get(name)) for name in ("ttft_s", token, "", token, card)]
     blank = [Cell()] * (len(HEADS) - len(cells) - 1)
     prices = first.question.usd_per_hour, focus.question.usd_per_hour
     return Line(label=focus.label, cells=(*cells, *blank, _cheaper(times.get(card), prices)))
+
+
+def _puts_out(analysis: Analysis | None) -> bool:
+    """Whether an answer's requests have output."""
+    run = None if analysis is None or analysis.run is None else analysis.runs.get(analysis.run)
+    return run is not None and _of_run(run).card is not None
 
 
 def _cheaper(rate: Span | None, prices: tuple[float | None, float | None]) -> Cell:

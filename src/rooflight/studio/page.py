@@ -74,8 +74,14 @@ class Label(msgspec.Struct, frozen=True):
 def labels(page: Page) -> list[Label]:
     """A label each; no two are alike, since their letters are not."""
     return [
-        Label(LETTERS[place], one.name.strip() or _differing(one, page)) for place, one in enumerate(page.scenarios)
+        Label(LETTERS[place], in_a_line(one.name) or in_a_line(_differing(one, page)))
+        for place, one in enumerate(page.scenarios)
     ]
+
+
+def in_a_line(text: str) -> str:
+    """The text without line breaks and without what turns it round: in a file of commands a name stays in its line."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
 def _differing(one: Question, page: Page) -> str:

@@ -17,6 +17,7 @@ from rooflight.catalog.changed import under_own_name, what_if
 from rooflight.catalog.config import model_from_dict
 from rooflight.catalog.config.fields import refuse_deep
 from rooflight.catalog.config.heads import as_named
+from rooflight.catalog.prices import LEAST_USD, MOST_USD
 from rooflight.errors import BadConfig, BadInput, Named
 from rooflight.ingest.samples import samples_in
 from rooflight.scenario.definite import Scenario, scenario
@@ -50,8 +51,6 @@ AUTO = "auto"
 # The longest name of a scenario, in letters.
 LONGEST_NAME = 40
 _LONGEST_SIZE = 40
-
-MOST_USD = 100_000.0
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Times = Annotated[float, Field(ge=0.1, le=10, allow_inf_nan=False)]
@@ -119,7 +118,7 @@ class Question(_Fields):
     machine: Annotated[str, Field(max_length=MOST_MACHINE)] | None = None
     bandwidth_times: Times = 1.0
     peak_times: Times = 1.0
-    usd_per_hour: Annotated[float, Field(gt=0, le=MOST_USD, allow_inf_nan=False)] | None = None
+    usd_per_hour: Annotated[float, Field(ge=LEAST_USD, le=MOST_USD, allow_inf_nan=False)] | None = None
 
     @field_validator(*(name for name, field in FIELDS.items() if field.kind == "size"))
     @classmethod
@@ -134,11 +133,15 @@ class Question(_Fields):
     @field_validator("config")
     @classmethod
     def _is_flat(cls, config: dict[str, Any] | None) -> dict[str, Any] | None:
-        """No deeper than any config: what comes later walks over it by recursion."""
+        """No deeper than any config: what comes later walks over it by recursion. And text that can be written."""
         try:
             refuse_deep(config or {}, PASTED)
         except BadConfig as error:
             raise ValueError(error.what) from None
+        try:
+            digest(config)
+        except UnicodeEncodeError:
+            raise ValueError(f"{PASTED} has half a surrogate pair, which is no letter") from None
         return config
 
     @property

@@ -68,7 +68,7 @@ class MemoryBlock(Part, msgspec.Struct, frozen=True, kw_only=True):
     allowed_bytes   what they may take: usable less withheld, but the label in full where a default share leaves no room
                     for one sequence. Sentences, tables and pictures have these two sizes alone
     fits: needed <= allowed, on every device. max_batch: sequences of isl + osl tokens that fit at once. Both null where
-    the devices' size is in no source, and with them what is counted from it.
+    the devices' size is in no source, unless the host or a prefill worker is too small already.
     kv_pool_bytes, kv_tokens    the pool as expected; kv_pool: with its interval
     adapter_bytes_or_absent     of weights_bytes, those of LoRA adapters, where there are
     share           of memory that is used, as kv_pool counts it; share_needed: where the default leaves no room for

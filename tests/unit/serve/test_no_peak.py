@@ -12,9 +12,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 import rooflight
+from rooflight.answers.outcome import dot
 from rooflight.catalog import accelerators
 from rooflight.cli.app import app
 from rooflight.errors import MissingFact
+from rooflight.library.questions import make_scenario
+from rooflight.serve import phases
 from rooflight.show.sweep import answer
 from rooflight.values.accelerator import Accelerator
 
@@ -370,3 +373,14 @@ def test_a_card_with_neither_peak_nor_size_is_swept():
 
     assert (mark.kv_limit, mark.rated) == (None, False)
     assert "no source says how much memory there is" in answer("llama-3.1-8b", [mark])
+
+
+def test_what_binds_is_among_the_terms_of_a_step():
+    """A small model in fp32, of which the card has no peak, lies in its cache: only arithmetic takes time at best."""
+    sc = make_scenario("facebook/bart-base", "ascend-950dt")
+    found = dot(sc, phases.decode(sc))
+
+    assert sc.unrated == ("fp32",)
+    assert found.bound == "compute"
+    assert found.terms_s["compute"] == found.time_s.ceiling
+    assert ask("moves", "facebook/bart-base", "--on", "ascend-950dt").exit_code == 0

@@ -14,6 +14,7 @@ from rooflight.scenario.pools import prefill_worker, prompts_on
 from rooflight.serve import phases
 from rooflight.serve.analyze import analyze
 from rooflight.serve.apart import apart, apart_limits, pools
+from rooflight.serve.landmarks import landmarks
 from rooflight.serve.memory import memory
 from rooflight.serve.room import prefill_holds
 from rooflight.units import to_base
@@ -179,3 +180,14 @@ def test_another_schedule_than_apart_is_refused():
 def test_no_name_is_no_card():
     assert prefill_card(Deployment()) is None
     assert prefill_card(Deployment(prefill_on="2xh100-sxm")) == (card("h100-sxm"), 2)
+
+
+def test_a_prefill_worker_that_is_too_small_is_told_where_the_others_have_no_size():
+    """16.1 GB of weights on a card of 12 GB: no memory of the CPU that decodes would help."""
+    sc = on("epyc-7742", prefill_on="rtx-3060-12gb")
+    held = memory(sc)
+
+    assert sc.accelerator.given_bytes is None
+    assert (held.fits, held.max_batch, landmarks(sc).kv_limit) == (False, 0, 0)
+    fits = on("epyc-7742", prefill_on="h100-sxm")
+    assert (memory(fits).fits, memory(fits).max_batch, landmarks(fits).kv_limit) == (None, None, None)

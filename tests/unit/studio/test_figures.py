@@ -70,6 +70,18 @@ def test_a_price_is_turned_into_that_of_tokens():
     assert found.cells[PLACE["cost"]].beside == f"{numbers.plain(cheapest)} to {numbers.plain(dearest)}"
 
 
+@pytest.mark.parametrize("fields", [{"osl": 0}, {"model": "BAAI/bge-m3"}])
+def test_without_output_no_token_is_counted_or_paid_for(fields):
+    """A rate of 0 tokens would cost 2 / 0 USD; what is gained is of prompts, and no figure of this table."""
+    found, _, _ = lined(**fields, usd_per_hour=2.0)
+    both = [Question(**fields, on=on, usd_per_hour=2.0) for on in ("h100-sxm", "h200-sxm")]
+    gained = picture(Page(scenarios=both, focus=1), page_look(800, False)).gained
+
+    for cells in (found.cells, gained.cells):
+        assert {cells[PLACE[name]].text for name in ("tpot", "user", "card", "cost")} == {""}
+        assert cells[PLACE["ttft"]].text
+
+
 def test_what_does_not_fit_says_why_in_place_of_figures():
     found, analysis, _ = lined(model=LARGE)
 

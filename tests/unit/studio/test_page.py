@@ -73,3 +73,14 @@ def test_a_focus_is_never_beyond_the_scenarios():
 def test_a_page_has_bounds(fields):
     with pytest.raises(ValidationError):
         Page(**fields)
+
+
+def test_a_label_stays_in_its_line():
+    """In a file of commands, what stands in a line of its own would run; U+202E turns what follows it round."""
+    odd = Question(name="a\nreboot #\u202etxt\0")
+    other = Question(engine="x\r\nreboot")
+
+    assert [one.name for one in labels(Page(scenarios=[odd, other]))] == ["a reboot # txt", "engine x reboot"]
+    assert [one.name for one in labels(Page(scenarios=[Question(name="\u202e"), Question(batch=2)]))] == [
+        "batch 1", "batch 2",
+    ]  # fmt: skip

@@ -121,7 +121,8 @@ def test_a_machines_file_is_under_its_own_name_alone(studio, on):
         ({"cached_prefix": 1024}, "cached_prefix"), ({"chunk_tokens": 2000}, "chunk_tokens"), ({"pp": 99}, "pp"),
         ({"ep": 2}, "ep"), ({"activations": "bf17"}, "activations"), ({"engine": "none"}, "engine"),
         ({"compute": "nf4"}, "compute"), ({"kv_cache": "fp9"}, "kv_cache"), ({"memory": "much"}, "memory"),
-        ({"memory": "9" * 50}, "memory"), ({"usd_per_hour": 0}, "usd_per_hour"), ({"name": "x" * 41}, "name"),
+        ({"memory": "9" * 50}, "memory"), ({"usd_per_hour": 0}, "usd_per_hour"),
+        ({"usd_per_hour": 5e-324}, "usd_per_hour"), ({"name": "x" * 41}, "name"),
         ({"bandwidth_times": 0.01}, "bandwidth_times"), ({"prefill_on": "nonsense"}, "prefill_on"),
         ({"host_cpu": "nonsense", "n_gpu_layers": 4}, "host_cpu"), ({"on": "2xh100-sxm", "tp": 3}, "on"),
         ({"request_rate": 1, "batch": 0}, "batch"),
@@ -156,3 +157,10 @@ def test_a_draft_is_no_path_and_nothing_is_fetched(studio, name):
 
 def test_a_draft_without_tokens_is_refused(studio):
     assert studio.post("/api/analyze", {"draft_model": "llama-3.2-1b"}).json()["problems"][0]["field"] == "draft_model"
+
+
+@pytest.mark.parametrize("config", [{"x": "\ud83d"}, {"\ud83d": 1}, {"x": [{"_name_or_path": "a\udfffb"}]}])
+def test_a_config_with_half_a_letter_is_refused(config):
+    """JSON can write half a surrogate pair, which no answer could hold: pydantic refuses it in text, not in dicts."""
+    with pytest.raises(ValueError, match="half a surrogate pair"):
+        Question(config=config)
