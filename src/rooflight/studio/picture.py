@@ -15,6 +15,7 @@ from rooflight.studio.question import samples_of
 from rooflight.studio.roof import Placed, Roof, placed, roof_of
 from rooflight.studio.state import query_of
 from rooflight.studio.told import told
+from rooflight.studio.views.goals import wanted
 from rooflight.values.analysis import Analysis
 from rooflight.values.sweep import Landmarks
 from rooflight.words.headline import caveat
@@ -76,7 +77,7 @@ def picture(page: Page, look: drawings.PageLook) -> Picture:
         shown=page.shown,
         labels=[one.label for one in found],
         heads=HEADS,
-        figures=[_line(one) for one in found],
+        figures=[_line(one, page) for one in found],
         gained=_gain(found, focus),
         problems={place: problems.of_error(one.error) for place, one in enumerate(found) if one.error is not None},
         analysis=focus.analysis,
@@ -88,10 +89,10 @@ def picture(page: Page, look: drawings.PageLook) -> Picture:
     )
 
 
-def _line(one: Answered) -> Line:
+def _line(one: Answered, page: Page) -> Line:
     if one.analysis is None:
         return Line(label=one.label, missing="" if one.error is None else one.error.what)
-    return line(one.label, one.question, one.analysis)
+    return line(one.label, one.question, one.analysis, wanted(page))
 
 
 def _gain(found: list[Answered], focus: Answered) -> Line | None:
