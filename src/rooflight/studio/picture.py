@@ -10,6 +10,7 @@ from rooflight.answers.pair import pair
 from rooflight.studio import commands, drawings, problems
 from rooflight.studio.answered import Answered, answered, landmarks_of
 from rooflight.studio.figures import HEADS, Line, gain, line, sentence
+from rooflight.studio.groups import places
 from rooflight.studio.page import Label, Page
 from rooflight.studio.question import samples_of
 from rooflight.studio.roof import Placed, Roof, placed, roof_of
@@ -69,7 +70,7 @@ def picture(page: Page, look: drawings.PageLook) -> Picture:
     rows = drawings.roofline_rows(page, found, marks, samples_of(page.samples), look)
     return Picture(
         headline=sentence(focus.question, focus.analysis),
-        caveat=caveat(focus.analysis),
+        caveat=_caveat(focus.analysis),
         answer=focus.analysis.answer,
         told=told(focus.scenario, focus.analysis),
         caption=drawings.caption(focus, marks),
@@ -87,6 +88,12 @@ def picture(page: Page, look: drawings.PageLook) -> Picture:
         datasets={**rows, "workload": [] if workload is None else [{"x": workload.x, "y": workload.y}]},
         commands=commands.of(focus.question, focus.analysis),
     )
+
+
+def _caveat(analysis: Analysis) -> str:
+    """What the expected times are of; of what does not fit, what would, and where on the page that is set."""
+    said = caveat(analysis)
+    return said if analysis.run is not None else f"{said} {places(said)}".strip()
 
 
 def _line(one: Answered, page: Page) -> Line:
