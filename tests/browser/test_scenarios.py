@@ -210,3 +210,20 @@ def test_a_preset_opens_its_scenarios_and_back_returns_to_what_was(studio_page, 
     studio_page.settled()
     assert (studio_page.names(), studio_page.figures(), page.inner_text("#headline")) == before
     assert page.is_hidden("#look")
+
+
+def test_lengths_go_to_all_scenarios_or_to_the_one_in_focus(studio_page):
+    """What is compared is asked with the same requests, unless the reader wants them apart."""
+    page = studio_page.open(TWO)
+    assert page.is_visible("#work-together")
+    studio_page.set("isl", 3000)
+    assert studio_page.tpots() == [tpot(LLAMA, card, batch=8, isl=3000) for card in ("h100-sxm", "h200-sxm")]
+    page.uncheck("#work-together")
+    studio_page.set("isl", 500)
+    assert studio_page.tpots() == [
+        tpot(LLAMA, "h100-sxm", batch=8, isl=500), tpot(LLAMA, "h200-sxm", batch=8, isl=3000),
+    ]  # fmt: skip
+
+
+def test_alone_there_is_nothing_to_set_for_all(studio_page):
+    assert studio_page.open().is_hidden("#work-together")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import msgspec
+from msgspec.structs import replace
 
 from rooflight.answers.pair import Found
 from rooflight.serve.formulas import SECONDS_PER_HOUR
+from rooflight.serve.goals import Wanted
 from rooflight.show import numbers
 from rooflight.show.charts.wording import times as times_of
 from rooflight.span import Span
@@ -26,10 +28,13 @@ HEADS = (
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """What a cell says: the value, and beside it its interval; "" where there is none."""
+    """What a cell says: the value, beside it its interval, and how it stands to the page's goal; "" where there is
+    none. missed: the goal is not kept as expected."""
 
     text: str = ""
     beside: str = ""
+    goal: str = ""
+    missed: bool = False
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,8 +49,9 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     missing: str = ""
 
 
-def line(label: Label, question: Question, analysis: Analysis) -> Line:
+def line(label: Label, question: Question, analysis: Analysis, goals: Wanted | None = None) -> Line:
     """The line of a scenario that was answered: of its run, or of decode steps at a context that is stated."""
+    tpot_s, ttft_s = (None, None) if goals is None else (goals.tpot_s, goals.ttft_s)
     run = None if analysis.run is None else analysis.runs.get(analysis.run)
     if run is None:
         return Line(label=label, bound="capacity", missing=headline(analysis))
@@ -53,8 +59,8 @@ def line(label: Label, question: Question, analysis: Analysis) -> Line:
     bound = None if phase is None else phase.expected_bound
     got = _of_steps(analysis) if of_steps(question, analysis) else _of_run(run)
     cells = (
-        _cell(run.ttft_s, numbers.seconds),
-        _cell(got.step, numbers.seconds),
+        _beside_goal(run.ttft_s, ttft_s),
+        _beside_goal(got.step, tpot_s),
         Cell() if phase is None else Cell(numbers.seconds(phase.time_s.ceiling)),
         _cell(got.user, numbers.plain),
         _cell(got.card, numbers.plain),
@@ -142,6 +148,18 @@ def _cell(span: Span | None, written: Callable[[float | None], str]) -> Cell:
         return Cell()
     between = "" if span.low is None else f"{written(span.low)} to {written(span.high)}"
     return Cell(written(span.expected), between)
+
+
+def _beside_goal(span: Span | None, goal_s: float | None) -> Cell:
+    """A time with what the page's goal says of it: kept, kept but at the slow end, or not."""
+    cell = _cell(span, numbers.seconds)
+    if span is None or goal_s is None:
+        return cell
+    most, missed = numbers.seconds(goal_s), span.expected > goal_s
+    if missed:
+        return replace(cell, goal=f"over {most}", missed=True)
+    slow = span.high is not None and span.high > goal_s
+    return replace(cell, goal=f"keeps {most}{', not when slow' if slow else ''}")
 
 
 def _room(analysis: Analysis) -> Cell:

@@ -5,6 +5,7 @@ What a field is, its default and its bounds come from the table (values.question
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -124,3 +125,23 @@ GROUPS = tuple(
     Group(id=id, title=title, controls=tuple(_control(FIELDS[name], label) for name, label in fields.items()))
     for (id, title), fields in _GROUPS.items()
 )
+
+_FLAG = re.compile(r"--([a-z][a-z0-9-]*)")
+
+
+def places(text: str) -> str:
+    """Where on the page the flags of a text stand, as a sentence; "" where none does."""
+    names = dict.fromkeys(flag.replace("-", "_") for flag in _FLAG.findall(text))
+    found = [place for name in names if (place := _place(name))]
+    return f"On this page: {'; '.join(found)}." if found else ""
+
+
+def _place(name: str) -> str:
+    flag = f"--{name.replace('_', '-')}"
+    if name == "tp":
+        return f"{flag} is Tensor parallel (TP), beside Cards"
+    for group in GROUPS:
+        for one in group.controls:
+            if one.field == name:
+                return f"{flag} is {one.label}, in {group.title}"
+    return ""

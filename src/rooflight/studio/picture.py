@@ -10,11 +10,13 @@ from rooflight.answers.pair import pair
 from rooflight.studio import commands, drawings, problems
 from rooflight.studio.answered import Answered, answered, landmarks_of
 from rooflight.studio.figures import HEADS, Line, gain, line, sentence
+from rooflight.studio.groups import places
 from rooflight.studio.page import Label, Page
 from rooflight.studio.question import samples_of
 from rooflight.studio.roof import Placed, Roof, placed, roof_of
 from rooflight.studio.state import query_of
 from rooflight.studio.told import told
+from rooflight.studio.views.goals import wanted
 from rooflight.values.analysis import Analysis
 from rooflight.values.sweep import Landmarks
 from rooflight.words.headline import caveat
@@ -68,7 +70,7 @@ def picture(page: Page, look: drawings.PageLook) -> Picture:
     rows = drawings.roofline_rows(page, found, marks, samples_of(page.samples), look)
     return Picture(
         headline=sentence(focus.question, focus.analysis),
-        caveat=caveat(focus.analysis),
+        caveat=_caveat(focus.analysis),
         answer=focus.analysis.answer,
         told=told(focus.scenario, focus.analysis),
         caption=drawings.caption(focus, marks),
@@ -76,7 +78,7 @@ def picture(page: Page, look: drawings.PageLook) -> Picture:
         shown=page.shown,
         labels=[one.label for one in found],
         heads=HEADS,
-        figures=[_line(one) for one in found],
+        figures=[_line(one, page) for one in found],
         gained=_gain(found, focus),
         problems={place: problems.of_error(one.error) for place, one in enumerate(found) if one.error is not None},
         analysis=focus.analysis,
@@ -88,10 +90,16 @@ def picture(page: Page, look: drawings.PageLook) -> Picture:
     )
 
 
-def _line(one: Answered) -> Line:
+def _caveat(analysis: Analysis) -> str:
+    """What the expected times are of; of what does not fit, what would, and where on the page that is set."""
+    said = caveat(analysis)
+    return said if analysis.run is not None else f"{said} {places(said)}".strip()
+
+
+def _line(one: Answered, page: Page) -> Line:
     if one.analysis is None:
         return Line(label=one.label, missing="" if one.error is None else one.error.what)
-    return line(one.label, one.question, one.analysis)
+    return line(one.label, one.question, one.analysis, wanted(page))
 
 
 def _gain(found: list[Answered], focus: Answered) -> Line | None:

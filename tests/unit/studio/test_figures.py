@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import rooflight
+from rooflight.serve.goals import wanted_ms
 from rooflight.show import numbers
 from rooflight.show.charts.wording import times
 from rooflight.studio.drawings import page_look
@@ -143,3 +144,35 @@ def test_nothing_is_gained_over_itself_or_over_what_does_not_fit():
 
     assert picture(Page(scenarios=[Question(), Question(batch=2)]), look).gained is None
     assert picture(Page(scenarios=[Question(model=LARGE), Question()], focus=1), look).gained is None
+
+
+@pytest.mark.parametrize(
+    ("times", "said", "missed"),
+    # of what is expected: below it, between it and the slow end (1.1 to 1.5 of it), and beyond the slow end
+    [(0.5, "over", True), (1.01, "not when slow", False), (10.0, "keeps", False)],
+)
+def test_a_line_says_what_the_goals_of_the_page_make_of_its_times(times, said, missed):
+    fields = {"model": LARGE, "on": "4xh100-sxm", "batch": 32}
+    question = Question(**fields)
+    analysis = analyzed(scenario_of(question))
+    run = analysis.runs[analysis.run]
+    goals = wanted_ms(None, run.tpot_s.expected * times * 1000)  # a goal in ms
+    found = line(LABEL, question, analysis, goals)
+
+    cell = found.cells[PLACE["tpot"]]
+    assert said in cell.goal
+    assert numbers.seconds(goals.tpot_s) in cell.goal
+    assert cell.missed is missed
+    assert ("not when slow" in cell.goal) is (goals.tpot_s >= run.tpot_s.expected and goals.tpot_s < run.tpot_s.high)
+    assert found.cells[PLACE["ttft"]].goal == ""
+
+
+def test_the_picture_holds_every_scenario_against_the_goals_of_the_page():
+    """A token of the first takes less than 40 ms, one of the last more."""
+    page = Page(scenarios=[Question(model=LARGE, on=on, batch=32) for on in ("4xh100-sxm", "8xl40s")], tpot_slo_ms=40)
+    first, last = picture(page, page_look(800, dark=False)).figures
+    assert first.cells[PLACE["tpot"]].goal.startswith("keeps 40 ms")
+    assert last.cells[PLACE["tpot"]].goal == "over 40 ms"
+    assert not any(
+        one.goal for one in picture(Page(scenarios=page.scenarios), page_look(800, dark=False)).figures[1].cells
+    )

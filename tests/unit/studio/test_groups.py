@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from rooflight.studio.groups import GROUPS
+from rooflight.studio.groups import GROUPS, places
 from rooflight.studio.page import Page
 from rooflight.studio.question import AUTO, Question
 from rooflight.values.question import FIELDS
@@ -71,3 +71,13 @@ def test_every_field_of_a_page_has_a_control(studio):
     assert own - ids <= GOALS
     assert "intensity-error" in ids
     assert "samples-error" in ids
+
+
+def test_flags_of_a_text_are_found_on_the_page():
+    text = "12 x h100-sxm would hold it with --tp 4 --pp 3; --n-gpu-layers 11 would; --tp 4, --no-such-flag."
+    layers = next(one for group in GROUPS for one in group.controls if one.field == "n_gpu_layers").label
+    assert places(text) == (
+        "On this page: --tp is Tensor parallel (TP), beside Cards; --pp is Pipeline stages (PP), in More cards and "
+        f"their network; --n-gpu-layers is {layers}, in Weights or cache on the host."
+    )
+    assert places("fp8 weights would fit") == ""

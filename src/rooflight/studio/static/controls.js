@@ -14,7 +14,8 @@ const SLIDERS = { isl: [1 << 20, 4], osl: [1 << 17, 4] };
 // Fields of the page as a whole, not of the scenario in focus.
 const GOALS = ["tpot_slo_ms", "ttft_slo_ms"];
 
-// `change(fields)` is called with the fields of the question that the user has just set, `changePage` with the page's.
+// `change(fields, everywhere)` is called with the fields of the question that the user has just set, in all scenarios or
+// in that in focus; `changePage` with the page's.
 export function makeControls(choices, change, changePage) {
   const show = {};
   listNames("models", choices.models.map((id) => ({ id })));
@@ -22,7 +23,7 @@ export function makeControls(choices, change, changePage) {
   for (const [field, [most, perOctave]] of Object.entries(SLIDERS)) {
     const least = Number(byId(field).min);
     const spoken = (value) => count(value);
-    const set = (value) => (Number.isInteger(value) ? change({ [field]: value }) : fieldError(field, "a whole number"));
+    const set = (value) => (Number.isInteger(value) ? change({ [field]: value }, byId("work-together").checked) : fieldError(field, "a whole number"));
     show[field] = logSlider(byId(`${field}-slider`), byId(field), octaves(least, most, perOctave), spoken, set);
   }
   for (const field of ["bandwidth_times", "peak_times"]) {

@@ -18,12 +18,13 @@ export function fill(target, ...children) {
 }
 
 let toastTimer;
-export function toast(text) {
+// `stays`: until another comes.
+export function toast(text, stays = false) {
   const place = byId("toast");
   place.textContent = text;
   place.classList.add("shown");
   clearTimeout(toastTimer);
-  toastTimer = setTimeout(() => place.classList.remove("shown"), 2500);
+  if (!stays) toastTimer = setTimeout(() => place.classList.remove("shown"), 2500);
 }
 
 export async function copy(text, said) {

@@ -6,7 +6,8 @@ const BOUND = "bound by";
 
 function cell(head, one, bound) {
   const text = head === BOUND && bound ? element("span", { class: "bound", "data-bound": bound }, one.text) : one.text;
-  return element("td", { "data-label": head, class: one.text ? null : "blank" }, text, one.beside ? element("small", {}, one.beside) : null);
+  return element("td", { "data-label": head, class: one.text ? null : "blank" }, text, one.beside ? element("small", {}, one.beside) : null,
+    one.goal ? element("small", { class: one.missed ? "goal missed" : "goal" }, one.goal) : null);
 }
 
 function row(line, heads, kind, place) {

@@ -38,7 +38,7 @@ export class Scenarios {
       scenarios.length > 1 ? element("button", { type: "button", class: "remove", "data-place": place, "aria-label": `Remove ${label.letter}, ${label.name}`, onclick: () => this.remove(place) }, "×") : null)));
     if (had) (byId("scenarios").querySelector(again) ?? byId("scenarios").querySelector("[aria-pressed='true']"))?.focus();
     byId("add-scenario").hidden = scenarios.length >= MOST;
-    byId("together-label").hidden = scenarios.length < 2;
+    for (const id of ["together-label", "work-together-label"]) byId(id).hidden = scenarios.length < 2;
     byId("focus-letter").textContent = labels[focus]?.letter ?? "";
   }
 }

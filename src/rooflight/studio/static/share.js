@@ -77,9 +77,10 @@ export function bindSharing(current, written) {
 
 async function save(form, question) {
   byId("export").open = false;
-  if (form === "html") toast("Writing the page, which takes some seconds …");
+  if (form === "html") toast("Writing the page, which takes some seconds …", true);
   try {
     download(`rooflight.${form}`, await file(`/api/export?form=${form}&dark=${isDark()}`, question));
+    toast(`Written: rooflight.${form}`);
   } catch (error) {
     toast(error instanceof Refused ? error.message : "The server does not answer.");
   }

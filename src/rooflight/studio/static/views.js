@@ -86,6 +86,7 @@ export class Views {
     const name = this.name;
     const asked = this.question();
     byId("view-panel").dataset.busy = "true";
+    byId("view-status").textContent = this.found ? "" : "Asking …";
     try {
       const found = await ask(`/api/view/${name}`, JSON.parse(asked)[1]);
       if (number !== this.number) return;
@@ -99,6 +100,7 @@ export class Views {
       byId("view-error").textContent = error instanceof Refused ? error.problems.map(saidOf).join(" ") : "The studio's server does not answer, or is busy.";
       if (!(error instanceof Refused)) this.timer = setTimeout(() => this.again(), 2000);
     }
+    byId("view-status").textContent = "";
     byId("view-panel").dataset.busy = "false";
     byId("view-panel").dataset.shown = String(number);
   }
@@ -199,6 +201,7 @@ export class Views {
   stop() {
     clearTimeout(this.timer);
     this.number += 1;
+    byId("view-status").textContent = "";
     byId("view-panel").dataset.busy = "false";
   }
 

@@ -8,15 +8,20 @@ from msgspec.structs import replace
 
 from rooflight.answers.moves.option import Asked as Options
 from rooflight.answers.moves.report import moves as found_moves
+from rooflight.serve.goals import Wanted
 from rooflight.show.charts import gains, ghosts
 from rooflight.show.charts.place import Rows
+from rooflight.show.charts.wording import times as times_of
 from rooflight.show.moves import Listed, listed
 from rooflight.studio.answered import Answered, focused, key_without_batch
 from rooflight.studio.kept import Kept, digest
+from rooflight.studio.page import Page
 from rooflight.studio.view import Act, Asked, Choice, Drawn, View, drawn
+from rooflight.studio.views.goals import said, wanted
 from rooflight.studio.views.made import called, made, paged, prices
 from rooflight.studio.views.roofed import roof_drawn, roofline_of
 from rooflight.values.moves import OBJECTIVES, Combined, Move, Moves
+from rooflight.values.moves import wanted as gain_of
 from rooflight.words.moves_found import answered
 
 _WORDS = {
@@ -40,7 +45,7 @@ def moves(asked: Asked) -> View:
     blocks = listed(found)[1:]  # the answer stands above
     acts = tuple(_acts(focus, blocks, usd))
     return View(
-        answer=found.answer,
+        answer=f"{found.answer}{_beside_goals(found, asked.page)}",
         charts=tuple(_charts(found, focus, _places(acts, blocks), asked)),
         blocks=tuple(paged(one.block for one in blocks)),
         acts=acts,
@@ -54,6 +59,29 @@ def _found(focus: Answered, objective: str, usd: Mapping[str, float]) -> Moves:
     assert sc is not None
     key = digest([key_without_batch(asked), asked.given().get("batch"), objective, sorted(usd.items())])
     return _moves.get_or_make(key, lambda: answered(sc, found_moves(sc, objective, Options(usd_per_hour=usd))))
+
+
+def _beside_goals(found: Moves, page: Page) -> str:
+    """Which move helps most without leaving the page's goals, where the page has some; as a sentence more."""
+    goals = wanted(page)
+    if goals is None:
+        return ""
+    helping = [one for one in found.moves if one.fields is not None and one.verdict == "helps"]
+    kept = [one for one in helping if one.of == "settings" and _keeps(one, goals)]
+    if not kept:
+        return f" No change on the same machine helps and keeps {said(goals)}, as expected."
+    best = max(kept, key=lambda one: gain_of(one.gains, found.objective).expected)
+    times = times_of(gain_of(best.gains, found.objective).expected)
+    return f" Of single changes on the same machine that keep {said(goals)}, {best.title} helps most: {times}."
+
+
+def _keeps(one: Move, goals: Wanted) -> bool:
+    """Whether a run after the move is expected to keep the goals."""
+    if one.after is None:
+        return False
+    run = one.after.run
+    pairs = ((run.tpot_s, goals.tpot_s), (run.ttft_s, goals.ttft_s))
+    return all(most is None or (got is not None and got.expected <= most) for got, most in pairs)
 
 
 def _acts(focus: Answered, blocks: Sequence[Listed], usd: Mapping[str, float]) -> Iterator[Act]:
