@@ -68,6 +68,7 @@ def take(page: Page, name: str, shot: Shot) -> None:
     """One picture, once the page and its view are still."""
     page.wait_for_selector("html[data-ready]", timeout=60_000)
     if shot.part:
+        page.locator("#views").scroll_into_view_if_needed()
         page.wait_for_selector("#view-charts svg", timeout=60_000)
     page.wait_for_timeout(1500)
     path = IMAGES / f"{name}.png"
