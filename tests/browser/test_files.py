@@ -8,6 +8,8 @@ import pytest
 
 import rooflight
 from studio_pages import CONFIG, DCGM, KERNEL, LLAMA, MACHINE, diagnosed, drop
+from unit.catalog.files.test_folders import KEYS, blocks
+from unit.catalog.files.writing import gguf
 
 
 def answered(page, text: str) -> None:
@@ -218,3 +220,27 @@ def test_dropped_json_is_told_by_its_content(studio_page):
     drop(page, ("config.json", "{"))
     page.wait_for_selector("#config-error:not(:empty)")
     assert page.inner_text("#recorded-error") == ""
+
+
+def test_a_dropped_gguf_file_is_the_model_until_another_is_chosen(studio_page, tmp_path):
+    file = tmp_path / "mine-Q8_0.gguf"
+    file.write_bytes(gguf({**KEYS, "tokenizer.ggml.tokens": ["a"] * 4000}, blocks()))
+    page = studio_page.open("?b=3")
+    page.locator("summary", has_text="or GGUF file").click()
+    page.set_input_files("#gguf", file)
+    page.wait_for_function("() => document.querySelector('#model').placeholder")
+    studio_page.settled()
+
+    assert page.get_attribute("#model", "placeholder") == file.name
+    assert page.inner_text("#headline").startswith("mine-Q8_0 (")
+    assert studio_page.text("#answer") == rooflight.analyze(str(file), "h100-sxm", batch=3).answer
+
+    bad = tmp_path / "bad.gguf"
+    bad.write_bytes(b"GGML")
+    page.set_input_files("#gguf", bad)
+    page.wait_for_function("() => document.querySelector('#gguf-error').textContent")
+    studio_page.refused()
+    page.fill("#model", "llama-3.1-8b")
+    page.keyboard.press("Tab")
+    studio_page.settled()
+    assert "Meta-Llama-3.1-8B" in page.inner_text("#headline")

@@ -65,5 +65,5 @@ def key_without_batch(question: Question) -> str:
 
 def _key(question: Question, *without: str) -> str:
     """All that the answer hangs on, as a digest: neither its name nor its price does."""
-    said = question.model_dump(exclude={"name", "config", "machine", "usd_per_hour", *without})
+    said = question.model_dump(exclude={"name", "config", "gguf", "machine", "usd_per_hour", *without})
     return digest([question.config_key, question.machine_key, said])

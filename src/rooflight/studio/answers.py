@@ -5,6 +5,7 @@ Each function here takes plain values and gives a Reply, so that it may run in a
 
 from __future__ import annotations
 
+import base64
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,14 +13,16 @@ from typing import Any
 import msgspec
 from pydantic import ValidationError
 
-from rooflight.errors import BadInput, MissingFact, RooflightError
+from rooflight.catalog.files import gguf
+from rooflight.catalog.files.source import of_bytes
+from rooflight.errors import BadInput, MissingFact, RooflightError, printable
 from rooflight.serve.landmarks import landmarks
 from rooflight.show.explain import explain
 from rooflight.studio import drawings, dropped, problems
 from rooflight.studio import picture as pictures
 from rooflight.studio.export import exported
 from rooflight.studio.page import Page
-from rooflight.studio.question import Question, scenario_of
+from rooflight.studio.question import File, Gguf, Question, model_of, scenario_of, sent_bytes
 from rooflight.studio.view import Asked
 from rooflight.studio.views import VIEWS
 from rooflight.words.analysis import analyzed
@@ -103,6 +106,20 @@ def diagnose(body: bytes) -> Any:
         return dropped.shown(asked)
     except dropped.Refused as refused:
         return _refused(refused.error, {**problems.of_error(refused.error), "field": "files"})
+
+
+@_answering
+def header(body: bytes) -> Any:
+    """The header of a GGUF file, short: what a question takes."""
+    try:
+        file = File.model_validate_json(body)
+    except ValidationError as error:
+        return invalid(error.errors(include_url=False))
+    name = printable(file.name)
+    short = gguf.shortened(of_bytes(sent_bytes(file), name))
+    found = Gguf(name=name[:200] or "a file", data=base64.b64encode(short).decode())
+    model_of(Question(gguf=found))
+    return found.model_dump()
 
 
 def invalid(errors: Sequence[Any]) -> Reply:

@@ -17,7 +17,7 @@ from rooflight.studio import answers, drawings, dropped, problems
 from rooflight.studio.answers import Reply
 from rooflight.studio.page import Page
 from rooflight.studio.presets import PRESETS
-from rooflight.studio.question import Name, Question
+from rooflight.studio.question import File, Name, Question
 from rooflight.studio.state import LONGEST, query_of, read_query
 from rooflight.studio.view import Asked
 from rooflight.studio.views import ViewName
@@ -115,6 +115,15 @@ async def diagnose_(request: Request) -> Response:
     Files that a question takes (a config.json, samples) are told in `elsewhere`, and left alone.
     """
     return await _answered(request, answers.diagnose, await request.body())
+
+
+_FILE = {"requestBody": {"required": True, "content": {"application/json": {"schema": File.model_json_schema()}}}}
+
+
+@router.post("/gguf", response_class=Json, responses=_REFUSALS, openapi_extra=_FILE)
+async def gguf_(request: Request) -> Response:
+    """The first bytes of a GGUF file as a question takes them: its header alone, without vocabularies."""
+    return await _answered(request, answers.header, await request.body())
 
 
 Width = Annotated[int, Query(ge=280, le=2400, description="px of the place a chart fills")]

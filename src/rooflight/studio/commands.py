@@ -46,9 +46,16 @@ def _not_served(question: Question, shown: Analysis) -> str | None:
 def rooflight(question: Question, model: str) -> str:
     """The command line that gives the same answer, at the rates that are tried."""
     return asking(
-        "config.json" if question.config is not None else model, question.on.replace(MACHINE, "this.toml"),
+        _model_file(question) or model, question.on.replace(MACHINE, "this.toml"),
         question.given(), bandwidth_times=question.bandwidth_times, peak_times=question.peak_times,
     )  # fmt: skip
+
+
+def _model_file(question: Question) -> str | None:
+    """The file that the question's model is of, as it lies beside whoever runs the command."""
+    if question.gguf is not None:
+        return question.model_name
+    return None if question.config is None else "config.json"
 
 
 def asking(
@@ -80,7 +87,7 @@ def vllm(question: Question, model: str, *, laid: Mapping[str, Any] | None = Non
     laid    the layout as it was answered, where the question leaves it to the number of cards
     share   of memory without which not one sequence fits, where nobody states one
     """
-    unnamed = question.config is not None or model == PASTED or model_of(question).sized is not None
+    unnamed = _model_file(question) is not None or model == PASTED or model_of(question).sized is not None
     name = "/path/to/model" if unnamed else model
     given = question.given()
     # tokens of images and sound are the model's to say, so what holds them is left to the engine's default

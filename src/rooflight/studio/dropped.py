@@ -5,8 +5,6 @@ Files come as bytes and are read in memory; their names are for messages alone, 
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -24,7 +22,7 @@ from rooflight.show.blocks import Block
 from rooflight.show.charts.diagnosed import diagnosed
 from rooflight.show.charts.theme import Look
 from rooflight.show.charts.timeline import timeline
-from rooflight.studio.question import MOST_DOTS, MOST_SAMPLES, Name, Question, devices_of, model_of
+from rooflight.studio.question import MOST_DOTS, MOST_SAMPLES, File, Question, devices_of, model_of, sent_bytes
 from rooflight.studio.view import Drawn, drawn
 from rooflight.studio.views.written import is_log, is_rows
 from rooflight.values.accelerator import Accelerator
@@ -45,15 +43,6 @@ _OF_A_CONFIG = ("model_type", "architectures", "hidden_size", "num_hidden_layers
 # Fields of the page's question that go with its model.
 _FORMATS = ("weights", "kv_cache")
 _LISTS = ("samples", "regimes", "recorded")
-
-
-class File(BaseModel):
-    """A file that was dropped: its name, for messages, and its bytes in base64."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: Name
-    data: Annotated[str, Field(json_schema_extra={"format": "byte"})]
 
 
 class Dropped(BaseModel):
@@ -148,7 +137,7 @@ def _read(files: Sequence[File]) -> tuple[list[Recorded], tuple[Elsewhere, ...]]
     found: list[Recorded] = []
     elsewhere: list[Elsewhere] = []
     try:
-        came = [(printable(file.name), _bytes(file)) for file in files]
+        came = [(printable(file.name), sent_bytes(file)) for file in files]
         size = sum(len(data) for _, data in came)
         if size > MOST_BYTES:
             want = f"at most {MOST_BYTES:,}: fewer, or packed by gzip"
@@ -162,14 +151,6 @@ def _read(files: Sequence[File]) -> tuple[list[Recorded], tuple[Elsewhere, ...]]
     except RooflightError as error:
         raise Refused(error) from None
     return found, tuple(elsewhere)
-
-
-def _bytes(file: File) -> bytes:
-    name = printable(file.name)
-    try:
-        return base64.b64decode(file.data, validate=True)
-    except (binascii.Error, ValueError):  # letters beyond ASCII are the second
-        raise BadInput(f"{name} is not in base64", where=name, got=file.data[:40], want="base64 (RFC 4648)") from None
 
 
 def _recording(data: bytes, name: str) -> Recorded | Taker:

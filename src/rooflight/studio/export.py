@@ -96,7 +96,7 @@ def _json(page: Page, found: list[Answered], _dark: bool) -> bytes:
 
 def _asked(question: Question) -> dict[str, object]:
     """The fields that are not at their defaults; a machine's file is left out, which may be long."""
-    return question.model_dump(exclude_defaults=True, exclude={"machine"})
+    return question.model_dump(exclude_defaults=True, exclude={"machine", "gguf"})
 
 
 def _text(_page: Page, found: list[Answered], _dark: bool) -> bytes:

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 # A config.json of the longest kind seen (a quantised model that lists every expert) is 3 MB.
 MOST_BODY_BYTES = 4 << 20
 # Where recorded files come: 16 MiB of them, in base64, beside a question.
-FILES_AT, MOST_FILES_BYTES = "/api/diagnose", 26 << 20
+FILES_AT, MOST_FILES_BYTES = ("/api/diagnose", "/api/gguf"), 26 << 20
 # Bodies above MOST_BODY_BYTES that are held at once.
 MOST_LARGE = 4
 # A body comes whole within this time, or not at all.
@@ -105,7 +105,7 @@ class BodyLimit:
             await self.app(scope, receive, send)
             return
         declared = dict(scope["headers"]).get(b"content-length", b"0")
-        files = scope["path"] == FILES_AT
+        files = scope["path"] in FILES_AT
         most = MOST_FILES_BYTES if files else MOST_BODY_BYTES
         if not declared.isdigit() or len(declared) > 12 or int(declared) > most:
             await _too_large(most, files, scope, receive, send)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Bounds
 
 from rooflight.show.charts.wording import short
-from rooflight.studio.question import MOST_SAMPLES, PASTED, Question
+from rooflight.studio.question import MOST_SAMPLES, Question
 from rooflight.values.field import Field
 from rooflight.values.question import FIELDS
 
@@ -89,7 +89,7 @@ def _differing(one: Question, page: Page) -> str:
     others = page.scenarios
     parts = []
     if any((other.model, other.config_key) != (one.model, one.config_key) for other in others):
-        parts.append(short(one.model if one.config is None else PASTED))
+        parts.append(short(one.model_name))
     fields = [name for name in FIELDS if any(getattr(other, name) != getattr(one, name) for other in others)]
     if not (parts or fields) or any(other.on != one.on for other in others):
         parts.append(one.on)

@@ -6,6 +6,8 @@ parsed in memory, and no text of a request becomes a path.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import functools
 import math
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -17,8 +19,11 @@ from rooflight.catalog.changed import under_own_name, what_if
 from rooflight.catalog.config import model_from_dict
 from rooflight.catalog.config.fields import refuse_deep
 from rooflight.catalog.config.heads import as_named
+from rooflight.catalog.files import gguf
+from rooflight.catalog.files.model import gguf_model
+from rooflight.catalog.files.source import of_bytes
 from rooflight.catalog.prices import LEAST_USD, MOST_USD
-from rooflight.errors import BadConfig, BadInput, Named
+from rooflight.errors import BadConfig, BadInput, Named, printable
 from rooflight.ingest.samples import samples_in
 from rooflight.scenario.definite import Scenario, scenario
 from rooflight.studio.kept import Kept, digest
@@ -45,6 +50,7 @@ MACHINE_FILE = "your machine's file"
 SAMPLES_FILE = "your samples"
 MOST_MACHINE = 1 << 20  # characters
 MOST_SAMPLES = 2 << 20
+MOST_GGUF = 1 << 20
 MOST_DOTS = 2000
 # A name that stands for the library's default, as a null does.
 AUTO = "auto"
@@ -98,11 +104,26 @@ else:
     _Fields = create_model("_Fields", **{name: (_type(one), one.default) for name, one in FIELDS.items()})
 
 
+class File(BaseModel):
+    """A file that came with a request: its name, for messages, and its bytes in base64."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Name
+    data: Annotated[str, Field(json_schema_extra={"format": "byte"})]
+
+
+class Gguf(File):
+    """The header of a GGUF file, short as /api/gguf gives it."""
+
+    data: Annotated[str, Field(max_length=MOST_GGUF, json_schema_extra={"format": "byte"})]
+
+
 class Question(_Fields):
     """A scenario: one model on one machine. Fields are those of `rooflight.analyze`; a null is the library's default.
 
     name        what the page calls it; "": what tells it from the others
-    config      a model's config.json, in place of `model`
+    config, gguf    a model's config.json or the header of its GGUF file, in place of `model`
     on          an accelerator of the catalog, with a count in front for several: "4xh100-sxm"
     machine     the text of an accelerator's TOML file, such as `rooflight measure` writes: on "your machine"
     bandwidth_times, peak_times     what if the machine had so many times its memory bandwidth and peaks
@@ -114,6 +135,7 @@ class Question(_Fields):
     name: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
     model: Name = "meta-llama/Meta-Llama-3.1-8B"
     config: dict[str, Any] | None = None
+    gguf: Gguf | None = None
     on: Name = "h100-sxm"
     machine: Annotated[str, Field(max_length=MOST_MACHINE)] | None = None
     bandwidth_times: Times = 1.0
@@ -146,12 +168,19 @@ class Question(_Fields):
 
     @property
     def config_key(self) -> str | None:
-        """A short name for the pasted config, made once; None where there is none."""
-        return None if self.config is None else self._config_key
+        """A short name for the pasted config or the header that came, made once; None where there is none."""
+        return None if self.config is None and self.gguf is None else self._config_key
 
     @functools.cached_property
     def _config_key(self) -> str:
-        return digest(self.config)
+        return digest(self.config) if self.gguf is None else digest(self.gguf.data)
+
+    @property
+    def model_name(self) -> str:
+        """What its model is called before anything is read."""
+        if self.gguf is not None:
+            return printable(self.gguf.name)
+        return self.model if self.config is None else PASTED
 
     @property
     def machine_key(self) -> str | None:
@@ -183,6 +212,9 @@ _pasted: Kept[Model] = Kept(32)
 
 def model_of(question: Question) -> Model:
     """The model asked about. Raises BadInput and its kinds, each with the field it belongs to."""
+    if question.gguf is not None:
+        file = question.gguf
+        return _pasted.get_or_make(question.config_key or "", lambda: _of_gguf(file))
     if question.config is None:
         return _model(question.model)
     config, key = question.config, question.config_key or ""
@@ -195,6 +227,25 @@ def model_of(question: Question) -> Model:
 
 def _read(config: dict[str, Any]) -> Model:
     return as_named(model_from_dict(config, id=_name_in(config), origin=PASTED))
+
+
+def sent_bytes(file: File) -> bytes:
+    """The bytes of a file. Raises BadInput for what is no base64."""
+    name = printable(file.name)
+    try:
+        return base64.b64decode(file.data, validate=True)
+    except (binascii.Error, ValueError):  # letters beyond ASCII are the second
+        raise BadInput(f"{name} is not in base64", where=name, got=file.data[:40], want="base64 (RFC 4648)") from None
+
+
+def _of_gguf(file: File) -> Model:
+    """The model of a GGUF header. Raises BadInput and its kinds, with the field they belong to."""
+    try:
+        name = printable(file.name)
+        return gguf_model(gguf.whole([gguf.header(of_bytes(sent_bytes(file), name))]), id=gguf.stem(name))
+    except BadInput as error:
+        error.where = Named.of("gguf")
+        raise
 
 
 def _name_in(config: dict[str, Any]) -> str:

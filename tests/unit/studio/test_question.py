@@ -18,7 +18,7 @@ from rooflight.words.analysis import analyzed
 def test_every_field_may_be_asked():
     assert len(FIELDS) == 66
     assert set(Question.model_fields) == {
-        *FIELDS, "name", "model", "config", "on", "machine", "bandwidth_times", "peak_times", "usd_per_hour",
+        *FIELDS, "name", "model", "config", "gguf", "on", "machine", "bandwidth_times", "peak_times", "usd_per_hour",
     }  # fmt: skip
 
 

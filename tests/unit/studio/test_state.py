@@ -202,7 +202,7 @@ def test_what_the_browser_alone_reads_is_passed_over():
 
 
 def test_every_field_but_what_is_pasted_or_dropped_has_a_key():
-    assert set(Question.model_fields) - {"config", "machine"} == set(KEYS)
+    assert set(Question.model_fields) - {"config", "gguf", "machine"} == set(KEYS)
     assert set(Page.model_fields) - {"scenarios", "samples"} == set(PAGE_KEYS)
     keys = [*KEYS.values(), *PAGE_KEYS.values()]
     assert len(set(keys)) == len(keys)

@@ -134,6 +134,25 @@ def header(source: Source) -> Header:
     return Header(tensors=listed, origin=source.origin, keys=found, warnings=warnings)
 
 
+def shortened(source: Source) -> bytes:
+    """The header of one file without its long entries, such as vocabularies: the same Header in some 100 kB.
+
+    Raises BadConfig.
+    """
+    reader = _Reader(source)
+    tensors, keys = reader.start()
+    kept = []
+    for _ in range(keys):
+        start = reader.at
+        _, value = reader.entry()
+        if value is not None:
+            kept.append(bytes(source.data[start : reader.at]))
+    start = reader.at
+    reader.tensors(tensors)
+    head = bytes(source.data[:8]) + struct.pack("<QQ", tensors, len(kept))
+    return b"".join([head, *kept, bytes(source.data[start : reader.at])])
+
+
 def _refuse_twice(tensors: tuple[Tensor, ...], origin: str) -> None:
     if len({tensor.name for tensor in tensors}) == len(tensors):
         return
@@ -203,11 +222,16 @@ class _Reader:
         """The metadata; long arrays and texts are passed over, in their place stands None. Raises BadConfig."""
         found: dict[str, Any] = {}
         for _ in range(count):
-            key = self._text(_LONGEST_NAME, "the name of a metadata entry")
+            key, value = self.entry()
             if key in found:
                 raise self._bad(f"the metadata entry {key} occurs twice", got=key, want="each entry once")
-            found[key] = self._value(self._unpack("I"), key)
+            found[key] = value
         return found
+
+    def entry(self) -> tuple[str, Any]:
+        """The name of the next metadata entry, and its value; None for a long one. Raises BadConfig."""
+        key = self._text(_LONGEST_NAME, "the name of a metadata entry")
+        return key, self._value(self._unpack("I"), key)
 
     def _value(self, kind: int, key: str) -> Any:
         if kind in _SCALARS:

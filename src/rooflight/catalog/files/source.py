@@ -69,6 +69,11 @@ class Source:
         )
 
 
+def of_bytes(data: bytes, origin: str) -> Source:
+    """The first bytes of a file that somebody sent; its whole size is not known."""
+    return Source(lambda start, count: data[start : start + count], size=None, origin=origin)
+
+
 @contextlib.contextmanager
 def opened(file: Path) -> Iterator[Source]:
     """A file on disk. Raises BadInput, BadConfig where it is none or cannot be read."""

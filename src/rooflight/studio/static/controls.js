@@ -60,7 +60,7 @@ function bindSimple(change) {
   byId("ignore_capacity").addEventListener("change", (event) => change({ ignore_capacity: event.target.checked }));
   byId("model").addEventListener("change", (event) => {
     const name = event.target.value.trim();
-    if (name) change({ model: name, config: null });
+    if (name) change({ model: name, config: null, gguf: null });
   });
   number("tp", Number.isInteger, "a whole number from 1", change);
   number("usd_per_hour", Number.isFinite, "a number above 0", change);
@@ -102,12 +102,12 @@ function showQuestion(question, page, show) {
   byId("attention").value = question.attention;
   byId("ignore_capacity").checked = question.ignore_capacity;
   const [count, name] = parted(question.on);
-  const texts = { name: question.name, count, on: name, tp: question.tp ?? "", usd_per_hour: question.usd_per_hour ?? "", model: question.config ? "" : question.model };
+  const texts = { name: question.name, count, on: name, tp: question.tp ?? "", usd_per_hour: question.usd_per_hour ?? "", model: question.config || question.gguf ? "" : question.model };
   for (const field of GOALS) texts[field] = page[field] ?? "";
   for (const [field, text] of Object.entries(texts)) {
     if (document.activeElement !== byId(field)) byId(field).value = text;
   }
-  byId("model").placeholder = question.config ? "your config.json" : "";
+  byId("model").placeholder = question.gguf ? question.gguf.name : question.config ? "your config.json" : "";
   byId("reset-roof").hidden = question.bandwidth_times === 1 && question.peak_times === 1;
   byId("what-if-card").textContent = question.on;
   showMore(question);

@@ -5,20 +5,15 @@ import { ask, Refused } from "./api.js";
 import { clearView, drawWhole, isDark } from "./charts.js";
 import { saidOf } from "./controls.js";
 import { blockOf } from "./blocks.js";
-import { byId, copy, element, fill } from "./dom.js";
+import { byId, copy, element, fill, inBase64 } from "./dom.js";
 
 const MOST_BYTES = 16 << 20;
 const MOST_FILES = 16;
 // Of the page's question, what files may be put under.
-const PARTS = ["model", "config", "on", "machine", "tp", "weights", "kv_cache"];
+const PARTS = ["model", "config", "gguf", "on", "machine", "tp", "weights", "kv_cache"];
 const PLACES = ["verdict", "tables", "next", "sources"];
 
-const inBase64 = (file) => new Promise((done, failed) => {
-  const reader = new FileReader();
-  reader.onload = () => done({ name: file.name || "a file", data: reader.result.split(",")[1] ?? "" });
-  reader.onerror = () => failed(new Refused([{ what: `${file.name} cannot be read here` }]));
-  reader.readAsDataURL(file);
-});
+const packed = async (file) => ({ name: file.name || "a file", data: await inBase64(file) });
 
 export class Diagnosis {
   // `takeOther(field, file)` gets a file that is no recording: a config or samples; `opened()` shows this part.
@@ -57,7 +52,7 @@ export class Diagnosis {
     this.look = lookNow().join();
     this.busy(true);
     try {
-      const files = await Promise.all(this.files.map(inBase64));
+      const files = await Promise.all(this.files.map(packed));
       const body = { files, question, under: byId("under").value, width: lookNow()[0], dark: lookNow()[1] };
       const found = await ask("/api/diagnose", body);
       if (number === this.number) await this.show(found);

@@ -41,3 +41,11 @@ export function download(name, blob) {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
+
+// The bytes of a file, or of a part of it.
+export const inBase64 = (file) => new Promise((done, failed) => {
+  const reader = new FileReader();
+  reader.onload = () => done(reader.result.split(",")[1] ?? "");
+  reader.onerror = () => failed(new Error(`${file.name} cannot be read here`));
+  reader.readAsDataURL(file);
+});

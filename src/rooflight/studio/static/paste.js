@@ -1,10 +1,13 @@
-// A config.json of one's own: pasted, dropped or chosen. It is parsed here, and read by the server in memory.
+// A config.json or a GGUF file of one's own: pasted, dropped or chosen. A config is parsed here, and read by the server in
+// memory; a GGUF file's header stays on this page, as short as the server gives it back.
 
-import { byId } from "./dom.js";
-import { showProblems } from "./controls.js";
+import { ask, Refused } from "./api.js";
+import { saidOf, showProblems } from "./controls.js";
+import { byId, inBase64 } from "./dom.js";
 import { isMachine } from "./machine.js";
 
 const MOST_BYTES = 4 << 20;
+const MOST_HEADER_BYTES = 18 << 20;
 
 function read(text, change) {
   if (text.length > MOST_BYTES) return refuse("That is more than 4 MiB, too much for a config.json.");
@@ -15,11 +18,23 @@ function read(text, change) {
     return refuse(`That is not JSON: ${error.message}`);
   }
   if (config === null || typeof config !== "object" || Array.isArray(config)) return refuse("A config.json is an object: { … }.");
-  return change({ config });
+  return change({ config, gguf: null });
 }
 
-const refuse = (what) => showProblems([{ field: "config", what }]);
+// Of a GGUF file its first bytes go to the server, which gives back what of its header says the shape and the weights.
+async function readGguf(file, change) {
+  try {
+    const name = (file.name || "model.gguf").slice(-200);
+    const data = await inBase64(file.slice(0, MOST_HEADER_BYTES));
+    change({ gguf: await ask("/api/gguf", { name, data }), config: null });
+  } catch (error) {
+    refuse(error instanceof Refused ? error.problems.map(saidOf).join(" ") : "The studio's server does not answer, or is busy.", "gguf");
+  }
+}
 
+const refuse = (what, field = "config") => showProblems([{ field, what }]);
+
+const GGUF = /\.gguf$/i;
 const CONFIG = /(^|[-_.])config\.json$/i;
 
 // `takeMachine(file)` gets a dropped machine's file, `takeRecorded(files)` all that the server is to tell by content.
@@ -29,12 +44,16 @@ export function bindPaste(change, takeMachine, takeRecorded) {
   const take = async (file) => {
     if (!file) return;
     byId("paste").open = true;
+    if (GGUF.test(file.name)) {
+      await readGguf(file, change);
+      return;
+    }
     area.value = file.size > MOST_BYTES ? "" : await file.text();
     if (file.size > MOST_BYTES) refuse("That file is more than 4 MiB, too much for a config.json.");
     else read(area.value, change);
   };
   byId("use-config").addEventListener("click", () => read(area.value, change));
-  byId("config-file").addEventListener("change", (event) => take(event.target.files[0]));
+  for (const id of ["config-file", "gguf"]) byId(id).addEventListener("change", (event) => take(event.target.files[0]));
   const zone = document.body;
   zone.addEventListener("dragover", (event) => { event.preventDefault(); zone.classList.add("dropping"); });
   zone.addEventListener("dragleave", (event) => event.relatedTarget || zone.classList.remove("dropping"));
@@ -43,7 +62,7 @@ export function bindPaste(change, takeMachine, takeRecorded) {
     zone.classList.remove("dropping");
     const others = [];
     for (const file of event.dataTransfer.files) {
-      if (CONFIG.test(file.name)) take(file);
+      if (CONFIG.test(file.name) || GGUF.test(file.name)) take(file);
       else if (isMachine(file.name)) takeMachine(file);
       else others.push(file);
     }
