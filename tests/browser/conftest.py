@@ -66,7 +66,7 @@ def own_server():
     served.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # no longer: its event loop would be in the way of other tests' own
 def browser():
     from playwright.sync_api import sync_playwright
 

@@ -69,7 +69,7 @@ export class Views {
   // Another state of the page: the open view follows, once it rests.
   follow() {
     clearTimeout(this.timer);
-    if (this.name === RECORDED || this.waits) return;
+    if (this.name === RECORDED || this.waits) return this.stop();
     if (this.asked === this.question()) return this.stop();
     byId("view-panel").dataset.busy = "due";
     this.timer = setTimeout(() => this.again(), PAUSE_MS);
