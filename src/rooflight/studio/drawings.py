@@ -23,30 +23,13 @@ from rooflight.values.sweep import Landmarks
 EXPORT_WIDTH = 1000
 
 
-class PageLook(Look, frozen=True):
-    """A chart that fills a place of about `wide` px on the page, which has the words and tables itself."""
-
-    wide: int = 800
-    tall: int = 0
-
-    @property
-    def outer(self) -> int:
-        """The width that labels are placed for."""
-        return self.wide
-
-    @property
-    def plot_height(self) -> int:
-        """As tall as the place wants it; else what goes with the width."""
-        return self.tall or super().plot_height
-
-
-def page_look(width: int, dark: bool, *, tall: int = 0) -> PageLook:
+def page_look(width: int, dark: bool, *, tall: int = 0) -> Look:
     """The look for a width, by steps: widths between them share a document."""
-    return PageLook(width=None, dark=dark, wide=max(320, width // 40 * 40), tall=tall)
+    return Look(width=None, dark=dark, room=max(320, width // 40 * 40), tall=tall)
 
 
 @functools.lru_cache(maxsize=64)
-def template(look: PageLook) -> dict[str, Any]:
+def template(look: Look) -> dict[str, Any]:
     """The roofline's document with every dataset empty: its marks are those of every answer."""
     spec = roofline(analyze("meta-llama/Meta-Llama-3.1-8B", on="h100-sxm"), look=look).spec
     spec = {**spec, "layer": [*spec["layer"], *_workload(look)]}
@@ -54,7 +37,7 @@ def template(look: PageLook) -> dict[str, Any]:
     return {**spec, "datasets": {**empty, "once": [{}]}}
 
 
-def _workload(look: PageLook) -> list[dict[str, Any]]:
+def _workload(look: Look) -> list[dict[str, Any]]:
     """A workload that is placed on the roof by its intensity: an upright line up to a cross."""
     place = {"x": {"field": "x", "type": "quantitative"}, "y": {"field": "y", "type": "quantitative"}}
     ink = look.palette.ink
@@ -80,9 +63,7 @@ def _named(spec: Any) -> set[str]:
     return found.union(*(_named(value) for key, value in spec.items() if key != "datasets"))
 
 
-def roofline_rows(
-    page: Page, found: Sequence[Answered], marks: Landmarks, samples: Samples, look: PageLook
-) -> Datasets:
+def roofline_rows(page: Page, found: Sequence[Answered], marks: Landmarks, samples: Samples, look: Look) -> Datasets:
     """The rows of the roofline: of one scenario its operators, of several their phases side by side."""
     return rows(*_drawn(found), **_asked(page, found, marks, samples), look=look)
 

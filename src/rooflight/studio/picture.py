@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from rooflight.answers.pair import pair
+from rooflight.show.charts.theme import Look
 from rooflight.studio import commands, drawings, problems
 from rooflight.studio.answered import Answered, answered, landmarks_of
 from rooflight.studio.figures import HEADS, Line, gain, line, sentence
@@ -54,7 +55,7 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     commands: dict[str, str]
 
 
-def picture(page: Page, look: drawings.PageLook) -> Picture:
+def picture(page: Page, look: Look) -> Picture:
     """The picture of a page. A scenario that cannot be answered says why, beside the others.
 
     Raises BadInput where the scenario in focus cannot be answered, MissingFact where a number is why.

@@ -11,7 +11,8 @@ from pydantic import Field as Bounds
 
 from rooflight.show.blocks import Block
 from rooflight.show.charts.chart import Chart
-from rooflight.studio.drawings import PageLook, page_look
+from rooflight.show.charts.theme import Look
+from rooflight.studio.drawings import page_look
 from rooflight.studio.page import Page
 
 # Characters of a text that comes with a question: a log of requests, rows of measurements.
@@ -34,7 +35,7 @@ class Asked(BaseModel):
     text: Annotated[str, Bounds(max_length=MOST_TEXT)] = ""
 
     @property
-    def look(self) -> PageLook:
+    def look(self) -> Look:
         """Of the view's charts, each as wide as the view."""
         return page_look(self.width, self.dark)
 

@@ -65,11 +65,13 @@ class Look(msgspec.Struct, frozen=True):
 
     width       of the whole picture, in px; None: it fills what holds it (a page)
     room        px that labels are placed for on a page
+    tall        of the plot, in px; 0: as goes with the width
     """
 
     width: int | None = 800
     dark: bool = False
     room: int = 800
+    tall: int = 0
 
     @property
     def palette(self) -> Palette:
@@ -99,7 +101,7 @@ class Look(msgspec.Struct, frozen=True):
     @property
     def plot_height(self) -> int:
         """Of a chart with two numeric axes."""
-        return round(min(max(0.52 * self.plot_width, 240), 460))
+        return self.tall or round(min(max(0.52 * self.plot_width, 240), 460))
 
     @property
     def narrow(self) -> bool:

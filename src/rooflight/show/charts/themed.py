@@ -10,17 +10,7 @@ from rooflight.show.charts.theme import DARK, LIGHT, Look, Palette
 
 
 class Themed(Look, frozen=True):
-    """A look whose colours are the page's variables, light or dark as the reader's system says, also while open.
-
-    tall    of the plot, in px; 0: as goes with the width
-    """
-
-    tall: int = 0
-
-    @property
-    def plot_height(self) -> int:
-        """As tall as the page wants it."""
-        return self.tall or super().plot_height
+    """A look whose colours are the page's variables, light or dark as the reader's system says, also while open."""
 
     @property
     def palette(self) -> Palette:

@@ -10,12 +10,12 @@ const views = new Map();
 
 export const isDark = () => dark.matches;
 // The server places labels by width, in steps of 40 px.
-export const widthOf = (kind) => Math.max(320, Math.floor(byId(`chart-${kind}`).clientWidth / 40) * 40);
+const widthOf = (kind) => Math.max(320, Math.floor(byId(`chart-${kind}`).clientWidth / 40) * 40);
 
 const ERRORS_ONLY = 1;
 
 // As tall as the window leaves room for beside the sentence and the sliders.
-export const heightNow = () => Math.round(Math.min(460, Math.max(220, window.innerHeight * (window.innerWidth < 700 ? 0.36 : 0.44))) / 20) * 20;
+const heightNow = () => Math.round(Math.min(460, Math.max(220, window.innerHeight * (window.innerWidth < 700 ? 0.36 : 0.44))) / 20) * 20;
 
 async function make(datasets, onPick) {
   const look = lookNow();

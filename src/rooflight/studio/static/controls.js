@@ -79,7 +79,7 @@ function number(field, holds, want, change) {
 }
 
 // A machine goes by its name with a count in front: 4xh100-sxm.
-export function parted(on) {
+function parted(on) {
   const [, count, name] = /^(?:(\d+)\s*[x×]\s*)?(.*)$/is.exec(on.trim());
   return [count ?? "", name];
 }

@@ -4,7 +4,7 @@
 import { byId } from "./dom.js";
 import { showProblems } from "./controls.js";
 
-export const MACHINE = "your machine";
+const MACHINE = "your machine";
 // Field: the ending of its file, and the most bytes of it that the server takes.
 const FILES = { machine: [".toml", 1 << 20], samples: [".jsonl", 2 << 20] };
 

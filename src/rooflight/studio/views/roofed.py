@@ -6,21 +6,22 @@ from rooflight.show.charts import ghosts
 from rooflight.show.charts.kernel_dots import Samples
 from rooflight.show.charts.place import Datasets
 from rooflight.show.charts.roofline import READ, rows
+from rooflight.show.charts.theme import Look
 from rooflight.studio.answered import Answered, landmarks_of
-from rooflight.studio.drawings import PageLook, caption, template
+from rooflight.studio.drawings import caption, template
 from rooflight.studio.view import Drawn
 from rooflight.values.moves import Moves
 
 
 def roofline_of(
-    focus: Answered, look: PageLook, *, samples: Samples = (), moves: Moves | None = None
+    focus: Answered, look: Look, *, samples: Samples = (), moves: Moves | None = None
 ) -> Datasets:  # fmt: skip
     """The roofline's rows of a scenario that was answered."""
     assert focus.analysis is not None
     return ghosts.added(rows(focus.analysis, landmarks=[landmarks_of(focus)], samples=samples, look=look), moves, look)
 
 
-def roof_drawn(focus: Answered, look: PageLook, data: Datasets, read: str) -> Drawn:
+def roof_drawn(focus: Answered, look: Look, data: Datasets, read: str) -> Drawn:
     """Those rows in the document that the first screen has; read: how to read what is further there."""
     spec = template(look)
     datasets = {name: data.get(name, empty) for name, empty in spec["datasets"].items()}
