@@ -60,7 +60,7 @@ def _grid(question: str) -> Document:
     from rooflight.serve.analyze import analyze
 
     name, fields = parsed(question)
-    found = analyze(make_scenario(name, ignore_capacity=True, **fields), serving=False)
+    found = analyze(make_scenario(name, ignore_capacity=True, **fields))
     document: Document = {"fits": found.memory.fits, "max_batch": found.memory.max_batch}
     for phase, one in (found.phases or {}).items():
         document[phase] = {

@@ -29,7 +29,7 @@ from rooflight.serve.held import device_weight_bytes
 from rooflight.serve.measured import measured_block
 from rooflight.serve.memory import memory
 from rooflight.serve.room import parts
-from rooflight.serve.schedule import chosen, scheduled
+from rooflight.serve.schedule import MakesRun, chosen, scheduled
 from rooflight.units import whole
 from rooflight.values.analysis import (
     AcceleratorBlock,
@@ -55,22 +55,22 @@ from rooflight.work.storage import element_bytes
 _ROUNDING = 1e-9
 
 
-def analyze(sc: Scenario, *, serving: bool = True) -> Analysis:
+def analyze(sc: Scenario, *, run: MakesRun = scheduled) -> Analysis:
     """The analysis of one operating point. Raises NoSteadyState for a rate of requests beyond what is finished.
 
     Where fewer sequences fit than are asked for, the steps of all of them are None; where not one fits, everything.
-    serving     False has the run that the answer speaks of alone, as a page that is drawn again and again needs
+    run     makes the runs: one that looks up what was made before may stand here
     """
     sc, users = loaded(sc)
     held = memory(sc)
     whole = held.whole or sc.deployment.ignore_capacity
     some = whole or held.most > 0
     shown = _phases(sc, whole) if some else None  # first: runs ask for bounds alone of some of these steps
-    found = _runs(sc, users, None if serving else chosen(sc)) if some else None
+    found = _runs(sc, users, run) if some else None
     if shown and not any(shown.values()) and not any((found or {}).values()):
         raise no_peak(sc.accelerator, sc.unrated, "what was asked")
     return Analysis(
-        model=model_block(sc, compared=serving),
+        model=model_block(sc),
         accelerator=accelerator_block(sc, [name for name, one in (shown or {}).items() if one is not None]),
         workload=_workload(sc),
         deployment=_deployment(sc),
@@ -78,17 +78,17 @@ def analyze(sc: Scenario, *, serving: bool = True) -> Analysis:
         phases_or_null=shown,
         runs_or_null=None if found is None else dict(found),
         run=None if found is None else chosen(sc),
-        request=_request(found["batch"]) if found and serving else None,
-        served=served_block(found["served"]) if found and serving else None,
+        request=_request(found["batch"]) if found else None,
+        served=served_block(found["served"]) if found else None,
         memory=held,
         intensities_or_absent=intensities(sc, shown or {}, whole) or msgspec.UNSET,
         speculation_or_absent=_speculation(sc, bool(shown and shown.get("verify"))),
-        calibration_or_absent=_own(sc, serving=serving),
+        calibration_or_absent=_own(sc),
         expected_basis=basis_of(sc),
     )
 
 
-def _own(sc: Scenario, *, serving: bool) -> OwnBlock | msgspec.UnsetType:
+def _own(sc: Scenario) -> OwnBlock | msgspec.UnsetType:
     """What your own calibration does, and the same question without it."""
     own, entry = sc.deployment.calibration, sc.own
     if own is None:
@@ -102,7 +102,7 @@ def _own(sc: Scenario, *, serving: bool) -> OwnBlock | msgspec.UnsetType:
         error=entry.all,
     )  # fmt: skip
     try:
-        plain = analyze(uncalibrated(sc), serving=serving)
+        plain = analyze(uncalibrated(sc))
     except NoSteadyState:  # without it fewer requests are finished than arrive
         return used
     steps, runs = plain.phases_or_null or {}, plain.runs_or_null or {}
@@ -137,11 +137,10 @@ def _speculation(sc: Scenario, timed: bool) -> SpeculationBlock | msgspec.UnsetT
     )
 
 
-def _runs(sc: Scenario, users: Number, only: str | None) -> dict[str, Run | None]:
+def _runs(sc: Scenario, users: Number, run: MakesRun) -> dict[str, Run | None]:
     """By schedule; None of which nothing is known."""
     apart = ("apart",) if is_apart(sc) else ()
-    wanted = ("alone", "batch", "served", *apart) if only is None else (only,)
-    runs = {schedule: scheduled(sc, schedule, users=users) for schedule in wanted}
+    runs = {schedule: run(sc, schedule, users=users) for schedule in ("alone", "batch", "served", *apart)}
     return {name: one if one.tpot_s or one.request_s else None for name, one in runs.items()}
 
 
@@ -160,10 +159,10 @@ def _phases(sc: Scenario, whole: bool) -> dict[str, Phase | None]:
     return shown | {name: phase_block(sc, of(sc)) if told[name] else None for name, of in others.items()}
 
 
-def model_block(sc: Scenario, *, compared: bool = True) -> ModelBlock:
-    """Counts of the model in the deployment's formats; `compared` with real ones, where only its size is known."""
+def model_block(sc: Scenario) -> ModelBlock:
+    """Counts of the model in the deployment's formats; compared with real ones, where only its size is known."""
     model, numbers = sc.model, sc.numbers
-    sized, adapters = model.sized if compared else None, model.adapters
+    sized, adapters = model.sized, model.adapters
     return ModelBlock(
         id=model.id,
         parameters=count.parameters(model),

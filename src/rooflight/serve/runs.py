@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from rooflight.numeric import Number
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.apart import pools
 from rooflight.serve.memory import all_fit, largest_batch
+from rooflight.serve.replica import room as admitted
 from rooflight.serve.room import room
 from rooflight.serve.schedule import scheduled
 from rooflight.span import Span
 from rooflight.values.placed import Placed
+from rooflight.values.run import Run, Utilization
 from rooflight.values.sweep import RunBlock
 
 # Quantities of a run that are spans, and those that are plain numbers of what is expected.
@@ -73,3 +77,52 @@ def run_columns(block: RunBlock) -> dict[str, Any]:
         "max_batch": block.max_batch,
         **run_arrays(block),
     }
+
+
+class RunsAlong:
+    """Runs of one deployment while its batch or its context moves and nothing else: stands for `scheduled`.
+
+    A run that was made is looked up. Many served ones at once take a few times what one takes, so those of all `stops`
+    are made when a second of them is asked for; they may differ from each made by itself in the last bits.
+    """
+
+    def __init__(self, stops: Sequence[int]) -> None:
+        self._places = {float(stop): place for place, stop in enumerate(stops)}
+        self._made: dict[object, Run] = {}
+        self._asked: set[float] = set()
+
+    def __call__(self, sc: Scenario, schedule: str, *, users: Number) -> Run:
+        """The run: looked up, or made."""
+        if sc.unrated or schedule == "apart":
+            return scheduled(sc, schedule, users=users)
+        # what memory and the engine leave of the deployment is all that a context changes of its runs
+        same = schedule, admitted(sc), sc.budget_tokens
+        return self._found((*same, None if schedule == "alone" else users), lambda: self._run(sc, same, users))
+
+    def _run(self, sc: Scenario, same: tuple[str, float, int], users: Number) -> Run:
+        schedule, *_ = same
+        place = self._places.get(users) if schedule == "served" else None
+        if place is not None:
+            self._asked.add(users)
+            if len(self._asked) > 1:
+                stops = np.asarray(list(self._places))
+                return one_of(self._found(same, lambda: scheduled(sc, schedule, users=stops)), place)
+        return scheduled(sc, schedule, users=users)
+
+    def _found(self, key: object, make: Callable[[], Run]) -> Run:
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
+
+def one_of(many: Run, place: int) -> Run:
+    """One of the runs that arrays hold, in Python's numbers."""
+
+    def one(value: Any) -> Any:
+        if isinstance(value, Span):
+            return value.each(one)
+        if isinstance(value, Utilization):
+            return Utilization(**{name: one(getattr(value, name)) for name in value.__struct_fields__})
+        return float(value[place]) if isinstance(value, np.ndarray) else value
+
+    return type(many)(**{name: one(getattr(many, name)) for name in many.__struct_fields__})

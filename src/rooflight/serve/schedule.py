@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from rooflight.numeric import Number, is_plain, where
 from rooflight.roofline.rates import no_peak
 from rooflight.scenario.definite import Scenario
 from rooflight.serve import run
 from rooflight.serve.apart import apart, is_apart
 from rooflight.values.run import Run, WholeRun
+
+
+class MakesRun(Protocol):
+    """What gives the run under a schedule: `scheduled`, or what knows some of them already."""
+
+    def __call__(self, sc: Scenario, schedule: str, *, users: Number) -> Run:
+        """As `scheduled`, of which it is a part."""
 
 
 def chosen(sc: Scenario) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from rooflight.errors import RooflightError
 from rooflight.scenario.definite import Scenario
+from rooflight.scenario.steps import Plans
 from rooflight.serve.landmarks import landmarks
+from rooflight.serve.runs import RunsAlong
 from rooflight.studio.kept import Kept, digest
 from rooflight.studio.page import Label, Page, labels
 from rooflight.studio.question import Question, scenario_of
@@ -14,9 +18,20 @@ from rooflight.values.analysis import Analysis
 from rooflight.values.sweep import Landmarks
 from rooflight.words.analysis import analyzed
 
+# The stops of the slider of batches: eight an octave.
+BATCHES = sorted({round(2 ** (step / 8)) for step in range(8 * 12 + 1)})
 _landmarks: Kept[Landmarks] = Kept(512)
+# A plan keeps up to ten megabytes of steps.
+_still: Kept[Still] = Kept(8)
 # Of scenarios that stand still while another one, the focus or the width of the page changes.
 _analyses: Kept[Analysis] = Kept(32)
+
+
+class Still(NamedTuple):
+    """What stays of a scenario while its batch or its context moves."""
+
+    plans: Plans
+    runs: RunsAlong
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,8 +51,9 @@ def answered(page: Page) -> list[Answered]:
 
 def _answer(label: Label, question: Question) -> Answered:
     try:
-        sc = scenario_of(question)
-        analysis = _analyses.get_or_make(_key(question), lambda: analyzed(sc))
+        still = _still.get_or_make(_key(question, "batch", "context"), lambda: Still(Plans(), RunsAlong(BATCHES)))
+        sc = scenario_of(question, still.plans)
+        analysis = _analyses.get_or_make(_key(question), lambda: analyzed(sc, run=still.runs))
         return Answered(label=label, question=question, scenario=sc, analysis=analysis)
     except RooflightError as error:
         return Answered(label=label, question=question, error=error)

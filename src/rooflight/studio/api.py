@@ -14,6 +14,7 @@ from rooflight import __version__
 from rooflight.catalog import accelerators, models
 from rooflight.scenario.caches import CACHE_FORMATS
 from rooflight.studio import answers, drawings, dropped, problems
+from rooflight.studio.answered import BATCHES
 from rooflight.studio.answers import Reply
 from rooflight.studio.page import Page
 from rooflight.studio.presets import PRESETS
@@ -51,7 +52,7 @@ async def _answered(request: Request, answer: Callable[..., Reply], *args: Any) 
 
 @router.get("/choices", response_class=Json)
 def choices() -> Json:
-    """What can be asked for: models and accelerators of the catalog, number formats, and the version."""
+    """What can be asked for: models and accelerators of the catalog, number formats, stops of batches, the version."""
     return Json(_choices())
 
 
@@ -66,6 +67,7 @@ def _choices() -> dict[str, Any]:
         ],
         "weights": [{"id": form.id, "words": form.words} for form in FORMATS.values()],
         "kv_cache": list(CACHE_FORMATS),
+        "batches": BATCHES,
     }
 
 

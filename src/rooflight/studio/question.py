@@ -26,6 +26,7 @@ from rooflight.catalog.prices import LEAST_USD, MOST_USD
 from rooflight.errors import BadConfig, BadInput, Named, printable
 from rooflight.ingest.samples import samples_in
 from rooflight.scenario.definite import Scenario, scenario
+from rooflight.scenario.steps import Plans
 from rooflight.studio.kept import Kept, digest
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import OWN_LAYERS, Deployment
@@ -328,10 +329,13 @@ def is_own(on: str) -> bool:
     return front != on.strip() and (not front or front.rstrip().endswith(_TIMES))
 
 
-def scenario_of(question: Question) -> Scenario:
-    """The definite question. Raises BadInput and its kinds, each with the field it belongs to; MissingFact."""
+def scenario_of(question: Question, plans: Plans | None = None) -> Scenario:
+    """The definite question; plans as in scenario.definite.
+
+    Raises BadInput and its kinds, each with the field it belongs to; MissingFact.
+    """
     for name in ("prefill_on", "host_cpu"):
         said = getattr(question, name)
         if said is not None:
             _known(name, said)
-    return scenario(model_of(question), *devices_of(question), *question.asked())
+    return scenario(model_of(question), *devices_of(question), *question.asked(), plans=plans)

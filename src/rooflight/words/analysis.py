@@ -16,6 +16,7 @@ from rooflight.serve.hosted import host_holds
 from rooflight.serve.offload import Offload
 from rooflight.serve.remedy import remedy
 from rooflight.serve.room import prefill_holds
+from rooflight.serve.schedule import MakesRun, scheduled
 from rooflight.span import Span
 from rooflight.units import round_significant, scaled
 from rooflight.values.analysis import Analysis, Phase
@@ -48,16 +49,16 @@ _TAKEN = {
 }  # fmt: skip
 
 
-def analyzed(sc: Scenario, *, serving: bool = True) -> Analysis:
-    """The documented answer to a scenario: serve.analyze's numbers with their words.
+def analyzed(sc: Scenario, *, run: MakesRun = scheduled) -> Analysis:
+    """The documented answer to a scenario: serve.analyze's numbers, by `run` its runs, with their words.
 
     Requests that arrive faster than they are finished are answered too: at one in flight, and that more is no answer.
     """
     try:
-        found, missed = analyze(sc, serving=serving), None
+        found, missed = analyze(sc, run=run), None
     except NoSteadyState as error:
         bare = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, request_rate=None))
-        found, missed = analyze(bare, serving=serving), error
+        found, missed = analyze(bare, run=run), error
     sc = msgspec.structs.replace(sc, workload=_in_flight(sc, found))
     sentence = answer(sc, found)
     return msgspec.structs.replace(

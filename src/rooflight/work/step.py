@@ -110,8 +110,8 @@ def operators(model: Model, step: Step, layout: Layout, numbers: Numbers) -> tup
     merged: dict[object, Operator] = {}
     kinds: dict[object, str] = {}
     for key, kind, op in _all(model, step, layout, numbers):
-        times = merged[key].count if key in merged else 0
-        merged[key] = msgspec.structs.replace(op, count=op.count + times)
+        met = merged.get(key)
+        merged[key] = op if met is None else msgspec.structs.replace(op, count=op.count + met.count)
         kinds.setdefault(key, kind)
     names = [op.name for op in merged.values()]
     return tuple(
@@ -188,7 +188,7 @@ def _layer(model: Model, layer: Layer, step: Step, layout: Layout, numbers: Numb
     if outputs:
         yield from all_reduce_rows(model, tokens, count, layout, numbers)
     yield from _mlp(layer.mlp, tokens, kind, count, layout.tp, numbers)
-    for linear in layer.mlp if model.adapters is not None else ():
+    for linear in layer.mlp:
         yield from _adapters(model, layer, linear, step, layout.tp, numbers)
     if layer.experts is not None:
         yield from _experts(layer.experts, step, kind, count, layout, numbers)
@@ -200,6 +200,8 @@ def _layer(model: Model, layer: Layer, step: Step, layout: Layout, numbers: Numb
 
 def _adapters(model: Model, layer: Layer, linear: Linear, step: Step, cut: int, numbers: Numbers) -> Iterator[Row]:
     """What LoRA adapters run beside a matrix."""
+    if model.adapters is None:
+        return
     sequences = sum(part.sequences for part in step.slices)
     yield from adapter_rows(model, layer, linear, step.tokens, sequences, cut, numbers)
 

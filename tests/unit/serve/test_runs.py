@@ -9,7 +9,7 @@ import pytest
 import rooflight
 from rooflight.errors import BadInput
 from rooflight.library.questions import make_scenario
-from rooflight.serve.runs import NUMBERS, SPANS
+from rooflight.serve.runs import NUMBERS, SPANS, RunsAlong
 from rooflight.serve.schedule import scheduled
 from rooflight.serve.sweep import BLOCK_RUNS
 from rooflight.values.run import SCHEDULES
@@ -96,3 +96,57 @@ def test_what_a_sweep_of_runs_cannot_be_asked():
         rooflight.sweep(llama_3_8b(), "h100-sxm", {"batch": [1]}, schedule="served", phase="decode")
     with pytest.raises(BadInput, match="numbers of requests in flight"):
         rooflight.sweep(llama_3_8b(), "h100-sxm", {"batch": [1]}, schedule="served", request_rate=2.0)
+
+
+MOVED = [
+    ("h100-sxm", {}), ("2xh100-sxm", {"dp": 2}), ("h100-sxm", {"chunk_tokens": 256}), ("h100-sxm", {"osl": 1}),
+    ("h100-sxm", {"context": 9000}), ("h100-sxm", {"engine": "llama.cpp", "weights": "q4_k_m"}),
+    ("h100-sxm", {"draft_tokens": 3, "acceptance": 0.7}), ("h100-sxm", {"schedule": "batch", "max_num_seqs": 32}),
+    ("h100-sxm", {"prefill_workers": 1, "decode_workers": 1}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("on", "fields"), MOVED)
+def test_runs_of_a_moving_batch_are_those_of_each_batch_by_itself(on, fields):
+    """However it moves: the first one is made by itself, at the second all are, and 5 is no stop."""
+    made = RunsAlong([1, 2, 8, 64, 512])
+    for batch in (64, 8, 64, 1, 5, 512, 2):
+        sc = make_scenario(llama_3_8b(), on, **fields, batch=batch)
+        for schedule in ("alone", "batch", "served"):
+            run, wanted = made(sc, schedule, users=batch), scheduled(sc, schedule)
+            assert numbers_of(run) == pytest.approx(numbers_of(wanted), rel=1e-12, abs=1e-12), (batch, schedule)
+            assert type(run) is type(wanted)
+
+
+def numbers_of(run):
+    """Every number of a run by its path, and texts as they are."""
+    found = {}
+
+    def walk(path, value):
+        if isinstance(value, dict):
+            for name, one in value.items():
+                walk(f"{path}.{name}", one)
+        else:
+            found[path] = value
+
+    walk("", msgspec.to_builtins(run))
+    return found
+
+
+def test_runs_of_a_moving_context_are_looked_up_only_where_memory_admits_as_many():
+    made, runs = RunsAlong([1, 64]), []
+    for context in (None, 1000, 120_000):
+        sc = make_scenario(llama_3_70b(), "2xh100-sxm", context=context, batch=64)
+        runs += [made(sc, "alone", users=64), scheduled(sc, "alone")]
+        made(sc, "served", users=1)
+        assert numbers_of(made(sc, "served", users=64)) == pytest.approx(numbers_of(scheduled(sc, "served")), rel=1e-12)
+    assert runs[0] == runs[1]
+    assert runs[2] is runs[0]
+
+
+def test_runs_of_a_card_without_a_peak_are_made_as_ever():
+    sc = make_scenario("facebook/bart-base", "ascend-950dt", batch=4)
+    assert sc.unrated
+    made = RunsAlong([1, 4, 8])
+    for users in (8, 4):
+        assert made(sc, "served", users=users) == scheduled(sc, "served", users=users)

@@ -79,6 +79,25 @@ def test_a_picture_holds_the_same_figures(studio, question, model, on, fields):
         assert picture["analysis"] == whole
 
 
+@pytest.mark.parametrize("fields", [{}, {"context": 3000}, {"schedule": "batch"}])
+def test_a_moving_batch_has_the_figures_of_each(studio, fields):
+    """Runs of all the slider's stops are made at once; they may differ in the last bits."""
+    for batch in (2, 16, 17, 19, 1, 2048):
+        picture = shown(studio, {"model": LLAMA, "on": "2xh100-sxm", "batch": batch, **fields})
+        whole = plain(rooflight.analyze(LLAMA, on="2xh100-sxm", batch=batch, **fields).to_dict())
+        assert picture["answer"] == whole["answer"]
+        assert dict(leaves(picture["analysis"])) == pytest.approx(dict(leaves(whole)), rel=1e-12, abs=1e-12)
+
+
+def leaves(document, path=""):
+    """Every value of a document by its path."""
+    if isinstance(document, dict | list):
+        for name, value in document.items() if isinstance(document, dict) else enumerate(document):
+            yield from leaves(value, f"{path}.{name}")
+    else:
+        yield path, document
+
+
 @pytest.mark.parametrize(("question", "model", "on", "fields"), QUESTIONS[:3])
 def test_the_dots_of_one_scenario_are_its_phases(studio, question, model, on, fields):
     rows = shown(studio, question)["datasets"]["phases"]
@@ -398,6 +417,8 @@ def test_choices_and_presets(studio):
     assert LLAMA in choices["models"]
     assert "h100-sxm" in [card["id"] for card in choices["accelerators"]]
     assert choices["version"] == rooflight.__version__
+    assert choices["batches"][:9] == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert choices["batches"][-1] == 4096
     assert [one["name"] for one in presets] == [one.name for one in PRESETS]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from rooflight.errors import BadInput
 from rooflight.scenario.definite import Scenario, context_tokens
 from rooflight.serve.landmarks import landmarks
+from rooflight.serve.runs import RunsAlong
 from rooflight.serve.sweep import SweepPoints
 from rooflight.show.charts.series import Line, lines
 from rooflight.values.analysis import Analysis
@@ -63,7 +64,10 @@ class Grid:
     @cached_property
     def answers(self) -> list[list[Analysis]]:
         """Of each scenario, at every place."""
-        return [[analyzed(self._at(sc, place)) for place in self.places] for sc in self.scenarios]
+        return [
+            [analyzed(self._at(sc, place), run=run) for place in self.places]
+            for sc, run in ((sc, RunsAlong(self.batches)) for sc in self.scenarios)
+        ]
 
     @cached_property
     def started(self) -> list[Analysis]:

@@ -13,12 +13,15 @@ from rooflight.show.charts.theme import Look, text_width
 from rooflight.values.analysis import Analysis
 from rooflight.values.sweep import Landmarks
 
-# Around the outermost dots, and right of and left of the outermost ridge: times.
-_ROOM, _RIGHT_OF_RIDGE, _LEFT_OF_RIDGE = 2.5, 6.0, 40.0
+# Around the outermost dots, and right of and left of the outermost ridge: times, at least.
+_ROOM, _RIGHT_OF_RIDGE, _LEFT_OF_RIDGE = 2.0, 5.0, 30.0
 
 
 def plane_around(roofs: Sequence[Roof], levels: Sequence[Level], dots: Rows, look: Look) -> Plane:
-    """Corners around ridges and dots, with room for names and no more."""
+    """Corners around ridges and dots, with room for names and no more.
+
+    Powers of two, so that the axes stand still while a dot moves a little.
+    """
     known = [peak / roof.bytes_per_s for roof in roofs for peak in roof.peaks.values()]
     places = [dot["x"] for dot in dots] or [1.0][: not known]
     left = min(places + [ridge / _LEFT_OF_RIDGE for ridge in known]) / _ROOM
@@ -32,7 +35,15 @@ def plane_around(roofs: Sequence[Roof], levels: Sequence[Level], dots: Rows, loo
     )
     rates = [level.bytes_per_s for level in levels] or [0]
     top = max(top * _ROOM, left * max(rates) * 10)
-    return Plane(left=left, right=right, bottom=min(lowest), top=top, width=look.plot_width, height=look.plot_height)
+    return Plane(
+        left=_below(left), right=1 / _below(1 / right), bottom=_below(min(lowest)), top=1 / _below(1 / top),
+        width=look.plot_width, height=look.plot_height,
+    )  # fmt: skip
+
+
+def _below(value: float) -> float:
+    """The power of two that is not above."""
+    return 2.0 ** math.floor(math.log2(value))
 
 
 def ridges(

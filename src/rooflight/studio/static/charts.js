@@ -9,8 +9,10 @@ const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const views = new Map();
 
 export const isDark = () => dark.matches;
-// The server places labels by width, in steps of 40 px.
-const widthOf = (kind) => Math.max(320, Math.floor(byId(`chart-${kind}`).clientWidth / 40) * 40);
+// The server places labels by width, in steps of 40 px. To ask for it makes the browser lay the page out.
+let wide = null;
+new ResizeObserver(() => { wide = null; }).observe(byId("chart-roofline"));
+const width = () => (wide ??= Math.max(320, Math.floor(byId("chart-roofline").clientWidth / 40) * 40));
 
 const ERRORS_ONLY = 1;
 
@@ -20,12 +22,16 @@ const heightNow = () => Math.round(Math.min(460, Math.max(220, window.innerHeigh
 async function make(datasets, onPick) {
   const look = lookNow();
   const spec = await get(`/api/chart?${look}`);
-  for (const name of Object.keys(spec.datasets)) spec.datasets[name] = datasets[name] ?? spec.datasets[name];
+  const rows = {};
+  for (const name of Object.keys(spec.datasets)) {
+    spec.datasets[name] = datasets[name] ?? spec.datasets[name];
+    rows[name] = JSON.stringify(spec.datasets[name]);
+  }
   const made = await embed("roofline", spec, onPick);
-  return { ...made, look, names: Object.keys(spec.datasets) };
+  return { ...made, look, rows };
 }
 
-export const lookNow = () => `width=${widthOf("roofline")}&height=${heightNow()}&dark=${isDark()}`;
+export const lookNow = () => `width=${width()}&height=${heightNow()}&dark=${isDark()}`;
 
 const placeOf = (kind) => byId(`chart-${kind}`).querySelector(".view");
 
@@ -59,7 +65,7 @@ export function clearView(kind) {
   byId(`chart-${kind}`)?.querySelector(".view").replaceChildren();
 }
 
-// Draws rows into the roofline; makes the view first where there is none for this width, height and scheme.
+// Draws rows that changed into the roofline; makes the view first where there is none for this width, height and scheme.
 export async function drawRoofline(datasets, words, onPick) {
   let one = views.get("roofline");
   if (!one || one.look !== lookNow()) {
@@ -67,8 +73,10 @@ export async function drawRoofline(datasets, words, onPick) {
     one?.finalize();
     views.set("roofline", (one = fresh));
   }
-  for (const name of one.names) {
-    if (name in datasets) one.view.data(name, datasets[name]);
+  for (const [name, before] of Object.entries(one.rows)) {
+    const now = JSON.stringify(datasets[name]) ?? before;
+    if (now !== before) one.view.data(name, datasets[name]);
+    one.rows[name] = now;
   }
   await one.view.runAsync();
   named("roofline", words, one);

@@ -5,16 +5,15 @@ import { count, significant } from "./format.js";
 import { fieldError } from "./controls.js";
 import { logSlider, octaves } from "./sliders.js";
 
-// Field: how far its slider reaches, and its steps an octave; it begins at the least that its number box takes.
-const REACH = { batch: [4096, 8], context: [1 << 20, 4] };
+// How far contexts reach, and their steps an octave; they begin at the least that their number box takes.
+const CONTEXTS = [1 << 20, 4];
 const INTENSITIES = Array.from({ length: 8 * 14 + 1 }, (_, step) => Number((2 ** (step / 8 - 2)).toPrecision(3)));
 
-// `change(fields, everywhere)` sets fields of the scenario in focus, or of all; `place(intensity)` sets the page's.
-export function bindDials(change, place) {
+// `batches` are the stops of that slider; `change(fields, everywhere)` sets fields of the scenario in focus, or of all; `place(intensity)` sets the page's.
+export function bindDials(batches, change, place) {
   const everywhere = () => byId("together").checked;
   const show = {};
-  for (const [field, [most, perOctave]] of Object.entries(REACH)) {
-    const values = octaves(Number(byId(field).min), most, perOctave);
+  for (const [field, values] of [["batch", batches], ["context", octaves(Number(byId("context").min), ...CONTEXTS)]]) {
     const set = (value) => (Number.isInteger(value) ? change({ [field]: value }, everywhere()) : fieldError(field, "a whole number"));
     show[field] = logSlider(byId(`${field}-slider`), byId(field), values, count, set);
   }

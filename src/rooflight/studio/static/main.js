@@ -42,7 +42,7 @@ const scenarios = new Scenarios(() => page, (fields) => changePage(fields, true)
 const views = new Views(() => page, (name, fields) => scenarios.add({ ...focused(), ...fields, name }), () => {
   leave();
   later();
-});
+}, () => operators.draw());
 
 // Sets fields of the scenario in focus, or of all.
 function change(fields, everywhere = false) {
@@ -305,7 +305,7 @@ async function start() {
   presets = asked;
   const said = await readAddress(location.search, location.hash); // before anything is bound: it may have to be tried again
   showForm = makeControls(choices, change, (fields) => changePage(fields));
-  dials = bindDials(change, (intensity) => changePage({ intensity }));
+  dials = bindDials(choices.batches, change, (intensity) => changePage({ intensity }));
   bindFiles();
   showState();
   showLook();

@@ -33,7 +33,9 @@ export class Operators {
     if (this.open) this.explain();
   }
 
+  // Where nobody sees it, it waits.
   draw() {
+    if (byId("operators-panel").hidden) return;
     for (const button of document.querySelectorAll("[data-phase]")) {
       button.setAttribute("aria-pressed", String(button.dataset.phase === this.phase));
     }

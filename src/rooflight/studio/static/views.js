@@ -14,18 +14,24 @@ const MOST_BYTES = 3 << 20; // as it goes to the server beside the page's state
 const RECORDED = "recorded";
 
 export class Views {
-  // `page()` gives the page's state, `act(name, fields)` makes a scenario, `turned()` hears of another view before it opens.
-  constructor(page, act, turned) {
-    Object.assign(this, { page, act, turned, number: 0, charts: [], options: {}, texts: {}, asked: "" });
+  // `page()` gives the page's state, `act(name, fields)` makes a scenario, `turned()` hears of another view before it opens
+  // and `opened()` after.
+  constructor(page, act, turned, opened) {
+    Object.assign(this, { page, act, turned, opened, number: 0, charts: [], options: {}, texts: {}, asked: "" });
     this.tabs = [...byId("viewtabs").querySelectorAll("[role='tab']")];
     for (const tab of this.tabs) tab.addEventListener("click", () => this.open(tab.dataset.view));
     byId("viewtabs").addEventListener("keydown", (event) => this.step(event));
-    new IntersectionObserver(() => this.page() && this.follow(), { rootMargin: `${NEAR_PX}px` }).observe(byId("views"));
+    new IntersectionObserver((seen) => this.came(seen.at(-1)), { rootMargin: `${NEAR_PX}px` }).observe(byId("views"));
   }
 
   // The first view waits for a reader who comes near it; one that was opened is always asked for.
   get waits() {
-    return !this.asked && this.name === this.first && byId("views").getBoundingClientRect().top > window.innerHeight + NEAR_PX;
+    return !this.asked && this.name === this.first && !this.near;
+  }
+
+  came({ isIntersecting, boundingClientRect }) {
+    this.near = isIntersecting || boundingClientRect.top < 0;
+    if (this.page()) this.follow();
   }
 
   get first() {
@@ -59,6 +65,7 @@ export class Views {
     byId("view-panel").setAttribute("aria-labelledby", `tab-${this.name}`);
     byId("diagnosis").hidden = this.name !== RECORDED;
     byId("operators-panel").hidden = this.name !== "time";
+    this.opened();
     if (before !== this.name) {
       this.stop();
       this.clear();
