@@ -9,6 +9,7 @@ import pytest
 import rooflight
 from offline import Tables
 from rooflight.library.questions import make_scenario
+from rooflight.serve.goals import Wanted
 from rooflight.show.charts.explore import explore
 from rooflight.show.charts.theme import DARK, LIGHT
 
@@ -22,7 +23,9 @@ SIZES = (360, 768, 1440)
 def files(tmp_path_factory):
     """The page of three scenarios, and that of one."""
     folder = tmp_path_factory.mktemp("offline")
-    several = explore([(name, make_scenario(LLAMA, on, **given)) for name, on, given in ASKED], slo_tpot_s=0.008)
+    several = explore(
+        [(name, make_scenario(LLAMA, on, **given)) for name, on, given in ASKED], goals=Wanted(tpot_s=0.008)
+    )
     (folder / "several.html").write_text(several, encoding="utf-8")
     (folder / "one.html").write_text(explore([("", make_scenario(LLAMA, "h100-sxm"))]), encoding="utf-8")
     return folder

@@ -15,6 +15,7 @@ import rooflight
 from offline import Tables, inflated
 from rooflight.errors import BadInput
 from rooflight.library.questions import make_scenario
+from rooflight.serve.goals import Wanted
 from rooflight.serve.landmarks import landmarks
 from rooflight.show.charts.explore import explore
 from rooflight.show.charts.theme import DARK, LIGHT
@@ -44,7 +45,7 @@ def three():
     named = zip(("today", HOSTILE, "too large"), QUESTIONS, strict=True)
     return explore(
         [(name, make_scenario(model, on, **given)) for name, (model, on, given) in named],
-        focus=1, slo_tpot_s=0.0065, usd_per_hour=(2.5, 2.5, None),
+        focus=1, goals=Wanted(tpot_s=0.0065), usd_per_hour=(2.5, 2.5, None),
     )  # fmt: skip
 
 
