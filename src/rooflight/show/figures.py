@@ -42,9 +42,9 @@ class Cell(msgspec.Struct, frozen=True):
     missed: bool = False
 
     @property
-    def below(self) -> str:
-        """What stands below or behind the value."""
-        return ", ".join(part for part in (self.beside, self.goal) if part)
+    def whole(self) -> str:
+        """All of it in a line."""
+        return ", ".join(part for part in (self.text, self.beside, self.goal) if part)
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):

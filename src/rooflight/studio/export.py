@@ -17,7 +17,6 @@ from rooflight.studio.page import Label, Page, in_a_line
 from rooflight.studio.question import Question, samples_of
 from rooflight.studio.run_table import run_table
 from rooflight.studio.state import query_of
-from rooflight.studio.views.goals import wanted
 from rooflight.values.analysis import Analysis
 
 SCHEMA = "rooflight.studio/1"
@@ -66,7 +65,7 @@ def _html(page: Page, found: list[Answered], _dark: bool) -> bytes:
     return explore(
         [(one.label.tag, one.scenario) for one in shown if one.scenario is not None],
         focus=[one.label for one in shown].index(found[page.shown].label),
-        levels=page.levels, goals=wanted(page), usd_per_hour=[one.question.usd_per_hour for one in shown],
+        levels=page.levels, goals=page.goals, usd_per_hour=[one.question.usd_per_hour for one in shown],
     ).encode()  # fmt: skip
 
 
@@ -85,8 +84,9 @@ def _csv(page: Page, found: list[Answered], _dark: bool) -> bytes:
 
 def _words(line: Line, heads: Sequence[str]) -> dict[str, str]:
     """A line of the table as the page has it: a column a head, and one for why there are no figures."""
-    cells = (", ".join(part for part in (one.text, one.below) if part) for one in line.cells)
-    return {**dict(zip(heads, cells or [""] * len(heads), strict=False)), "no figures": line.missing}
+    cells = [one.whole for one in line.cells[: len(heads)]]
+    told = dict(zip(heads, cells or [""] * len(heads), strict=True))
+    return {f"run: {head}": text for head, text in {**told, "no figures": line.missing}.items()}
 
 
 def _json(page: Page, found: list[Answered], _dark: bool) -> bytes:

@@ -8,6 +8,7 @@ import msgspec
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Bounds
 
+from rooflight.serve.goals import Wanted, wanted_ms
 from rooflight.show.charts.tag import LETTERS, Tag, lettered
 from rooflight.show.charts.wording import short
 from rooflight.studio.question import MOST_SAMPLES, Question
@@ -47,6 +48,11 @@ class Page(BaseModel):
     def shown(self) -> int:
         """The index of the scenario in focus."""
         return min(self.focus, len(self.scenarios) - 1)
+
+    @property
+    def goals(self) -> Wanted | None:
+        """What users may wait at most; None where the page has no goal."""
+        return wanted_ms(self.ttft_slo_ms, self.tpot_slo_ms)
 
     @property
     def focused(self) -> Question:

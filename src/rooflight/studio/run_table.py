@@ -11,7 +11,6 @@ from rooflight.show import figures
 from rooflight.show.figures import Line
 from rooflight.studio.answered import Answered
 from rooflight.studio.page import Page
-from rooflight.studio.views.goals import wanted
 
 
 class RunTable(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +24,7 @@ class RunTable(msgspec.Struct, frozen=True, kw_only=True):
 
 def run_table(page: Page, found: Sequence[Answered]) -> RunTable:
     """The table of the page's scenarios, answered."""
-    goals = wanted(page)
+    goals = page.goals
     return RunTable(
         heads=figures.heads(one.question.usd_per_hour for one in found),
         lines=tuple(one.line(goals) for one in found),

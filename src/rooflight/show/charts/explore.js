@@ -116,7 +116,7 @@
       const run = rowsAt(one.run, pointOf(placeOf(number)));
       const cells = run.map((figure) => {
         const made = cell("td", figure.text);
-        made.append(cell("small", figure.below));
+        made.append(cell("small", figure.beside), cell("small", figure.goal));
         made.classList.toggle("missed", figure.missed);
         if (run.length === 1) { // why there are no figures, as wide as all of them
           made.colSpan = heads - 1;

@@ -141,7 +141,8 @@ def _cells(cells: Rows, columns: int) -> str:
     """The cells of a row; one that is alone is as wide as all of them."""
     across = f" class=trouble colspan={columns}" * (len(cells) == 1)
     return "".join(
-        f"<td{' class=missed' * cell['missed']}{across}>{_text(cell['text'])}<small>{_text(cell['below'])}</small></td>"
+        f"<td{' class=missed' * cell['missed']}{across}>{_text(cell['text'])}"
+        f"<small>{_text(cell['beside'])}</small><small>{_text(cell['goal'])}</small></td>"
         for cell in cells
     )
 

@@ -126,7 +126,7 @@ def begun(grid: Grid, found: Points, focus: int) -> dict[str, Datasets]:
 
 def tables(grid: Grid, found: Points, asked: Asked, read: frozenset[str]) -> dict[str, Any]:
     """All that explore.js looks up. read: names of fields that charts read."""
-    pack = Packer(read | {"answer", "step", "caveat", "text", "below", "missed", *OPERATORS})
+    pack = Packer(read | {"answer", "step", "caveat", "text", "beside", "goal", "missed", *OPERATORS})
     several = len(grid.names) > 1
     return {
         "batches": grid.batches,
@@ -157,7 +157,7 @@ def run_cells(grid: Grid, asked: Asked, number: int, place: Place) -> Rows:
     steps = figures.of_steps(sc, answer)
     line = figures.line(answer, steps=steps, goals=asked.goals, usd_per_hour=asked.price(number))
     cells = line.cells[: len(asked.heads)] or (figures.Cell(line.missing),)
-    return [{"text": one.text, "below": one.below, "missed": one.missed} for one in cells]
+    return [msgspec.structs.asdict(one) for one in cells]
 
 
 def phase_of(answer: Analysis) -> str:

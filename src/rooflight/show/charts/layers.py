@@ -83,18 +83,18 @@ def on_halo(base: Any, look: Look, *, color: Any = None, **mark: Any) -> list[An
     return [halo, front if color is None else front.encode(color=color)]
 
 
-def table(name: str, columns: Sequence[Column], look: Look, *, rows: int, title: str = "", lines: int = 1) -> Any:
+def table(name: str, columns: Sequence[Column], look: Look, *, rows: int, title: str = "", parted: bool = False) -> Any:
     """A dataset as a table in text: a line a row, in the order of its field `row`. Beside the plot or below it, there
     from the picture's left edge on.
 
-    lines   rows that belong together, with a rule below them
+    parted  whether rules stand only below rows that say `last`, as of lines that take several rows
     """
     alt = altair()
     palette = look.palette
     line = look.size + 8
     start, width = (0, look.beside) if look.beside else (-AXIS, look.outer - 2 * MARGIN - SLACK)
     base = alt.Chart(alt.NamedData(name)).encode(y=alt.Y("row:O", axis=None, scale=alt.Scale(paddingInner=0)))
-    last = base if lines == 1 else base.transform_filter(f"datum.row % {lines} === {lines - 1}")
+    last = base.transform_filter("datum.last") if parted else base
     layers = [
         last.mark_rule(color=palette.rule, strokeWidth=0.6, yOffset=line / 2).encode(
             x=alt.value(start), x2=alt.value(start + width)

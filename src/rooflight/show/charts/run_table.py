@@ -15,9 +15,9 @@ from rooflight.show.figures import HEADS, Cell, Line
 
 # Where cells begin, as a share of the width; and how wide they are beside each other, head for head.
 _START = 0.21
-_WIDE = dict(zip(HEADS, (1.5, 1.5, 0.9, 1.25, 1.25, 0.75, 0.85, 0.9, 1.15, 1.25), strict=True))
+_WIDE = dict(zip(HEADS, (1.5, 1.5, 0.9, 1.25, 1.25, 0.75, 0.85, 0.9, 1.15, 1.6), strict=True))
 _NAME = 0.025
-_LONGEST = 28  # letters of a name
+_LONGEST = 32  # letters of a name
 
 
 class Runs(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,15 +30,13 @@ class Runs(msgspec.Struct, frozen=True, kw_only=True):
 def rows(runs: Runs, look: Look) -> Rows:
     """So many rows of text a line as the largest of them needs."""
     parts = [_texts(line, len(runs.heads), look) for _, line in runs.lines]
-    high = max(map(len, parts), default=1)
     found: Rows = []
-    for number, ((tag, line), texts) in enumerate(zip(runs.lines, parts, strict=True)):
+    for (tag, line), texts in zip(runs.lines, parts, strict=True):
         missing = bool(line.missing)
-        for part in range(high):
+        for part, cells in enumerate(texts):
             first = part == 0
-            cells = texts[part] if part < len(texts) else [""] * len(runs.heads)
             found.append({
-                "row": number * high + part, "mark": tag.mark if first else "", "name": _name(tag) if first else "",
+                "row": len(found), "last": part == len(texts) - 1, "mark": tag.mark if first else "", "name": _name(tag) if first else "",
                 "hue": tag.hue, "missing": cells[0] if missing else "",
                 **{f"cell{at}": "" if missing or not first else text for at, text in enumerate(cells)},
                 **{f"below{at}": "" if missing or first else text for at, text in enumerate(cells)},
@@ -56,8 +54,7 @@ def drawn(runs: Runs, count: int, look: Look) -> Any:
         *(Column(runs.heads[at], f"cell{at}", end, right=True) for at, end in enumerate(ends)),
         *(Column("", f"below{at}", end, right=True, quiet=True) for at, end in enumerate(ends)),
     ]  # fmt: skip
-    high = count // len(runs.lines)
-    return table("runs", columns, look, rows=count, title="What the runs get", lines=high)
+    return table("runs", columns, look, rows=count, title="What the runs get", parted=True)
 
 
 def _name(tag: Tag) -> str:

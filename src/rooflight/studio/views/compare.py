@@ -136,7 +136,7 @@ def _name(label: Label) -> str:
 def _view(known: _Asked, found: Sequence[Answered], asked: Asked) -> View:
     named = [(_name(one.label), one.scenario) for one in known.found if one.scenario is not None]
     first = known.compared(named)
-    slo = goals.wanted(known.page)
+    slo = known.page.goals
     front: list[Block] = [
         Prose(f"{_name(one.label)} is left out: {one.error.what}.", "warning") for one in found if one.error is not None
     ]
