@@ -18,10 +18,10 @@ from rooflight.serve.sweep import SweepPoints
 from rooflight.show import numbers
 from rooflight.show.blocks import Table
 from rooflight.show.charts.series import Line, Lines, turns_of
-from rooflight.show.charts.wording import inferred
 from rooflight.show.sweep import OpenSpan, Row, rows
 from rooflight.studio.answered import Answered, landmarks_of
 from rooflight.values.sweep import Landmarks
+from rooflight.words.basis import inferred
 
 # The largest batch that is drawn, and where the end of memory is not known.
 LARGEST, LARGEST_UNKNOWN = 1 << 16, 1 << 12

@@ -12,7 +12,7 @@ from rooflight.library.questions import analyze
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.kernel_dots import Samples
 from rooflight.show.charts.place import Datasets
-from rooflight.show.charts.roofline import roofline, rows, stands
+from rooflight.show.charts.roofline import marks_read, roofline, rows, stands
 from rooflight.show.charts.run_table import Runs
 from rooflight.show.charts.tag import Tag
 from rooflight.show.charts.theme import Look
@@ -103,6 +103,12 @@ def _asked(page: Page, found: Sequence[Answered], marks: Landmarks, samples: Sam
     alone = len(shown) == 1
     tags = [] if alone else [one.label.tag for one in shown]
     return {"landmarks": [marks] if alone else [], "samples": samples, "levels": page.levels and alone, "tags": tags}
+
+
+def read(data: Datasets, found: Sequence[Answered]) -> str:
+    """How to read the marks of the roofline that are there."""
+    several = len(_drawn(found)) > 1
+    return marks_read(data, several=several, letters=several)
 
 
 def caption(focus: Answered, marks: Landmarks) -> str:

@@ -19,13 +19,15 @@ from rooflight.studio.state import query_of
 from rooflight.studio.told import told
 from rooflight.values.analysis import Analysis
 from rooflight.values.sweep import Landmarks
-from rooflight.words.headline import caveat
+from rooflight.words.headline import footnote
+from rooflight.words.seen import three_times
 
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
     """headline: the scenario in focus in one sentence; caveat: of whose measurements it is, where not of its machine.
 
-    answer, told    all that is said of it; caption: what the roofline shows
+    answer, told    all that is said of it; caption: what the roofline shows; read: its marks, and how the
+    times of a step differ
 
     heads, figures_read     above the figures, and how to read them
     figures     a line a scenario; gained: what the one in focus gains over the first, null where it is the first
@@ -40,6 +42,7 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     answer: str
     told: list[str]
     caption: str
+    read: str
     query: str
     shown: int
     labels: list[Label]
@@ -71,12 +74,14 @@ def picture(page: Page, look: Look) -> Picture:
     workload = None if page.intensity is None else placed(focus.analysis, page.intensity)
     rows = drawings.roofline_rows(page, found, marks, samples_of(page.samples), look)
     table = run_table(page, found)
+    measured = focus.analysis.accelerator.measured is not None
     return Picture(
         headline=focus.sentence,
         caveat=_caveat(focus.analysis),
         answer=focus.analysis.answer,
         told=told(focus.scenario, focus.analysis),
         caption=drawings.caption(focus, marks),
+        read=f"{drawings.read(rows, found)} {three_times(measured=measured)}",
         query=query_of(page),
         shown=page.shown,
         labels=[one.label for one in found],
@@ -96,5 +101,5 @@ def picture(page: Page, look: Look) -> Picture:
 
 def _caveat(analysis: Analysis) -> str:
     """What the expected times are of; of what does not fit, what would, and where on the page that is set."""
-    said = caveat(analysis)
+    said = footnote(analysis)
     return said if analysis.run is not None else f"{said} {places(said)}".strip()

@@ -27,7 +27,7 @@ from rooflight.show.charts.page import document, vega
 from rooflight.show.charts.place import Datasets
 from rooflight.show.charts.roofline import roofline
 from rooflight.show.charts.tag import Tag
-from rooflight.show.charts.themed import style
+from rooflight.show.charts.themed import style, themed
 from rooflight.units import scaled
 from rooflight.values.analysis import Analysis
 
@@ -64,7 +64,7 @@ def explore(
     charts = _charts(grid, focus, asked)
     rows = points(grid, levels)
     first = begun(grid, rows, focus)
-    drawn = {name: _compiled(_filled(chart.spec, first[name])) for name, chart in charts.items()}
+    drawn = {name: _compiled(themed(_filled(chart.spec, first[name]))) for name, chart in charts.items()}
     found = {**tables(grid, rows, asked, frozenset(_WORD.findall(compact(drawn)))), "focus": focus}
     library = vega(version(charts["roofline-chart"].spec))
     blocks = {"library": library, "drawings": compact(drawn), "tables": compact(found)}

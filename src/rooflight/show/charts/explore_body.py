@@ -13,6 +13,7 @@ from rooflight.show.charts.place import Rows
 from rooflight.show.charts.roofline import READ
 from rooflight.show.charts.tag import Tag
 from rooflight.show.charts.wording import deployed, rated, short
+from rooflight.words.seen import three_times
 
 # Each slider's axis, its name, and what is said behind that where there is room.
 _SLIDERS = (("batch", "Batch", "sequences at once"), ("context", "Context", "tokens of each"))
@@ -30,8 +31,8 @@ _SEVERAL = (
 _ALONG = "Along the batch: full lines are what a well-run engine gets, eight times of ten within what is drawn around."
 _FOCUSED = " Zones and knee are of the scenario in focus."
 _RUNS = (
-    f"{figures.READ} TTFT: until the first token, waiting included. TPOT: each token after it. Compute and bandwidth: "
-    "what is used of the datasheet's rates."
+    f"{figures.READ} TTFT: until the first token, waiting included. TPOT: each token after it, prompts of others between"
+    " its steps included. Compute and bandwidth: what is used of the datasheet's rates."
 )
 _TROUBLE = (
     '<p id="trouble" role="status" hidden>This browser cannot unpack the page (it takes one of 2023 or newer): figures '
@@ -59,7 +60,7 @@ def body(grid: Grid, focus: int, asked: Asked) -> str:
     return (
         f"<main><h1>{_text(title(grid))}</h1>{_controls(grid, focus)}{_TROUBLE}"
         f'<div aria-live="polite"><p id="answer">{said["answer"]}</p><p id="step">{said["step"]}</p>'
-        f'<p id="caveat">{said["caveat"]}</p></div>'
+        f'<p id="caveat">{said["caveat"]}</p></div><p class="read" id="times">{_text(_times(grid))}</p>'
         f"{_runs(grid, focus, asked)}"
         f'<div class="charts">{_section("roofline-chart", "Roofline", whole=True, below=read)}{small}'
         f"{_operators(grid, focus)}</div>{_assumed(grid)}"
@@ -72,6 +73,12 @@ def _several(grid: Grid) -> str:
     lettered = grid.tags[0].lettered
     marks = {"d": "", "p": "", "mark": "letter"} if lettered else {"d": " (D)", "p": " (P)", "mark": "number"}
     return _SEVERAL.format(**marks)
+
+
+def _times(grid: Grid) -> str:
+    """How the times of a step differ, of machines as printed and as measured."""
+    kinds = dict.fromkeys(answer.accelerator.measured is not None for answer in grid.started if answer.phases)
+    return " ".join(three_times(measured=measured) for measured in kinds)
 
 
 def _text(said: str) -> str:

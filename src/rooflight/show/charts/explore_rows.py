@@ -15,14 +15,14 @@ from rooflight.show.charts.packed import Strings, packed
 from rooflight.show.charts.place import Datasets, Plane, Rows
 from rooflight.show.charts.series import Line, Lines
 from rooflight.show.charts.tag import Tag
-from rooflight.show.charts.themed import Themed
+from rooflight.show.charts.theme import Look
 from rooflight.values.analysis import Analysis
-from rooflight.words.basis import basis_clause, interval
+from rooflight.words.basis import inferred, interval
 
 _TALL = 380
 # Labels are placed for a wide and for a narrow page; charts beside one another have half of a wide one.
-LOOKS = {"wide": Themed(None), "narrow": Themed(None, room=350)}
-SMALL = {"wide": Themed(None, room=560, tall=_TALL), "narrow": Themed(None, room=350, tall=_TALL)}
+LOOKS = {"wide": Look(None), "narrow": Look(None, room=350)}
+SMALL = {"wide": Look(None, room=560, tall=_TALL), "narrow": Look(None, room=350, tall=_TALL)}
 # Charts along the batch, and what they measure.
 MEASURES = {"batch-chart": "tokens_per_s", "users-chart": "tokens_per_s_per_user"}
 # Letters of a scenario's name at the end of its line.
@@ -179,7 +179,7 @@ def listed(table: Rows, *, several: bool) -> Rows:
 
 def told(answer: Analysis) -> dict[str, str]:
     """The sentence; what a decode step takes, with its interval; and that this is inferred, where it is."""
-    clause = basis_clause(answer.expected_basis, answer.deployment.get("engine"))
+    clause = inferred(answer)
     return {
         "answer": answer.answer,
         "step": _step(answer),

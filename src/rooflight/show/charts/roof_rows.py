@@ -18,11 +18,11 @@ from rooflight.show.charts.roof_plane import plane_around, ridges
 from rooflight.show.charts.tag import Tag, numbered
 from rooflight.show.charts.theme import STANDARD, Look
 from rooflight.show.charts.tips import tell_neighbours
-from rooflight.show.charts.wording import MARKS, inferred
+from rooflight.show.charts.wording import MARKS
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.analysis import Analysis, OperatorBlock, Phase
 from rooflight.values.sweep import Landmarks
-from rooflight.words.basis import interval
+from rooflight.words.basis import inferred, interval
 
 _MOST_LISTED = 6
 _LONGEST_NAME = 17  # letters, where the picture is narrow

@@ -34,12 +34,11 @@ def rows(runs: Runs, look: Look) -> Rows:
     for (tag, line), texts in zip(runs.lines, parts, strict=True):
         missing = bool(line.missing)
         for part, cells in enumerate(texts):
-            first = part == 0
             found.append({
-                "row": len(found), "last": part == len(texts) - 1, "mark": tag.mark if first else "", "name": _name(tag) if first else "",
-                "hue": tag.hue, "missing": cells[0] if missing else "",
-                **{f"cell{at}": "" if missing or not first else text for at, text in enumerate(cells)},
-                **{f"below{at}": "" if missing or first else text for at, text in enumerate(cells)},
+                "row": len(found), "last": part == len(texts) - 1, "hue": tag.hue, **_whose(tag, part),
+                "missing": cells[0] if missing else "",
+                **{f"cell{at}": "" if missing or part else text for at, text in enumerate(cells)},
+                **{f"below{at}": text if part and not missing else "" for at, text in enumerate(cells)},
             })  # fmt: skip
     return found
 
@@ -57,8 +56,12 @@ def drawn(runs: Runs, count: int, look: Look) -> Any:
     return table("runs", columns, look, rows=count, title="What the runs get", parted=True)
 
 
-def _name(tag: Tag) -> str:
-    return tag.name if len(tag.name) <= _LONGEST else f"{tag.name[: _LONGEST - 1].rstrip(' ,')}\N{HORIZONTAL ELLIPSIS}"
+def _whose(tag: Tag, part: int) -> dict[str, str]:
+    """In the first of its rows the letter and the name."""
+    if part:
+        return {"mark": "", "name": ""}
+    short = f"{tag.name[: _LONGEST - 1].rstrip(' ,')}\N{HORIZONTAL ELLIPSIS}"
+    return {"mark": tag.mark, "name": tag.name if len(tag.name) <= _LONGEST else short}
 
 
 def _texts(line: Line, columns: int, look: Look) -> list[list[str]]:
