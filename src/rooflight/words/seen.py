@@ -37,9 +37,7 @@ def three_times(*, measured: bool) -> str:
     """How the times of one step differ, as one sentence."""
     least = f"A step's ceiling is {PHYSICS}"
     if measured:
-        least = (
-            "The fastest step seen here has every resource used fully and at once, at the best rate that was measured"
-        )
+        least = "The fastest step seen here has every resource used fully and at once, at its best measured rate"
     return f"{least}; its roofline time has {IN_TURN}; its expected time is {WELL_RUN}."
 
 

@@ -31,8 +31,8 @@ _SEVERAL = (
 _ALONG = "Along the batch: full lines are what a well-run engine gets, eight times of ten within what is drawn around."
 _FOCUSED = " Zones and knee are of the scenario in focus."
 _RUNS = (
-    f"{figures.READ} TTFT: until the first token, waiting included. TPOT: each token after it, prompts of others between"
-    " its steps included. Compute and bandwidth: what is used of the datasheet's rates."
+    f"{figures.READ} TTFT: until the first token, waiting included. TPOT: each token after it, prompts of others"
+    " between its steps included. Compute and bandwidth: what is used of the datasheet's rates."
 )
 _TROUBLE = (
     '<p id="trouble" role="status" hidden>This browser cannot unpack the page (it takes one of 2023 or newer): figures '
