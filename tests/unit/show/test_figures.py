@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytest.importorskip("fastapi", reason="needs the extra `studio`")
+
 import rooflight
 from rooflight.serve.goals import wanted_ms
 from rooflight.show import numbers
