@@ -122,8 +122,10 @@ def test_sliders_move_every_scenario_to_what_the_library_says(offline, files, ba
         run = answer.runs[answer.run]
         cells = offline.row(number)
         assert cells[0].startswith(ms(run.ttft_s.expected))
-        assert cells[1].startswith(ms(run.tpot_s.expected))
-        assert ("over 8 ms" in cells[1]) == (run.tpot_s.expected > 0.008)
+        # at a context that is stated figures are of decode steps
+        token = answer.phases["decode"].time_s if given and "decode" in answer.phases else run.tpot_s
+        assert cells[1].startswith(ms(token.expected))
+        assert ("over 8 ms" in cells[1]) == (token.expected > 0.008)
         for phase in answer.phases.values():
             at = offline.place(corners, phase.intensity_flop_per_byte, phase.flop / phase.time_s.roofline)
             assert min(math.dist(at, one) for one in drawn) < 0.1
