@@ -80,16 +80,10 @@ def roofline(
         tags=tags, look=look,
     )  # fmt: skip
     data = ghosts.added(data, moves, look)
-    alt = altair()
-    several = len(analyses) > 1 or after is not None
-    head = "Side by side" if several else "Where the time goes"
-    columns = [_fitted(column, look) for column in (_MACHINES if several else _OPERATORS)]
-    columns = [column for column in columns if column.field != "memory" or not look.narrow]
-    listed = data["table"] and (runs is None or not several)
-    beside = [table("table", columns, look, rows=len(data["table"]), title=head)] if listed else []
     if runs is not None:
         data["runs"] = run_table.rows(runs, look)
-        beside.insert(0, run_table.drawn(runs, len(data["runs"]), look))
+    alt = altair()
+    several = len(analyses) > 1 or after is not None
     main = alt.layer(*roof_layers(look), *sample_layers(look), *_dots(look), *ghosts.layers(look)).resolve_scale(
         size="independent"
     )
@@ -110,8 +104,19 @@ def roofline(
             )
             if note
         ),
-        beside=beside,
+        beside=_tables(data, several, runs, look),
     )
+
+
+def _tables(data: Datasets, several: bool, runs: Runs | None, look: Look) -> list[Any]:
+    """What stands beside the plot or below: runs, operators, several deployments where no runs are told of them."""
+    found = [] if runs is None else [run_table.drawn(runs, len(data["runs"]), look)]
+    if data["table"] and not (runs is not None and several):
+        columns = [_fitted(column, look) for column in (_MACHINES if several else _OPERATORS)]
+        columns = [column for column in columns if column.field != "memory" or not look.narrow]
+        title = "Side by side" if several else "Where the time goes"
+        found.append(table("table", columns, look, rows=len(data["table"]), title=title))
+    return found
 
 
 def _fitted(column: Column, look: Look) -> Column:
