@@ -13,7 +13,7 @@ from pathlib import Path
 
 import rooflight
 from rooflight.show import numbers
-from rooflight.studio.figures import HEADS
+from rooflight.show.figures import HEADS
 
 LLAMA = "meta-llama/Meta-Llama-3.1-8B"
 CONFIG = {

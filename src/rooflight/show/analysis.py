@@ -22,14 +22,13 @@ from rooflight.values.analysis import Analysis, MeasuredBlock, OperatorBlock, Ph
 from rooflight.values.held import HostMemory, MemoryBlock, Pool
 from rooflight.values.run import Run
 from rooflight.words.like import like_line
-from rooflight.words.seen import FASTEST
+from rooflight.words.seen import FASTEST, IN_TURN, PHYSICS, WELL_RUN
 
 # Operators are listed one by one until they cover this share of a phase's roofline time.
 COVERED = 0.95
 _MARKS = {"prefill": "P", "decode": "D", "verify": "V", "draft": "F", "mixed": "M"}
 _WORDS = (
-    "Ceiling: the shortest time physics allows, every resource used fully and at once. Roofline: each operator at its "
-    "own limit, one after the other. Expected: what a well-run engine gets, eight times of ten within the interval "
+    f"Ceiling: {PHYSICS}. Roofline: {IN_TURN}. Expected: {WELL_RUN}, eight times of ten within the interval "
     "below it. Bound: the resource whose ceiling is longest. Well above the ridge that is "
     "arithmetic, well below it memory, unless links or launches take longer."
 )
@@ -44,7 +43,7 @@ _RUN_WORDS = (
 _SEEN_WORDS = (
     "Fastest seen here: every resource used fully and at once, each at the best rate of any kernel when this machine "
     "was measured, and as much again as fast runs lay above the median; more may be possible. Roofline: each operator "
-    "at its own limit (medians), one after the other. Expected: what a well-run engine gets, eight times of ten within "
+    f"at its own limit (medians), one after the other. Expected: {WELL_RUN}, eight times of ten within "
     "the interval below it. Bound: the resource whose time is longest. Well above the ridge that is arithmetic, well "
     "below it memory, unless links or launches take longer."
 )

@@ -18,10 +18,10 @@ from rooflight.serve.sweep import SweepPoints
 from rooflight.show import numbers
 from rooflight.show.blocks import Table
 from rooflight.show.charts.series import Line, Lines, turns_of
-from rooflight.show.charts.wording import inferred
 from rooflight.show.sweep import OpenSpan, Row, rows
 from rooflight.studio.answered import Answered, landmarks_of
 from rooflight.values.sweep import Landmarks
+from rooflight.words.basis import inferred
 
 # The largest batch that is drawn, and where the end of memory is not known.
 LARGEST, LARGEST_UNKNOWN = 1 << 16, 1 << 12
@@ -52,11 +52,10 @@ def own_batch(one: Answered) -> int:
 
 def lines(found: Sequence[Answered], focus: int) -> Lines:
     """A line each scenario that has decode steps, in the hue of its place. focus: which has its zones drawn."""
-    shown = [(place, one) for place, one in enumerate(found) if not without(one)]
-    most = max((_end(one) for _, one in shown), default=1)
-    drawn = tuple(_line(one, place, most) for place, one in shown)
-    places = [place for place, _ in shown]
-    return Lines("batch", drawn, 0, places.index(focus) if focus in places else None)
+    shown = [one for one in found if not without(one)]
+    most = max((_end(one) for one in shown), default=1)
+    drawn = tuple(_line(one, most) for one in shown)
+    return Lines("batch", drawn, 0, shown.index(found[focus]) if found[focus] in shown else None)
 
 
 def _end(one: Answered) -> int:
@@ -68,7 +67,7 @@ def _end(one: Answered) -> int:
     return min(LARGEST, 1 << max(int(end or 1), own_batch(one)).bit_length())
 
 
-def _line(one: Answered, place: int, most: int) -> Line:
+def _line(one: Answered, most: int) -> Line:
     assert one.analysis is not None
     assert one.scenario is not None
     marks, own = landmarks_of(one), own_batch(one)
@@ -81,7 +80,7 @@ def _line(one: Answered, place: int, most: int) -> Line:
     points = tuple(rows(swept, ignore_capacity=skip))
     return Line(
         name=label.whole, points=points, landmarks=marks, turns=turns_of(swept, "batch", points, skip),
-        inferred=inferred(one.analysis), letter=label.letter, place=place + 1, own=own,
+        inferred=inferred(one.analysis), tag=label.tag, own=own,
     )  # fmt: skip
 
 

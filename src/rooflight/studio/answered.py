@@ -9,14 +9,17 @@ import msgspec
 from rooflight.errors import RooflightError
 from rooflight.scenario.definite import Scenario
 from rooflight.scenario.steps import Plans
+from rooflight.serve.goals import Wanted
 from rooflight.serve.landmarks import landmarks
 from rooflight.serve.runs import RunsAlong
+from rooflight.show.figures import Line, Side, line, of_steps
 from rooflight.studio.kept import Kept, digest
 from rooflight.studio.page import Label, Page, labels
 from rooflight.studio.question import Question, scenario_of
 from rooflight.values.analysis import Analysis
 from rooflight.values.sweep import Landmarks
 from rooflight.words.analysis import analyzed
+from rooflight.words.headline import headline
 
 # The stops of the slider of batches: eight an octave.
 BATCHES = sorted({round(2 ** (step / 8)) for step in range(8 * 12 + 1)})
@@ -42,6 +45,27 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     scenario: Scenario | None = None
     analysis: Analysis | None = None
     error: RooflightError | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The answer in one sentence, of what its line in the table is of."""
+        assert self.analysis is not None
+        return headline(self.analysis, steps=self.side.steps)
+
+    @property
+    def side(self) -> Side:
+        """What its line in the table is made of."""
+        assert self.analysis is not None
+        assert self.scenario is not None
+        steps = of_steps(self.scenario, self.analysis)
+        return Side(analysis=self.analysis, steps=steps, usd_per_hour=self.question.usd_per_hour)
+
+    def line(self, goals: Wanted | None) -> Line:
+        """Its line in the table of runs, beside the page's goals; or what is wrong with it."""
+        if self.analysis is None:
+            return Line(missing="" if self.error is None else self.error.what)
+        side = self.side
+        return line(self.analysis, steps=side.steps, goals=goals, usd_per_hour=side.usd_per_hour)
 
 
 def answered(page: Page) -> list[Answered]:

@@ -12,15 +12,17 @@ from rooflight.library.questions import analyze
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.kernel_dots import Samples
 from rooflight.show.charts.place import Datasets
-from rooflight.show.charts.roofline import roofline, rows, stands
+from rooflight.show.charts.roofline import marks_read, roofline, rows, stands
+from rooflight.show.charts.run_table import Runs
+from rooflight.show.charts.tag import Tag
 from rooflight.show.charts.theme import Look
 from rooflight.studio.answered import Answered
-from rooflight.studio.figures import sentence
 from rooflight.studio.page import Page
+from rooflight.studio.run_table import RunTable, run_table
 from rooflight.values.analysis import Analysis
 from rooflight.values.sweep import Landmarks
 
-EXPORT_WIDTH = 1000
+EXPORT_WIDTH = 1200
 
 
 def page_look(width: int, dark: bool, *, tall: int = 0) -> Look:
@@ -71,13 +73,23 @@ def roofline_rows(page: Page, found: Sequence[Answered], marks: Landmarks, sampl
 def slide(
     page: Page, found: Sequence[Answered], focus: Answered, marks: Landmarks, samples: Samples, dark: bool
 ) -> Chart:
-    """The whole picture, as `rooflight analyze -o FILE` draws it, under the sentence of the scenario in focus."""
+    """The whole picture, as `rooflight analyze -o FILE` draws it, under the sentence of the scenario in focus, and over
+    the table of runs."""
     look = Look(EXPORT_WIDTH, dark)
-    chart = roofline(*_drawn(found), **_asked(page, found, marks, samples), look=look)
+    runs = _runs(run_table(page, found), found, focus)
+    chart = roofline(*_drawn(found), **_asked(page, found, marks, samples), runs=runs, look=look)
     assert focus.analysis is not None
-    said = look.wrapped(sentence(focus.question, focus.analysis), look.size + 4)
+    said = look.wrapped(focus.sentence, look.size + 4)
     title = chart.spec["title"]
     return msgspec.structs.replace(chart, spec={**chart.spec, "title": {**title, "text": said}})
+
+
+def _runs(table: RunTable, found: Sequence[Answered], focus: Answered) -> Runs:
+    """The table of runs as a picture has it."""
+    lines = [(one.label.tag, line) for one, line in zip(found, table.lines, strict=True)]
+    if table.gained is not None:
+        lines.append((Tag(f"{focus.label.letter} over {found[0].label.letter}", "", "ink"), table.gained))
+    return Runs(heads=table.heads, lines=tuple(lines))
 
 
 def _drawn(found: Sequence[Answered]) -> list[Analysis]:
@@ -89,8 +101,14 @@ def _asked(page: Page, found: Sequence[Answered], marks: Landmarks, samples: Sam
     """What the roofline shows beside the analyses."""
     shown = [one for one in found if one.analysis is not None]
     alone = len(shown) == 1
-    names = [] if alone else [one.label.whole for one in shown]
-    return {"landmarks": [marks] if alone else [], "samples": samples, "levels": page.levels and alone, "names": names}
+    tags = [] if alone else [one.label.tag for one in shown]
+    return {"landmarks": [marks] if alone else [], "samples": samples, "levels": page.levels and alone, "tags": tags}
+
+
+def read(data: Datasets, found: Sequence[Answered]) -> str:
+    """How to read the marks of the roofline that are there."""
+    several = len(_drawn(found)) > 1
+    return marks_read(data, several=several, letters=several)
 
 
 def caption(focus: Answered, marks: Landmarks) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from io import StringIO
 
 import msgspec
@@ -10,12 +10,13 @@ import msgspec
 from rooflight.show.analysis import rows as csv_rows
 from rooflight.show.charts.explore import explore
 from rooflight.show.data import encode, rows_of, write_csv
+from rooflight.show.figures import Line
 from rooflight.studio import commands, drawings
 from rooflight.studio.answered import Answered, answered, landmarks_of
 from rooflight.studio.page import Label, Page, in_a_line
 from rooflight.studio.question import Question, samples_of
+from rooflight.studio.run_table import run_table
 from rooflight.studio.state import query_of
-from rooflight.units import to_base
 from rooflight.values.analysis import Analysis
 
 SCHEMA = "rooflight.studio/1"
@@ -61,25 +62,31 @@ def _slide(form: str) -> Callable[[Page, list[Answered], bool], bytes]:
 def _html(page: Page, found: list[Answered], _dark: bool) -> bytes:
     """The offline page of the scenarios that can be answered, with sliders over all of them."""
     shown = [one for one in found if one.scenario is not None]
-    goal = None if page.tpot_slo_ms is None else to_base(page.tpot_slo_ms, "ms")
     return explore(
-        [(one.label.whole, one.scenario) for one in shown if one.scenario is not None],
+        [(one.label.tag, one.scenario) for one in shown if one.scenario is not None],
         focus=[one.label for one in shown].index(found[page.shown].label),
-        levels=page.levels, slo_tpot_s=goal, usd_per_hour=[one.question.usd_per_hour for one in shown],
+        levels=page.levels, goals=page.goals, usd_per_hour=[one.question.usd_per_hour for one in shown],
     ).encode()  # fmt: skip
 
 
-def _csv(_page: Page, found: list[Answered], _dark: bool) -> bytes:
-    """The rows of every scenario's analysis, each with its letter and name in front."""
+def _csv(page: Page, found: list[Answered], _dark: bool) -> bytes:
+    """The rows of every scenario's analysis, each behind its letter, its name and its line in the table of runs."""
+    table = run_table(page, found)
     rows = [
-        {"scenario": one.label.letter, "name": one.label.name, **row}
-        for one in found
-        if one.analysis is not None
-        for row in csv_rows(one.analysis).records()
+        {"scenario": one.label.letter, "name": one.label.name, **_words(line, table.heads), **row}
+        for one, line in zip(found, table.lines, strict=True)
+        for row in ([{}] if one.analysis is None else csv_rows(one.analysis).records())
     ]
     text = StringIO()
     write_csv(rows_of(rows), text)
     return text.getvalue().encode()
+
+
+def _words(line: Line, heads: Sequence[str]) -> dict[str, str]:
+    """A line of the table as the page has it: a column a head, and one for why there are no figures."""
+    cells = [one.whole for one in line.cells[: len(heads)]]
+    told = dict(zip(heads, cells or [""] * len(heads), strict=True))
+    return {f"run: {head}": text for head, text in {**told, "no figures": line.missing}.items()}
 
 
 def _json(page: Page, found: list[Answered], _dark: bool) -> bytes:

@@ -8,13 +8,14 @@ import msgspec
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Bounds
 
+from rooflight.serve.goals import Wanted, wanted_ms
+from rooflight.show.charts.tag import LETTERS, Tag, lettered
 from rooflight.show.charts.wording import short
 from rooflight.studio.question import MOST_SAMPLES, Question
 from rooflight.values.field import Field
 from rooflight.values.question import FIELDS
 
 MOST_SCENARIOS = 4
-LETTERS = "ABCD"
 # Letters of a label where there is little room.
 _BRIEF = 28
 _MOST_INTENSITY = 1_000_000
@@ -49,6 +50,11 @@ class Page(BaseModel):
         return min(self.focus, len(self.scenarios) - 1)
 
     @property
+    def goals(self) -> Wanted | None:
+        """What users may wait at most; None where the page has no goal."""
+        return wanted_ms(self.ttft_slo_ms, self.tpot_slo_ms)
+
+    @property
     def focused(self) -> Question:
         """The scenario in focus."""
         return self.scenarios[self.shown]
@@ -59,6 +65,11 @@ class Label(msgspec.Struct, frozen=True):
 
     letter: str
     name: str
+
+    @property
+    def tag(self) -> Tag:
+        """The same for pictures, with the hue of its place on the page."""
+        return lettered(LETTERS.index(self.letter), self.name)
 
     @property
     def whole(self) -> str:

@@ -6,28 +6,30 @@ from typing import Any
 
 import msgspec
 
-from rooflight.answers.pair import pair
 from rooflight.show.charts.theme import Look
+from rooflight.show.figures import READ, Line
 from rooflight.studio import commands, drawings, problems
-from rooflight.studio.answered import Answered, answered, landmarks_of
-from rooflight.studio.figures import HEADS, Line, gain, line, sentence
+from rooflight.studio.answered import answered, landmarks_of
 from rooflight.studio.groups import places
 from rooflight.studio.page import Label, Page
 from rooflight.studio.question import samples_of
 from rooflight.studio.roof import Placed, Roof, placed, roof_of
+from rooflight.studio.run_table import run_table
 from rooflight.studio.state import query_of
 from rooflight.studio.told import told
-from rooflight.studio.views.goals import wanted
 from rooflight.values.analysis import Analysis
 from rooflight.values.sweep import Landmarks
-from rooflight.words.headline import caveat
+from rooflight.words.headline import footnote
+from rooflight.words.seen import three_times
 
 
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
     """headline: the scenario in focus in one sentence; caveat: of whose measurements it is, where not of its machine.
 
-    answer, told    all that is said of it; caption: what the roofline shows
+    answer, told    all that is said of it; caption: what the roofline shows; read: its marks, and how the
+    times of a step differ
 
+    heads, figures_read     above the figures, and how to read them
     figures     a line a scenario; gained: what the one in focus gains over the first, null where it is the first
     problems    what is wrong with scenarios, by their index
     roof, intensity     of the scenario in focus: its rates, and where a workload of the page's intensity stands
@@ -40,11 +42,13 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     answer: str
     told: list[str]
     caption: str
+    read: str
     query: str
     shown: int
     labels: list[Label]
     heads: tuple[str, ...]
-    figures: list[Line]
+    figures_read: str
+    figures: tuple[Line, ...]
     gained: Line | None
     problems: dict[int, dict[str, str | None]]
     analysis: Analysis
@@ -69,18 +73,22 @@ def picture(page: Page, look: Look) -> Picture:
     marks = landmarks_of(focus)
     workload = None if page.intensity is None else placed(focus.analysis, page.intensity)
     rows = drawings.roofline_rows(page, found, marks, samples_of(page.samples), look)
+    table = run_table(page, found)
+    measured = focus.analysis.accelerator.measured is not None
     return Picture(
-        headline=sentence(focus.question, focus.analysis),
+        headline=focus.sentence,
         caveat=_caveat(focus.analysis),
         answer=focus.analysis.answer,
         told=told(focus.scenario, focus.analysis),
         caption=drawings.caption(focus, marks),
+        read=f"{drawings.read(rows, found)} {three_times(measured=measured)}",
         query=query_of(page),
         shown=page.shown,
         labels=[one.label for one in found],
-        heads=HEADS,
-        figures=[_line(one, page) for one in found],
-        gained=_gain(found, focus),
+        heads=table.heads,
+        figures_read=READ,
+        figures=table.lines,
+        gained=table.gained,
         problems={place: problems.of_error(one.error) for place, one in enumerate(found) if one.error is not None},
         analysis=focus.analysis,
         landmarks=marks,
@@ -93,25 +101,5 @@ def picture(page: Page, look: Look) -> Picture:
 
 def _caveat(analysis: Analysis) -> str:
     """What the expected times are of; of what does not fit, what would, and where on the page that is set."""
-    said = caveat(analysis)
+    said = footnote(analysis)
     return said if analysis.run is not None else f"{said} {places(said)}".strip()
-
-
-def _line(one: Answered, page: Page) -> Line:
-    if one.analysis is None:
-        return Line(label=one.label, missing="" if one.error is None else one.error.what)
-    return line(one.label, one.question, one.analysis, wanted(page))
-
-
-def _gain(found: list[Answered], focus: Answered) -> Line | None:
-    """What the scenario in focus gains over the first; None where it is the first, or one of them does not fit."""
-    first = found[0]
-    if focus is first or not (_runs(first) and _runs(focus)):
-        return None
-    assert first.scenario is not None
-    assert focus.scenario is not None
-    return gain(first, focus, pair(first.scenario, focus.scenario))
-
-
-def _runs(one: Answered) -> bool:
-    return one.analysis is not None and one.analysis.run is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rooflight.catalog.calibration import NEWEST, backend_of, calibrated, engine_named, other_backend
 from rooflight.span import Span
 from rooflight.units import scaled
+from rooflight.values.analysis import Analysis
 from rooflight.values.basis import CARD, FAMILY, MACHINE, ExpectedBasis
 
 # Cards named of those that runs were on.
@@ -62,17 +63,11 @@ def behind(clause: str) -> str:
     return f"; {clause}" if clause else ""
 
 
-# What stands with every picture that has expected times.
-IN_INTERVAL = "Of ten well-run engines eight lie in the interval of what is expected"
-
-
-def caveat(basis: ExpectedBasis, asked: str | None, *, own: bool = False) -> str:
-    """What the interval is, and whether what is expected is inferred, as one sentence.
-
-    Check: vllm on RDNA4 -> ... which is inferred here: no measurement of vllm on RDNA4, taken from Ada's kernels.
-    """
-    clause = basis_clause(basis, asked, own=own)
-    return f"{IN_INTERVAL}{f', which is inferred here: {clause}' if clause else ''}."
+def inferred(analysis: Analysis) -> str:
+    """The clause of an answer: "" where the card itself was measured."""
+    own = analysis.calibration is not None and analysis.calibration.used
+    asked = analysis.deployment.get("engine")
+    return basis_clause(analysis.expected_basis, asked if isinstance(asked, str) else None, own=own)
 
 
 def interval(span: Span) -> str:

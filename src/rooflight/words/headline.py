@@ -6,7 +6,7 @@ from rooflight.units import round_significant, scaled
 from rooflight.values.accelerator import devices_named
 from rooflight.values.analysis import Analysis
 from rooflight.values.run import Run
-from rooflight.words.basis import basis_clause, interval
+from rooflight.words.basis import inferred, interval
 
 # What a resource is called as a ceiling.
 CEILINGS = {
@@ -30,14 +30,12 @@ def headline(analysis: Analysis, *, steps: bool = False) -> str:
     return f"{model} ({analysis.deployment['weights']}) on {where}: {got}."
 
 
-def caveat(analysis: Analysis) -> str:
-    """Of what measurements the expected times are, where none of this accelerator: "" for one that was measured.
-
-    Of what does not fit, the rest of the answer: what would.
-    """
+def footnote(analysis: Analysis) -> str:
+    """What stands below the headline: of what measurements the expected times are, where none of this accelerator, and
+    "" for one that was measured. Of what does not fit, the rest of the answer: what would."""
     if analysis.run is None:
         return _parted(analysis.answer)[1]
-    clause = basis_clause(analysis.expected_basis, analysis.deployment.get("engine"))
+    clause = inferred(analysis)
     return f"{clause[0].upper()}{clause[1:]}." if clause else ""
 
 

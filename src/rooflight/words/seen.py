@@ -12,6 +12,10 @@ _HOSTS = ("cpu",)
 _BOTH = ("apu",)
 FASTEST = "the fastest seen here"
 FASTER = "faster than this machine was measured"
+# What the three times of a step are.
+PHYSICS = "the shortest time physics allows, every resource used fully and at once"
+IN_TURN = "each operator at its own limit, one after the other"
+WELL_RUN = "what a well-run engine gets"
 
 
 def measured_among(cards: Iterable[Accelerator]) -> tuple[str, ...]:
@@ -27,6 +31,14 @@ def ceiling(card: Accelerator) -> str:
 def at_best(card: Accelerator) -> str:
     """Of the least time that a step takes."""
     return "at best" if card.measured is None else f"at {FASTEST}"
+
+
+def three_times(*, measured: bool) -> str:
+    """How the times of one step differ, as one sentence."""
+    least = f"A step's ceiling is {PHYSICS}"
+    if measured:
+        least = "The fastest step seen here has every resource used fully and at once, at its best measured rate"
+    return f"{least}; its roofline time has {IN_TURN}; its expected time is {WELL_RUN}."
 
 
 def mismatched(device: str, state: MachineState, card: Accelerator) -> str:

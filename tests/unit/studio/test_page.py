@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from rooflight.studio.page import LETTERS, MOST_SCENARIOS, Page, labels
+from rooflight.show.charts.tag import LETTERS
+from rooflight.studio.page import MOST_SCENARIOS, Page, labels
 from rooflight.studio.question import Question
 
 LLAMA = Question().model

@@ -6,7 +6,7 @@ import pytest
 
 import rooflight
 from rooflight.units import round_significant, scaled
-from rooflight.words.headline import CEILINGS, caveat, headline
+from rooflight.words.headline import CEILINGS, footnote, headline
 
 LLAMA, LARGE = "meta-llama/Meta-Llama-3.1-8B", "meta-llama/Meta-Llama-3.1-70B"
 QUESTIONS = [
@@ -69,9 +69,9 @@ def test_it_is_one_sentence(model, on, fields):
     assert said.endswith(".")
 
 
-def test_a_caveat_is_a_sentence_where_nobody_measured_the_machine():
+def test_a_footnote_is_a_sentence_where_nobody_measured_the_machine():
     measured, inferred = (rooflight.analyze(LLAMA, on, engine="vllm") for on in ("h100-sxm", "rubin"))
 
-    assert caveat(measured) == "" or caveat(measured).endswith(".")
-    assert caveat(inferred).endswith(".")
-    assert caveat(inferred)[0].isupper()
+    assert footnote(measured) == "" or footnote(measured).endswith(".")
+    assert footnote(inferred).endswith(".")
+    assert footnote(inferred)[0].isupper()

@@ -89,7 +89,7 @@ def _point(told: Lines, row: Row, measure: str, line: Line, number: int) -> dict
     span = getattr(row, measure)
     best = span.expected if span.expected is not None else span.roofline
     return {
-        "x": told.x(row), "y": best, "line": number, "name": line.name, "hue": str(line.place or number),
+        "x": told.x(row), "y": best, "line": number, "name": line.name, "hue": line.hue(number),
         "bound": BOUND_WORDS.get(row.bound or "", ""), "expected": span.expected, "low": span.low, "high": span.high,
         "ceiling": span.ceiling, "inferred": line.inferred,
     }  # fmt: skip

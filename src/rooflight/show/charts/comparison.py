@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rooflight.show import numbers
-from rooflight.show.charts.caveat import expected_note
 from rooflight.show.charts.chart import Chart
+from rooflight.show.charts.interval import interval_note
 from rooflight.show.charts.layers import finished
 from rooflight.show.charts.place import Datasets, Rows
 from rooflight.show.charts.strips import axis_x, bar, behind, ends, interval, names, strips, ticks, tips
@@ -74,7 +74,7 @@ def comparison(
     ]
     main = strips(look, len(data["bars"]), axis_x(f"{MEASURES[measure][1]}, {phase}"), layers)
     seen = any(one.accelerator.measured is not None for one in analyses)
-    notes = (_READ + (_SEEN if seen else ""), expected_note(analyses), source(analyses))
+    notes = (_READ + (_SEEN if seen else ""), interval_note(analyses), source(analyses))
     return finished("comparison", main, data, look, start=0, title=_title(analyses, data, measure, phase), notes=notes)
 
 

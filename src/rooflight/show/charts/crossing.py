@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rooflight.show import numbers
-from rooflight.show.charts.caveat import caveat_of_none
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.export import altair
+from rooflight.show.charts.interval import INTERVAL_NOTE
 from rooflight.show.charts.layers import finished, hue, log_x, log_y, sized, words
 from rooflight.show.charts.place import Datasets, Plane, Rows
 from rooflight.show.charts.strips import tips
@@ -109,6 +109,6 @@ def crossing(found: Comparison, *, look: Look = STANDARD) -> Chart:
     main = sized(main, look, look.full_width)
     kept = {one.label for one in shown(found)}
     left = [one.label for one in found.curves.curves if one.label not in kept] if found.curves else []
-    notes = (_READ, caveat_of_none(), *([f"Left out, fastest nowhere: {', '.join(left)}."] if left else []))
+    notes = (_READ, INTERVAL_NOTE, *([f"Left out, fastest nowhere: {', '.join(left)}."] if left else []))
     title = f"{short(found.model)}, from long answers to long prompts"
     return finished("crossing", main, data, look, title=title, subtitle=found.answer, notes=notes)

@@ -111,11 +111,17 @@
     fill(document.querySelector("#operators tbody"), rowsAt(each.operators, point).map((row) =>
       ["mark", "name", "bound", "intensity", "time", "share_text"].map((field) => cell("td", row[field]))));
     const rows = document.querySelectorAll("#runs tbody tr");
+    const heads = document.querySelectorAll("#runs thead th").length;
     tables.each.forEach((one, number) => {
-      const cells = rowsAt(one.run, pointOf(placeOf(number))).map((run) => {
-        const made = cell("td", run.text);
-        made.append(cell("small", run.below));
-        made.classList.toggle("missed", run.missed);
+      const run = rowsAt(one.run, pointOf(placeOf(number)));
+      const cells = run.map((figure) => {
+        const made = cell("td", figure.text);
+        made.append(cell("small", figure.beside), cell("small", figure.goal));
+        made.classList.toggle("missed", figure.missed);
+        if (run.length === 1) { // why there are no figures, as wide as all of them
+          made.colSpan = heads - 1;
+          made.className = "trouble";
+        }
         return made;
       });
       rows[number].replaceChildren(rows[number].firstElementChild, ...cells);

@@ -14,6 +14,7 @@ import numpy as np
 
 from rooflight.errors import BadInput
 from rooflight.scenario.definite import Scenario
+from rooflight.serve.goals import Wanted
 from rooflight.serve.sweep import SweepPoints
 from rooflight.show.charts import batch, memory, waterfall
 from rooflight.show.charts.chart import Chart
@@ -25,8 +26,8 @@ from rooflight.show.charts.packed import compact, deflated
 from rooflight.show.charts.page import document, vega
 from rooflight.show.charts.place import Datasets
 from rooflight.show.charts.roofline import roofline
-from rooflight.show.charts.themed import style
-from rooflight.show.charts.wording import deployed
+from rooflight.show.charts.tag import Tag
+from rooflight.show.charts.themed import style, themed
 from rooflight.units import scaled
 from rooflight.values.analysis import Analysis
 
@@ -36,19 +37,19 @@ _WORD = re.compile(r"\w+")
 
 
 def explore(
-    scenarios: Sequence[tuple[str, Scenario]],
+    scenarios: Sequence[tuple[str | Tag, Scenario]],
     *,
     focus: int = 0,
     levels: bool = False,
-    slo_tpot_s: float | None = None,
+    goals: Wanted | None = None,
     usd_per_hour: Sequence[float | None] = (),
 ) -> str:
     """The page: roofline, throughput by batch, waterfall, memory and the run, for a grid of batches and contexts.
 
-    scenarios       up to four, each with its name ("": its model and devices)
+    scenarios       up to four, each with its name ("": its model and devices), or with its letter too
     focus           the one whose operators, zones, waterfall and memory are shown at first
     levels          every level of memory as a roof, where its rate is known
-    slo_tpot_s      a goal for the time of a token, to which runs are held
+    goals           for users' times, to which runs are held
     usd_per_hour    the price of one accelerator of each scenario; None where it is not known
 
     Raises BadInput for none or more than four scenarios, or a focus that is none of them.
@@ -59,12 +60,11 @@ def explore(
             "there is no such scenario to begin with", where="focus", got=str(focus),
             want=f"0 to {len(scenarios) - 1}", try_this="0, the first",
         )  # fmt: skip
-    grid.names = [name or deployed(answer) for name, answer in zip(grid.names, grid.started, strict=True)]
-    asked = Asked(levels=levels, slo_tpot_s=slo_tpot_s, usd_per_hour=tuple(usd_per_hour))
+    asked = Asked(levels=levels, goals=goals, usd_per_hour=tuple(usd_per_hour))
     charts = _charts(grid, focus, asked)
     rows = points(grid, levels)
     first = begun(grid, rows, focus)
-    drawn = {name: _compiled(_filled(chart.spec, first[name])) for name, chart in charts.items()}
+    drawn = {name: _compiled(themed(_filled(chart.spec, first[name]))) for name, chart in charts.items()}
     found = {**tables(grid, rows, asked, frozenset(_WORD.findall(compact(drawn)))), "focus": focus}
     library = vega(version(charts["roofline-chart"].spec))
     blocks = {"library": library, "drawings": compact(drawn), "tables": compact(found)}
@@ -101,8 +101,8 @@ def _charts(grid: Grid, focus: int, asked: Asked) -> dict[str, Chart]:
     }
     for name, measure in MEASURES.items():
         found[name] = batch.batch(_some_lines(grid), measures=(measure,), look=SMALL["wide"])
-    if asked.slo_tpot_s is not None:
-        _add_goal(found["users-chart"].spec, asked.slo_tpot_s)
+    if asked.goals is not None and asked.goals.tpot_s is not None:
+        _add_goal(found["users-chart"].spec, asked.goals.tpot_s)
     return found
 
 

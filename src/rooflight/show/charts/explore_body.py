@@ -5,12 +5,15 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
-from rooflight.show.charts import roof_rows, run_table
+from rooflight.show import figures
+from rooflight.show.charts import roof_rows
 from rooflight.show.charts.explore_rows import LOOKS, OPERATORS, Asked, headed, listed, run_cells, told
 from rooflight.show.charts.grid import Grid
+from rooflight.show.charts.place import Rows
 from rooflight.show.charts.roofline import READ
-from rooflight.show.charts.run_table import Cell
+from rooflight.show.charts.tag import Tag
 from rooflight.show.charts.wording import deployed, rated, short
+from rooflight.words.seen import three_times
 
 # Each slider's axis, its name, and what is said behind that where there is room.
 _SLIDERS = (("batch", "Batch", "sequences at once"), ("context", "Context", "tokens of each"))
@@ -21,15 +24,15 @@ _CHARTS = (
     ("memory-chart", "Memory"),
 )
 _SEVERAL = (
-    "Diamonds: decode (D) and prefill (P) of each scenario at roofline time, with its number and in its colour. Of "
-    "the one in focus: circles are operators, larger the more of the time they take; rings are what a well-run engine "
+    "Diamonds: decode{d} and prefill{p} of each scenario at roofline time, with its {mark} and in its colour. Of the "
+    "one in focus: circles are operators, larger the more of the time they take; rings are what a well-run engine "
     "gets, with its interval. Both axes are logarithmic."
 )
 _ALONG = "Along the batch: full lines are what a well-run engine gets, eight times of ten within what is drawn around."
 _FOCUSED = " Zones and knee are of the scenario in focus."
 _RUNS = (
-    "Of the run as expected, eight times of ten within the interval below. TTFT: until the first token, waiting "
-    "included. TPOT: each token after it. Compute and bandwidth used: of the datasheet's rates."
+    f"{figures.READ} TTFT: until the first token, waiting included. TPOT: each token after it, prompts of others"
+    " between its steps included. Compute and bandwidth: what is used of the datasheet's rates."
 )
 _TROUBLE = (
     '<p id="trouble" role="status" hidden>This browser cannot unpack the page (it takes one of 2023 or newer): figures '
@@ -43,7 +46,7 @@ def title(grid: Grid) -> str:
     if len(grid.names) == 1:
         return grid.names[0]
     models = dict.fromkeys(short(answer.model.id) for answer in grid.started)
-    return f"{', '.join(models)}: {', '.join(grid.names)}"
+    return f"{', '.join(models)}: {'; '.join(tag.whole for tag in grid.tags)}"
 
 
 def body(grid: Grid, focus: int, asked: Asked) -> str:
@@ -51,19 +54,31 @@ def body(grid: Grid, focus: int, asked: Asked) -> str:
     answer = grid.started[focus]
     said = {name: _text(text) for name, text in told(answer).items()}
     several = len(grid.names) > 1
-    read = _SEVERAL if several else READ
-    heads = headed(grid.names[focus], answer, several=several)
+    read = _several(grid) if several else READ
+    heads = headed(grid.tags[focus], answer, several=several)
     small = "".join(_section(name, head, of=heads.get(name)) for name, head in _CHARTS)
     return (
         f"<main><h1>{_text(title(grid))}</h1>{_controls(grid, focus)}{_TROUBLE}"
         f'<div aria-live="polite"><p id="answer">{said["answer"]}</p><p id="step">{said["step"]}</p>'
-        f'<p id="caveat">{said["caveat"]}</p></div>'
+        f'<p id="caveat">{said["caveat"]}</p></div><p class="read" id="times">{_text(_times(grid))}</p>'
         f"{_runs(grid, focus, asked)}"
         f'<div class="charts">{_section("roofline-chart", "Roofline", whole=True, below=read)}{small}'
         f"{_operators(grid, focus)}</div>{_assumed(grid)}"
         f"<footer>{_text(f'{_ALONG}{_FOCUSED * several} {rated(grid.started)}')} "
         "All figures were computed when this page was written; the sliders look them up.</footer></main>"
     )
+
+
+def _several(grid: Grid) -> str:
+    lettered = grid.tags[0].lettered
+    marks = {"d": "", "p": "", "mark": "letter"} if lettered else {"d": " (D)", "p": " (P)", "mark": "number"}
+    return _SEVERAL.format(**marks)
+
+
+def _times(grid: Grid) -> str:
+    """How the times of a step differ, of machines as printed and as measured."""
+    kinds = dict.fromkeys(answer.accelerator.measured is not None for answer in grid.started if answer.phases)
+    return " ".join(three_times(measured=measured) for measured in kinds)
 
 
 def _text(said: str) -> str:
@@ -75,8 +90,8 @@ def _controls(grid: Grid, focus: int) -> str:
     chosen = "".join(
         f'<label class="pick"><input type="radio" name="focus" value="{number}"'
         f"{' checked' * (number == focus)} disabled>"
-        f'<span class="chip hue-{number + 1}">{number + 1}</span><span class="name">{_text(name)}</span></label>'
-        for number, name in enumerate(grid.names)
+        f'{_chip(tag)}<span class="name">{_text(tag.name)}</span></label>'
+        for number, tag in enumerate(grid.tags)
     )
     picks = f"<fieldset><legend>Scenario in focus</legend>{chosen}</fieldset>" if len(grid.names) > 1 else ""
     at = grid.asked[focus]
@@ -93,14 +108,18 @@ def _controls(grid: Grid, focus: int) -> str:
     return f'<form id="controls" autocomplete="off">{picks}<div class="sliders">{sliders}{back}</div></form>'
 
 
+def _chip(tag: Tag) -> str:
+    return f'<span class="chip hue-{tag.hue}">{tag.mark}</span>'
+
+
 def _runs(grid: Grid, focus: int, asked: Asked) -> str:
     """The run of each scenario, a row each."""
-    heads = "".join(f'<th scope="col">{head}</th>' for head in ("Scenario", *run_table.heads(asked.priced)))
+    heads = "".join(f'<th scope="col">{head}</th>' for head in ("scenario", *asked.heads))
     several = len(grid.names) > 1
     rows = "".join(
         f'<tr{" class=focus" * (several and number == focus)}><th scope="row">{_who(grid, number)}</th>'
-        f"{_cells(run_cells(answer, asked, number))}</tr>"
-        for number, answer in enumerate(grid.started)
+        f"{_cells(run_cells(grid, asked, number, at), len(asked.heads))}</tr>"
+        for number, at in enumerate(grid.asked)
     )
     return (
         '<section><h2>The run</h2><div class="box" role="region" aria-label="The run of each scenario" tabindex="0">'
@@ -112,7 +131,7 @@ def _runs(grid: Grid, focus: int, asked: Asked) -> str:
 def _who(grid: Grid, number: int) -> str:
     """A scenario by name, with what it is and where it stands."""
     answer = grid.started[number]
-    chip = f'<span class="chip hue-{number + 1}">{number + 1}</span>' if len(grid.names) > 1 else ""
+    chip = _chip(grid.tags[number]) if len(grid.names) > 1 else ""
     what = deployed(answer)
     what = "" if what == grid.names[number] else f"{what}; "
     load = answer.workload
@@ -125,9 +144,12 @@ def _who(grid: Grid, number: int) -> str:
     )
 
 
-def _cells(cells: Sequence[Cell]) -> str:
+def _cells(cells: Rows, columns: int) -> str:
+    """The cells of a row; one that is alone is as wide as all of them."""
+    across = f" class=trouble colspan={columns}" * (len(cells) == 1)
     return "".join(
-        f"<td{' class=missed' * cell.missed}>{_text(cell.text)}<small>{_text(cell.below)}</small></td>"
+        f"<td{' class=missed' * cell['missed']}{across}>{_text(cell['text'])}"
+        f"<small>{_text(cell['beside'])}</small><small>{_text(cell['goal'])}</small></td>"
         for cell in cells
     )
 
@@ -148,7 +170,7 @@ def _operators(grid: Grid, focus: int) -> str:
     heads = "".join(f'<th scope="col">{head}</th>' for head in ("phase" if several else "dot", *_HEADS))
     table = listed(roof_rows.rows(answer, look=LOOKS["wide"])["table"], several=several)
     rows = "".join(f"<tr>{''.join(f'<td>{_text(str(row[name]))}</td>' for name in OPERATORS)}</tr>" for row in table)
-    of = _text(headed(grid.names[focus], answer, several=several)["operators"])
+    of = _text(headed(grid.tags[focus], answer, several=several)["operators"])
     return (
         f'<section class="whole"><h2>Where the time goes<span class="of">{of}</span></h2>'
         f'<p class="none"{" hidden" * bool(table)}>It does not fit, and so there are no times.</p>'
@@ -160,9 +182,9 @@ def _operators(grid: Grid, focus: int) -> str:
 def _assumed(grid: Grid) -> str:
     """What each scenario takes for granted, and what there is to know about it."""
     return "".join(
-        f"<details><summary>What is taken for granted: {_text(name)}</summary><ul>{_points(answer.warnings)}"
+        f"<details><summary>What is taken for granted: {_text(tag.whole)}</summary><ul>{_points(answer.warnings)}"
         f"{_points(answer.assumptions)}</ul></details>"
-        for name, answer in zip(grid.names, grid.started, strict=True)
+        for tag, answer in zip(grid.tags, grid.started, strict=True)
     )
 
 

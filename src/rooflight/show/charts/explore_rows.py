@@ -7,20 +7,22 @@ from typing import Any
 
 import msgspec
 
-from rooflight.show import numbers
-from rooflight.show.charts import batch, memory, roof_rows, run_table, waterfall
-from rooflight.show.charts.grid import Grid
+from rooflight.serve.goals import Wanted
+from rooflight.show import figures, numbers
+from rooflight.show.charts import batch, memory, roof_rows, waterfall
+from rooflight.show.charts.grid import Grid, Place
 from rooflight.show.charts.packed import Strings, packed
 from rooflight.show.charts.place import Datasets, Plane, Rows
 from rooflight.show.charts.series import Line, Lines
-from rooflight.show.charts.themed import Themed
+from rooflight.show.charts.tag import Tag
+from rooflight.show.charts.theme import Look
 from rooflight.values.analysis import Analysis
-from rooflight.words.basis import basis_clause, interval
+from rooflight.words.basis import inferred, interval
 
 _TALL = 380
 # Labels are placed for a wide and for a narrow page; charts beside one another have half of a wide one.
-LOOKS = {"wide": Themed(None), "narrow": Themed(None, room=350)}
-SMALL = {"wide": Themed(None, room=560, tall=_TALL), "narrow": Themed(None, room=350, tall=_TALL)}
+LOOKS = {"wide": Look(None), "narrow": Look(None, room=350)}
+SMALL = {"wide": Look(None, room=560, tall=_TALL), "narrow": Look(None, room=350, tall=_TALL)}
 # Charts along the batch, and what they measure.
 MEASURES = {"batch-chart": "tokens_per_s", "users-chart": "tokens_per_s_per_user"}
 # Letters of a scenario's name at the end of its line.
@@ -40,13 +42,17 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """How the page was asked for. usd_per_hour: of one accelerator of each scenario, None where not given."""
 
     levels: bool = False
-    slo_tpot_s: float | None = None
+    goals: Wanted | None = None
     usd_per_hour: tuple[float | None, ...] = ()
 
     @property
-    def priced(self) -> bool:
-        """Whether a price is given."""
-        return any(price is not None for price in self.usd_per_hour)
+    def heads(self) -> tuple[str, ...]:
+        """Above the table of runs."""
+        return figures.heads(self.usd_per_hour)
+
+    def price(self, number: int) -> float | None:
+        """Of the scenario of that number."""
+        return self.usd_per_hour[number] if number < len(self.usd_per_hour) else None
 
 
 class Packer:
@@ -120,7 +126,7 @@ def begun(grid: Grid, found: Points, focus: int) -> dict[str, Datasets]:
 
 def tables(grid: Grid, found: Points, asked: Asked, read: frozenset[str]) -> dict[str, Any]:
     """All that explore.js looks up. read: names of fields that charts read."""
-    pack = Packer(read | {"answer", "step", "caveat", "text", "below", "missed", *OPERATORS})
+    pack = Packer(read | {"answer", "step", "caveat", "text", "beside", "goal", "missed", *OPERATORS})
     several = len(grid.names) > 1
     return {
         "batches": grid.batches,
@@ -132,25 +138,26 @@ def tables(grid: Grid, found: Points, asked: Asked, read: frozenset[str]) -> dic
             {
                 "charts": pack.charts(_single(answer, own) for answer, own in zip(answers, alone, strict=True)),
                 "along": pack.charts(zones),
-                "heads": headed(name, answers[0], several=several),
+                "heads": headed(tag, answers[0], several=several),
                 "words": pack.rows([[told(answer)] for answer in answers]),
-                "run": pack.rows([
-                    [msgspec.structs.asdict(cell) for cell in run_cells(answer, asked, number)] for answer in answers
-                ]),
+                "run": pack.rows([run_cells(grid, asked, number, place) for place in grid.places]),
                 "operators": pack.rows([listed(one["table"], several=several) for one in alone]),
             }
-            for number, (name, answers, alone, zones) in enumerate(
-                zip(grid.names, grid.answers, found.alone, found.zones, strict=True)
+            for number, (tag, answers, alone, zones) in enumerate(
+                zip(grid.tags, grid.answers, found.alone, found.zones, strict=True)
             )
         ],
         "strings": pack.strings.listed(),
     }  # fmt: skip
 
 
-def run_cells(answer: Analysis, asked: Asked, number: int) -> list[run_table.Cell]:
-    """The row of the scenario of that number."""
-    price = asked.usd_per_hour[number] if number < len(asked.usd_per_hour) else None
-    return run_table.cells(answer, slo_tpot_s=asked.slo_tpot_s, usd_per_hour=price, priced=asked.priced)
+def run_cells(grid: Grid, asked: Asked, number: int, place: Place) -> Rows:
+    """The row of a scenario in the table of runs, a cell each; or one cell that says why there are no figures."""
+    sc, answer = grid.at(grid.scenarios[number], place), grid.answers[number][grid.number(place)]
+    steps = figures.of_steps(sc, answer)
+    line = figures.line(answer, steps=steps, goals=asked.goals, usd_per_hour=asked.price(number))
+    cells = line.cells[: len(asked.heads)] or (figures.Cell(line.missing),)
+    return [msgspec.structs.asdict(one) for one in cells]
 
 
 def phase_of(answer: Analysis) -> str:
@@ -158,9 +165,9 @@ def phase_of(answer: Analysis) -> str:
     return "prefill" if "decode" not in answer.phases and answer.workload["osl"] == 0 else "decode"
 
 
-def headed(name: str, answer: Analysis, *, several: bool) -> dict[str, str]:
+def headed(tag: Tag, answer: Analysis, *, several: bool) -> dict[str, str]:
     """What stands behind the headings of one scenario's charts: whose they are, where there are several."""
-    whose = f": {name}" if several else ""
+    whose = f": {tag.whole}" if several else ""
     way = f"{whose or ':'}{',' * several} {phase_of(answer)}"
     return {"waterfall-chart": way, "memory-chart": whose, "operators": whose}
 
@@ -172,7 +179,7 @@ def listed(table: Rows, *, several: bool) -> Rows:
 
 def told(answer: Analysis) -> dict[str, str]:
     """The sentence; what a decode step takes, with its interval; and that this is inferred, where it is."""
-    clause = basis_clause(answer.expected_basis, answer.deployment.get("engine"))
+    clause = inferred(answer)
     return {
         "answer": answer.answer,
         "step": _step(answer),
@@ -203,7 +210,7 @@ def _roofs(grid: Grid, corners: Mapping[str, Plane], levels: bool) -> tuple[list
         marks = [line.landmarks for line in lines]
         drawn = {
             name: roof_rows.rows(
-                *answers, landmarks=marks, levels=levels, names=grid.names, plane=corners[name], look=look
+                *answers, landmarks=marks, levels=levels, tags=grid.tags, plane=corners[name], look=look
             )
             for name, look in LOOKS.items()
         }
@@ -214,17 +221,17 @@ def _roofs(grid: Grid, corners: Mapping[str, Plane], levels: bool) -> tuple[list
         if number == len(grid.places):
             break
         for at, answer in enumerate(answers):
-            own = drawn["wide"] if not several else _alone(answer, at + 1, grid.names[at], corners["wide"])
+            own = drawn["wide"] if not several else _alone(answer, grid.tags[at], corners["wide"])
             each[at].append({name: own[name] for name in (*_OWN, "table")})
     return together, each
 
 
-def _alone(answer: Analysis, number: int, name: str, plane: Plane) -> Datasets:
+def _alone(answer: Analysis, tag: Tag, plane: Plane) -> Datasets:
     """Of one of several scenarios: its operators and what is expected of it, in its colour."""
-    rows = roof_rows.rows(answer, names=[name], plane=plane, look=LOOKS["wide"])
+    rows = roof_rows.rows(answer, tags=[tag], plane=plane, look=LOOKS["wide"])
     return {
-        "operators": [{**row, "hue": str(number)} for row in rows["operators"]],
-        "expected": [{**row, "hue": str(number)} for row in rows["expected"]],
+        "operators": [{**row, "hue": tag.hue} for row in rows["operators"]],
+        "expected": [{**row, "hue": tag.hue} for row in rows["expected"]],
         "table": rows["table"],
     }
 
@@ -256,16 +263,15 @@ def _along(grid: Grid) -> Iterable[Drawn]:
     contexts.append([one[at.context] for one, at in zip(grid.along, grid.asked, strict=True)])
     for lines in contexts:
         named = tuple(
-            msgspec.structs.replace(line, name=_short(number, line.name)) for number, line in enumerate(lines, 1)
+            msgspec.structs.replace(line, name=_short(tag)) for tag, line in zip(grid.tags, lines, strict=True)
         )
         yield {chart: _panel(named, measure) for chart, measure in MEASURES.items()}
 
 
-def _short(number: int, name: str) -> str:
-    """The name at a line's end, behind its number."""
-    return (
-        f"{number} {name}" if len(name) <= _SHORT else f"{number} {name[: _SHORT - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
-    )
+def _short(tag: Tag) -> str:
+    """The name at a line's end, behind its letter or number."""
+    name = tag.name if len(tag.name) <= _SHORT else f"{tag.name[: _SHORT - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
+    return f"{tag.mark} {name}"
 
 
 def _panel(lines: tuple[Line, ...], measure: str) -> dict[str, Datasets]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rooflight.show.charts.caveat import caveat_of_none
 from rooflight.show.charts.chart import Chart
+from rooflight.show.charts.interval import INTERVAL_NOTE
 from rooflight.show.charts.layers import finished
 from rooflight.show.charts.place import Datasets, Rows
 from rooflight.show.charts.strips import axis_x, bar, behind, ends, names, strips, ticks, tips
@@ -71,5 +71,5 @@ def gains(moves: Moves, *, look: Look = STANDARD) -> Chart:
         start=0,
         title=title,
         subtitle=moves.answer,
-        notes=(_READ + (_SEEN if moves.measured else ""), caveat_of_none()),
+        notes=(_READ + (_SEEN if moves.measured else ""), INTERVAL_NOTE),
     )

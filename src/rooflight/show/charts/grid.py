@@ -15,6 +15,8 @@ from rooflight.serve.landmarks import landmarks
 from rooflight.serve.runs import RunsAlong
 from rooflight.serve.sweep import SweepPoints
 from rooflight.show.charts.series import Line, lines
+from rooflight.show.charts.tag import Tag
+from rooflight.show.charts.wording import deployed
 from rooflight.values.analysis import Analysis
 from rooflight.words.analysis import analyzed
 
@@ -36,17 +38,18 @@ class Place(NamedTuple):
 class Grid:
     """Each scenario's answers at every point, and its decode steps along the batch at every context.
 
+    tags                whose each is; a scenario that came with a name alone has its number
     batches, contexts   of the sliders: powers of two, and what each scenario was asked at
     asked               where each scenario stands as it was asked
     """
 
-    def __init__(self, scenarios: Sequence[tuple[str, Scenario]]) -> None:
+    def __init__(self, scenarios: Sequence[tuple[str | Tag, Scenario]]) -> None:
         if not 1 <= len(scenarios) <= MOST_SCENARIOS:
             raise BadInput(
                 f"a page holds up to {MOST_SCENARIOS} scenarios", where="scenarios", got=str(len(scenarios)),
                 want=f"1 to {MOST_SCENARIOS}", try_this="a page for each few of them",
             )  # fmt: skip
-        self.names = [name for name, _ in scenarios]
+        self._called = [name for name, _ in scenarios]
         self.scenarios = [sc for _, sc in scenarios]
         own = [(int(sc.workload.batch), int(context_tokens(sc.workload))) for sc in self.scenarios]
         limits = [landmarks(sc).kv_limit for sc in self.scenarios]
@@ -57,6 +60,19 @@ class Grid:
         self.asked = [Place(self.batches.index(batch), self.contexts.index(context)) for batch, context in own]
 
     @cached_property
+    def tags(self) -> list[Tag]:
+        """Names that are "" are the scenario's model and devices."""
+        return [
+            one if isinstance(one, Tag) else Tag(one or deployed(answer), str(number), str(number))
+            for number, (one, answer) in enumerate(zip(self._called, self.started, strict=True), 1)
+        ]
+
+    @property
+    def names(self) -> list[str]:
+        """What the scenarios are called, without letters."""
+        return [tag.name for tag in self.tags]
+
+    @cached_property
     def places(self) -> list[Place]:
         """Every point, in the order in which the page has them."""
         return [Place(*at) for at in np.ndindex(len(self.batches), len(self.contexts))]
@@ -65,7 +81,7 @@ class Grid:
     def answers(self) -> list[list[Analysis]]:
         """Of each scenario, at every place."""
         return [
-            [analyzed(self._at(sc, place), run=run) for place in self.places]
+            [analyzed(self.at(sc, place), run=run) for place in self.places]
             for sc, run in ((sc, RunsAlong(self.batches)) for sc in self.scenarios)
         ]
 
@@ -77,8 +93,8 @@ class Grid:
     @cached_property
     def along(self) -> list[list[Line]]:
         """Of each scenario, its decode steps along the batch, at every context; with the landmarks there."""
-        return [[self._line(sc, name, context) for context in range(len(self.contexts))]
-                for name, sc in zip(self.names, self.scenarios, strict=True)]  # fmt: skip
+        return [[self._line(sc, tag, context) for context in range(len(self.contexts))]
+                for tag, sc in zip(self.tags, self.scenarios, strict=True)]  # fmt: skip
 
     def number(self, place: Place) -> int:
         """A place's, in the order of `places`."""
@@ -96,15 +112,15 @@ class Grid:
         """Those that have times: what axes have to hold; as they were asked where none has."""
         return [one for some in self.answers for one in some if one.phases] or self.started
 
-    def _at(self, sc: Scenario, place: Place) -> Scenario:
+    def at(self, sc: Scenario, place: Place) -> Scenario:
         """The scenario at a place; what was asked stays so, its context perhaps left to the request's mean."""
         changes: dict[str, int] = {"batch": self.batches[place.batch]}
         if self.contexts[place.context] != int(context_tokens(sc.workload)):
             changes["context"] = self.contexts[place.context]
         return msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, **changes))
 
-    def _line(self, sc: Scenario, name: str, context: int) -> Line:
+    def _line(self, sc: Scenario, tag: Tag, context: int) -> Line:
         swept = SweepPoints(
-            (self._at(sc, Place(0, context)),), {"batch": np.asarray(self.batches)}, "decode", ("batch",)
+            (self.at(sc, Place(0, context)),), {"batch": np.asarray(self.batches)}, "decode", ("batch",)
         )
-        return msgspec.structs.replace(lines(swept).lines[0], name=name)
+        return msgspec.structs.replace(lines(swept).lines[0], name=tag.name, tag=tag)

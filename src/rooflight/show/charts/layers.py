@@ -22,13 +22,14 @@ SI = "~s"
 
 class Column(msgspec.Struct, frozen=True):
     """Of a table: its head, the field of a row, where it starts (or ends, if right) as a share of the width.
-    hued: in the colour of its row."""
+    hued: in the colour of its row; quiet: smaller and fainter than the others."""
 
     head: str
     field: str
     place: float
     right: bool = False
     hued: bool = False
+    quiet: bool = False
 
 
 def log_x(title: str, field: str = "x", **axis: Any) -> Any:
@@ -82,24 +83,31 @@ def on_halo(base: Any, look: Look, *, color: Any = None, **mark: Any) -> list[An
     return [halo, front if color is None else front.encode(color=color)]
 
 
-def table(name: str, columns: Sequence[Column], look: Look, *, rows: int, title: str = "") -> Any:
+def table(name: str, columns: Sequence[Column], look: Look, *, rows: int, title: str = "", parted: bool = False) -> Any:
     """A dataset as a table in text: a line a row, in the order of its field `row`. Beside the plot or below it, there
-    from the picture's left edge on."""
+    from the picture's left edge on.
+
+    parted  whether rules stand only below rows that say `last`, as of lines that take several rows
+    """
     alt = altair()
     palette = look.palette
     line = look.size + 8
     start, width = (0, look.beside) if look.beside else (-AXIS, look.outer - 2 * MARGIN - SLACK)
     base = alt.Chart(alt.NamedData(name)).encode(y=alt.Y("row:O", axis=None, scale=alt.Scale(paddingInner=0)))
+    last = base.transform_filter("datum.last") if parted else base
     layers = [
-        base.mark_rule(color=palette.rule, strokeWidth=0.6, yOffset=line / 2).encode(
+        last.mark_rule(color=palette.rule, strokeWidth=0.6, yOffset=line / 2).encode(
             x=alt.value(start), x2=alt.value(start + width)
         )
     ]
     for column in columns:
         side = {"align": "right" if column.right else "left", "baseline": "middle"}
         at = alt.value(start + column.place * width)
-        cell = base.mark_text(**side).encode(x=at, text=f"{column.field}:N")
+        faint = {"color": palette.quiet, "fontSize": look.size - 1} if column.quiet else {}
+        cell = base.mark_text(**side, **faint).encode(x=at, text=f"{column.field}:N")
         layers.append(cell.encode(color=hue(look)) if column.hued else cell)
+        if not column.head:
+            continue
         head = alt.Chart(alt.NamedData("once")).mark_text(**side, color=palette.quiet, text=column.head)
         layers.append(head.encode(x=at, y=alt.value(-line / 2)))
     if title:

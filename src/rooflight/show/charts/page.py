@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from rooflight.show.charts.export import converter, version
-from rooflight.show.charts.repaint import repainted, variable
 from rooflight.show.charts.theme import FONT
+from rooflight.show.charts.themed import style, themed
 
 _HERE = Path(__file__).parent
 
@@ -31,20 +31,19 @@ def vega(vega_lite: str) -> str:
 
 def single(spec: dict[str, Any], title: str, alt: str = "") -> str:
     """One picture as it is, in the reader's mode. `alt`: what it says, where that is more than the title."""
-    found = repainted(spec)
-    paper, ink = (variable(colour) for colour in (spec["config"]["background"], spec["config"]["text"]["fill"]))
-    style = (
-        f"{found.style}body{{margin:0;background:{paper}}}#chart{{overflow-x:auto}}"
-        f"#vg-tooltip-element{{position:fixed;visibility:hidden;padding:6px 8px;max-width:90vw;background:{paper};"
-        f"color:{ink};border:1px solid currentColor;border-radius:3px;font:13px {FONT};pointer-events:none}}"
+    found = themed(spec)
+    rules = (
+        f"{style()}body{{margin:0;background:var(--paper)}}#chart{{overflow-x:auto}}"
+        "#vg-tooltip-element{position:fixed;visibility:hidden;padding:6px 8px;max-width:90vw;background:var(--paper);"
+        f"color:var(--ink);border:1px solid currentColor;border-radius:3px;font:13px {FONT};pointer-events:none}}"
         "#vg-tooltip-element.visible{visibility:visible}#vg-tooltip-element td.key{text-align:right;padding-right:6px}"
     )
     # the page's own colour is behind it: browsers know no variable in the attribute Vega would write it to
-    clear = {**found.spec, "config": {**found.spec["config"], "background": "transparent"}}
+    clear = {**found, "config": {**found["config"], "background": "transparent"}}
     block = f'<script type="application/json" id="data">{embedded(clear)}</script>'
     label = html.escape(alt or title, quote=True)
     body = f'<main role="img" aria-label="{label}"><div id="chart"></div></main>\n{block}'
-    return document(title, body, style, [vega(version(spec)), (_HERE / "single.js").read_text(encoding="utf-8")])
+    return document(title, body, rules, [vega(version(spec)), (_HERE / "single.js").read_text(encoding="utf-8")])
 
 
 def document(title: str, body: str, style: str, scripts: Sequence[str], *, later: Sequence[str] = ()) -> str:

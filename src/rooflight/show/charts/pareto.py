@@ -49,7 +49,7 @@ def rows_of(told: Lines, *, slo_tpot_s: float | None = None, look: Look = STANDA
             if fast is not None and much is not None:
                 points.append({
                     "x": fast, "y": much / row.devices, "at": told.x(row), "line": number,
-                    "hue": str(line.place or number), "name": line.name, "letter": line.letter, "low": user.low,
+                    "hue": line.hue(number), "name": line.name, "letter": line.letter, "low": user.low,
                     "high": user.high, "bound": BOUND_WORDS.get(row.bound or "", ""), "inferred": line.inferred,
                 })  # fmt: skip
     xs, ys = ([point[name] for point in points] or [1.0] for name in ("x", "y"))
@@ -96,7 +96,7 @@ def _line_names(plane: Plane, told: Lines, look: Look) -> Rows:
     corner = {"x": plane.left, "y": plane.bottom, "dx": 8}
     return [
         {**corner, "dy": (look.size + 5) * (number - len(told.lines)) - 12, "text": line.called(look),
-         "hue": str(line.place or number)}
+         "hue": line.hue(number)}
         for number, line in enumerate(told.lines, 1)
         if line.name
     ]  # fmt: skip

@@ -42,12 +42,12 @@ def labels(plane: Plane, data: Datasets, look: Look) -> Datasets:
         if not dot["several"]:
             text, ink = (dot["name"] if look.narrow else f"{dot['name']} {dot['time']}"), "ink"
         else:
-            text, ink = f"{MARKS[dot['name']]}{dot['analysis'] + 1}", dot["hue"]
+            text, ink = dot["called"], dot["hue"]
         label = placed(plane, dot["x"], dot["y"], text, size=look.size + 0.6, taken=taken, radius=9)
         names["phase_names"].append({**label, "hue": ink})
     for dot in data["would"]:
         text = dot["name"] if look.narrow else f"{dot['name']}, does not fit"
-        text = f"{MARKS[dot['name']]}{dot['analysis'] + 1}" if dot["several"] else text
+        text = dot["called"] if dot["several"] else text
         label = placed(plane, dot["x"], dot["y"], text, size=look.size + 0.6, taken=taken, radius=4)
         names["phase_names"].append({**label, "hue": dot["hue"] if dot["several"] else "ink"})
     for x, y, text, reach in _clusters(plane, data["operators"]):

@@ -10,6 +10,7 @@ import msgspec
 
 from rooflight.show import numbers
 from rooflight.show.charts.place import Datasets, Plane, Rows, spread
+from rooflight.show.charts.tag import Tag
 from rooflight.show.charts.theme import Look, text_width
 from rooflight.show.charts.wording import devices, where
 from rooflight.values.accelerator import Accelerator
@@ -44,15 +45,13 @@ class Roof(msgspec.Struct, frozen=True, kw_only=True):
     peaks: dict[str, float]
 
 
-def roofs_of(
-    analyses: Sequence[Analysis], measured: Accelerator | None, names: Sequence[str] = (), hues: Sequence[str] = ()
-) -> list[Roof]:
+def roofs_of(analyses: Sequence[Analysis], measured: Accelerator | None, tags: Sequence[Tag]) -> list[Roof]:
     """The roof of a single machine, with the peaks that its steps run in; of several each one's main peak.
 
     Roofs that are equal are drawn once, in the neutral hue where they are those of several analyses.
     Beside a single one stands its other: that of `measured`, or the datasheet's of a machine that was measured.
 
-    names, hues     of each analysis, where there are several
+    tags    of each analysis, where there are several
     """
     first = analyses[0].accelerator
     if one_machine(analyses):
@@ -67,14 +66,18 @@ def roofs_of(
             groups.append((roof, [number]))
         else:
             own.append(number)
-    called = [(names[number] if number < len(names) else where(one)) for number, one in enumerate(analyses)]
     return [
         msgspec.structs.replace(
-            roof, name=", ".join(dict.fromkeys(called[number] for number in members)),
-            hue=(hues[members[0]] if hues else str(members[0] + 1)) if len(members) == 1 else SHARED,
+            roof, name=", ".join(dict.fromkeys(_who(tags[number], members) for number in members)),
+            hue=tags[members[0]].hue if len(members) == 1 else SHARED,
         )
         for roof, members in groups
     ]  # fmt: skip
+
+
+def _who(tag: Tag, members: Sequence[int]) -> str:
+    """One of those whose roof it is: of several with letters these alone."""
+    return tag.whole if len(members) == 1 else tag.brief
 
 
 def one_machine(analyses: Sequence[Analysis]) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from rooflight.show import numbers
 from rooflight.show.charts.place import Datasets, Plane, Rows
 from rooflight.show.charts.roof_lines import SHARED, Level, Roof, ridge_of
+from rooflight.show.charts.tag import Tag
 from rooflight.show.charts.theme import Look, text_width
 from rooflight.values.analysis import Analysis
 from rooflight.values.sweep import Landmarks
@@ -47,11 +48,11 @@ def _below(value: float) -> float:
 
 
 def ridges(
-    plane: Plane, analyses: Sequence[Analysis], landmarks: Sequence[Landmarks], look: Look, called: Sequence[str],
-    hues: Sequence[str],
-) -> Datasets:  # fmt: skip
+    plane: Plane, analyses: Sequence[Analysis], landmarks: Sequence[Landmarks], look: Look, tags: Sequence[Tag]
+) -> Datasets:
     """The ridge of the steps' main format, what it takes to get there, and the zones on the sides of them all."""
     lines: Rows = []
+    of: dict[tuple[float, float], list[Tag]] = {}
     several = len(analyses) > 1
     for number, one in enumerate(analyses):
         ridge = ridge_of(one)
@@ -61,11 +62,14 @@ def ridges(
         mark = landmarks[number] if number < len(landmarks) else None
         same = next((line for line in lines if (line["x"], line["y2"]) == (ridge, peak)), None)
         if same is not None:
-            same |= {"name": f"{same['name']}, {called[number]}", "hue": SHARED if several else same["hue"]}
+            of[ridge, peak].append(tags[number])
+            names = ", ".join(tag.brief for tag in of[ridge, peak])
+            same |= {"name": names, "hue": SHARED if several else same["hue"]}
             continue
+        of[ridge, peak] = [tags[number]]
         lines.append({
             "x": ridge, "y": plane.bottom, "y2": peak, "batch": mark.ridge_batch if mark else None,
-            "name": called[number], "hue": hues[number] if several else "capacity",
+            "name": tags[number].whole, "hue": tags[number].hue if several else "capacity",
         })  # fmt: skip
     if not lines:
         return {"ridges": [], "zones": [], "zone_names": [], "ridge_names": []}

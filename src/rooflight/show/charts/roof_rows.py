@@ -15,20 +15,20 @@ from rooflight.show.charts.kernel_dots import Samples, sample_rows
 from rooflight.show.charts.place import Datasets, Plane, Rows
 from rooflight.show.charts.roof_lines import Level, formats, levels_of, roof_lines, roofs_of
 from rooflight.show.charts.roof_plane import plane_around, ridges
+from rooflight.show.charts.tag import Tag, numbered
 from rooflight.show.charts.theme import STANDARD, Look
 from rooflight.show.charts.tips import tell_neighbours
-from rooflight.show.charts.wording import MARKS, inferred, variant, where
+from rooflight.show.charts.wording import MARKS
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.analysis import Analysis, OperatorBlock, Phase
 from rooflight.values.sweep import Landmarks
-from rooflight.words.basis import interval
+from rooflight.words.basis import inferred, interval
 
 _MOST_LISTED = 6
 _LONGEST_NAME = 17  # letters, where the picture is narrow
 _SHORT_OF = 13  # px from the tip of an arrow to the middle of the dot it points at
 _DIAMOND, _RING, _SQUARE = 8.0, 5.0, 4.0  # px from the middle of a mark to its edge
 _ASIDE = 10  # px between intervals of several analyses
-BEFORE = "before"
 
 
 def rows(
@@ -39,6 +39,7 @@ def rows(
     after: Analysis | None = None,
     samples: Samples = (),
     names: Sequence[str] = (),
+    tags: Sequence[Tag] = (),
     plane: Plane | None = None,
     look: Look = STANDARD,
 ) -> Datasets:
@@ -46,30 +47,31 @@ def rows(
 
     levels      left out: the caches of a single measured machine; True: every level of a single machine
     names       of the analyses in their order, `after` last, such as "today"; left out: their devices
+    tags        whose each is, where a page has them in several pictures; left out: numbers in this order
     plane       corners to keep, for a page on which dots move while axes stay; see plane_of
     """
     shown = [*analyses, *([after] if after is not None else [])]
-    several, hues = len(shown) > 1, series_hues(len(shown), after is not None)
-    called = series_names(shown, names, after is not None)
+    several = len(shown) > 1
+    tags = tags or numbered(shown, names, moved=after is not None)
     levels = levels_of(shown, levels is True) if isinstance(levels, bool) else levels or levels_of(shown)
-    roofs = roofs_of(shown, measured, called, hues)
-    dots = _phase_dots(shown, called, hues)
+    roofs = roofs_of(shown, measured, tags)
+    dots = _phase_dots(shown, tags)
     kernels = sample_rows(samples)
-    listed = _machines(shown, called, hues) if several else _operators(analyses[0], look)
+    listed = _machines(shown, tags) if several else _operators(analyses[0], look)
     operators = [] if several else sorted((row for row in listed if row["x"]), key=lambda row: -row["share"])
     expected = _expected(shown, dots)
     places = [*dots, *kernels, *operators, *expected, *({**row, "y": row["low"]} for row in expected)]
-    plane = plane or plane_around(roofs, levels, [*places, *_would(shown, called, hues)], look)
+    plane = plane or plane_around(roofs, levels, [*places, *_would(shown, tags)], look)
     data: Datasets = {
         "corners": plane.corners,
         **roof_lines(plane, roofs, levels, look),
-        **ridges(plane, shown, landmarks, look, called, hues),
+        **ridges(plane, shown, landmarks, look, tags),
         "table": listed,
         "operators": [{**row} for row in operators],
         "phases": dots,
         "samples": kernels,
         "expected": _aside(plane, expected, len(shown)),
-        "would": [{**row, "bottom": plane.bottom} for row in _would(shown, called, hues)],
+        "would": [{**row, "bottom": plane.bottom} for row in _would(shown, tags)],
         "links": _links(plane, shown, dots),
         "moves": [] if after is None else _moves(plane, dots, gains(analyses[0], after)),
     }
@@ -77,29 +79,14 @@ def rows(
     return data | roof_labels.labels(plane, data, look) | NONE
 
 
-def series_hues(count: int, moved: bool) -> list[str]:
-    """The palette's names for analyses side by side: one each; of a move what was before has none of theirs."""
-    return [BEFORE, *(str(number) for number in range(1, count))] if moved else [str(one + 1) for one in range(count)]
-
-
-def series_names(shown: Sequence[Analysis], names: Sequence[str], moved: bool) -> list[str]:
-    """What the analyses are called: as was said, else by their devices, and where these are alike by what differs."""
-    if names:
-        return [names[number] if number < len(names) else where(one) for number, one in enumerate(shown)]
-    if moved:
-        return ["before", "after"]
-    alike = len(shown) > 1 and len({where(one) for one in shown}) == 1
-    return [variant(one) if alike else where(one) for one in shown]
-
-
 def plane_of(*analyses: Analysis, look: Look = STANDARD, levels: bool = False) -> Plane:
     """Corners that hold the steps of all these analyses, as they are at best and as they are expected."""
-    called, hues = series_names(analyses, (), False), series_hues(len(analyses), False)
-    dots = _phase_dots(analyses, called, hues)
+    tags = numbered(analyses)
+    dots = _phase_dots(analyses, tags)
     slow = [{**row, "y": row["low"]} for row in _expected(analyses, dots)]
     own = [row for one in analyses for row in _operators(one, look) if row["x"]]
-    places = [*dots, *slow, *own, *_would(analyses, called, hues)]
-    return plane_around(roofs_of(analyses, None), levels_of(analyses, levels), places, look)
+    places = [*dots, *slow, *own, *_would(analyses, tags)]
+    return plane_around(roofs_of(analyses, None, tags), levels_of(analyses, levels), places, look)
 
 
 def _tell(plane: Plane, data: Datasets) -> None:
@@ -132,19 +119,20 @@ def gains(before: Analysis, after: Analysis) -> dict[str, float]:
     }
 
 
-def _phase_dots(analyses: Sequence[Analysis], called: Sequence[str], hues: Sequence[str]) -> Rows:
+def _phase_dots(analyses: Sequence[Analysis], tags: Sequence[Tag]) -> Rows:
     """Each phase at the speed of its roofline time."""
     several = len(analyses) > 1
     return [
         {
             "analysis": number,
             "several": several,
-            "series": called[number],
+            "series": tags[number].whole,
+            "called": tags[number].at(name, MARKS[name]),
             "name": name,
             "x": phase.intensity_flop_per_byte,
             "y": phase.flop / phase.time_s.roofline,
             "bound": numbers.resource(phase.bound),
-            "hue": hues[number] if several else phase.bound,
+            "hue": tags[number].hue if several else phase.bound,
             "time": numbers.seconds(phase.time_s.roofline),
             "time_s": phase.time_s.roofline,
             "expected_time": f"{numbers.seconds(phase.time_s.expected)}{interval(phase.time_s)}",
@@ -156,7 +144,7 @@ def _phase_dots(analyses: Sequence[Analysis], called: Sequence[str], hues: Seque
     ]
 
 
-def _would(analyses: Sequence[Analysis], called: Sequence[str], hues: Sequence[str]) -> Rows:
+def _would(analyses: Sequence[Analysis], tags: Sequence[Tag]) -> Rows:
     """Where steps would stand that memory has no room for: under the roof, at their intensity, without a time."""
     found: Rows = []
     for number, one in enumerate(analyses):
@@ -166,14 +154,15 @@ def _would(analyses: Sequence[Analysis], called: Sequence[str], hues: Sequence[s
                 continue
             x, ridge = step.intensity_flop_per_byte, step.ridge_flop_per_byte
             found.append({
-                "analysis": number, "several": len(analyses) > 1, "series": called[number], "name": name, "x": x,
+                "analysis": number, "several": len(analyses) > 1, "series": tags[number].whole,
+                "called": tags[number].at(name, MARKS[name]), "name": name, "x": x,
                 "y": bandwidth * (x if ridge is None else min(x, ridge)),
-                "hue": hues[number] if len(analyses) > 1 else "capacity",
+                "hue": tags[number].hue if len(analyses) > 1 else "capacity",
             })  # fmt: skip
     return found
 
 
-def _machines(analyses: Sequence[Analysis], called: Sequence[str], hues: Sequence[str]) -> Rows:
+def _machines(analyses: Sequence[Analysis], tags: Sequence[Tag]) -> Rows:
     """A row a deployment, for the table."""
     found: Rows = []
     for number, one in enumerate(analyses):
@@ -187,7 +176,8 @@ def _machines(analyses: Sequence[Analysis], called: Sequence[str], hues: Sequenc
         }
         bandwidth = card.memory_bytes_per_s * card.count
         found.append({
-            "row": number + 1, "mark": str(number + 1), "hue": hues[number], "name": called[number], "rate": bandwidth,
+            "row": number + 1, "mark": tags[number].mark, "hue": tags[number].hue, "name": tags[number].name,
+            "rate": bandwidth,
             "memory": numbers.amount(bandwidth, "B/s"), "peak": top, **steps,
         })  # fmt: skip
     return found

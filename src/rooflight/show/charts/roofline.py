@@ -8,13 +8,15 @@ from typing import Any
 import msgspec
 
 from rooflight.show import numbers
-from rooflight.show.charts import ghosts, roof_rows, tips
+from rooflight.show.charts import ghosts, roof_rows, run_table, tips
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.export import altair
 from rooflight.show.charts.kernel_dots import Samples, dots_read
 from rooflight.show.charts.layers import Column, finished, hue, log_x, log_y, sized, table, words
 from rooflight.show.charts.place import Datasets
 from rooflight.show.charts.roof_lines import SHARED, Level
+from rooflight.show.charts.run_table import Runs
+from rooflight.show.charts.tag import BEFORE, Tag, numbered
 from rooflight.show.charts.theme import STANDARD, Look
 from rooflight.show.charts.wording import deployed, setting, short, source, step_words, times
 from rooflight.values.accelerator import Accelerator
@@ -54,7 +56,9 @@ def roofline(
     after: Analysis | None = None,
     samples: Samples = (),
     names: Sequence[str] = (),
+    tags: Sequence[Tag] = (),
     moves: Moves | None = None,
+    runs: Runs | None = None,
     look: Look = STANDARD,
 ) -> Chart:
     """Roofs, ridges and dots of one deployment, or the phases of up to four side by side.
@@ -65,21 +69,21 @@ def roofline(
     after       the deployment after a move: an arrow leads to each phase's new place
     samples     kernels that were timed, or several sets of them by name: squares under the roofs
     names       what the analyses are called, `after` last; left out: their devices. Roofs that are equal are drawn once
+    tags        whose each is, with a letter and a hue, in place of names and numbers in this order
     moves       of the deployment: hollow dots where the best of them would put a phase
+    runs        a table of what the runs get, in place of that of several deployments
 
     Of a measured machine the roofs are medians and its datasheet's stand beside, dashed; its caches are levels.
     """
     data = rows(
         *analyses, landmarks=landmarks, measured=measured, levels=levels, after=after, samples=samples, names=names,
-        look=look,
+        tags=tags, look=look,
     )  # fmt: skip
     data = ghosts.added(data, moves, look)
+    if runs is not None:
+        data["runs"] = run_table.rows(runs, look)
     alt = altair()
     several = len(analyses) > 1 or after is not None
-    head = "Side by side" if several else "Where the time goes"
-    columns = [_fitted(column, look) for column in (_MACHINES if several else _OPERATORS)]
-    columns = [column for column in columns if column.field != "memory" or not look.narrow]
-    beside = [table("table", columns, look, rows=len(data["table"]), title=head)] if data["table"] else []
     main = alt.layer(*roof_layers(look), *sample_layers(look), *_dots(look), *ghosts.layers(look)).resolve_scale(
         size="independent"
     )
@@ -88,20 +92,31 @@ def roofline(
         sized(main, look),
         data,
         look,
-        title=_title(analyses, after, names),
+        title=_title(analyses, after, names, tags),
         subtitle=stands(analyses, landmarks),
         notes=tuple(
             note
             for note in (
-                marks_read(data, several=several, moved=after is not None),
+                marks_read(data, several=several, moved=after is not None, letters=any(tag.lettered for tag in tags)),
                 dots_read(samples),
                 ghosts.read(data, moves),
                 source(analyses),
             )
             if note
         ),
-        beside=beside,
+        beside=_tables(data, several, runs, look),
     )
+
+
+def _tables(data: Datasets, several: bool, runs: Runs | None, look: Look) -> list[Any]:
+    """What stands beside the plot or below: runs, operators, several deployments where no runs are told of them."""
+    found = [] if runs is None else [run_table.drawn(runs, len(data["runs"]), look)]
+    if data["table"] and not (runs is not None and several):
+        columns = [_fitted(column, look) for column in (_MACHINES if several else _OPERATORS)]
+        columns = [column for column in columns if column.field != "memory" or not look.narrow]
+        title = "Side by side" if several else "Where the time goes"
+        found.append(table("table", columns, look, rows=len(data["table"]), title=title))
+    return found
 
 
 def _fitted(column: Column, look: Look) -> Column:
@@ -110,11 +125,12 @@ def _fitted(column: Column, look: Look) -> Column:
     return msgspec.structs.replace(column, head="bound") if short_head else column
 
 
-def marks_read(data: Datasets, *, several: bool, moved: bool = False) -> str:
+def marks_read(data: Datasets, *, several: bool, moved: bool = False, letters: bool = False) -> str:
     """How to read the marks that are there, and no others."""
     said = []
     if data["phases"]:
-        named = ", numbered and coloured as in the table" if several else ""
+        how = "with its letter and in its colour as" if letters else "numbered and coloured as"
+        named = f", {how} in the table" if several else ""
         said.append(f"Diamonds: a phase at its roofline time{named}.")
     if data["expected"]:
         aside = " and a little aside, so that none covers another" if several else ""
@@ -218,9 +234,9 @@ def _dots(look: Look) -> list[Any]:
     # what was before is hollow, in the neutral hue
     phases = alt.Chart(of("phases")).mark_point(
         shape="diamond", size=190, opacity=1, strokeWidth=1.5, tooltip=_phase_tip(),
-        fill=alt.ExprRef(f"datum.hue === '{roof_rows.BEFORE}' ? '{palette.paper}' : scale('color', datum.hue)"),
+        fill=alt.ExprRef(f"datum.hue === '{BEFORE}' ? '{palette.paper}' : scale('color', datum.hue)"),
         stroke=alt.ExprRef(
-            f"datum.hue === '{roof_rows.BEFORE}' ? scale('color', datum.hue) : '{palette.paper}'"
+            f"datum.hue === '{BEFORE}' ? scale('color', datum.hue) : '{palette.paper}'"
         ),
     ).encode(x="x:Q", y="y:Q")  # fmt: skip
     moved = tips.tip(phase=tips.of("name"), gain=tips.plain("gain", " x the tok/s at roofline time"),
@@ -270,12 +286,12 @@ def _would_tip() -> Any:
     )  # fmt: skip
 
 
-def _title(analyses: Sequence[Analysis], after: Analysis | None, names: Sequence[str]) -> str:
+def _title(analyses: Sequence[Analysis], after: Analysis | None, names: Sequence[str], tags: Sequence[Tag]) -> str:
     """The sentence above: what binds each phase."""
     first = analyses[0]
     phases = first.phases
     if len(analyses) > 1:
-        return _fastest(analyses, names)
+        return _fastest(analyses, tags or numbered(analyses, names), named=bool(names or tags))
     if not phases:
         return first.answer
     if after is not None and after.phases:
@@ -288,20 +304,19 @@ def _title(analyses: Sequence[Analysis], after: Analysis | None, names: Sequence
     return f"{deployed(first)}: {step_words(phases)}"
 
 
-def _fastest(analyses: Sequence[Analysis], names: Sequence[str]) -> str:
+def _fastest(analyses: Sequence[Analysis], tags: Sequence[Tag], *, named: bool) -> str:
     """Of several, the one with most decode tokens a second."""
-    called = roof_rows.series_names(analyses, names, moved=False)
     rates = [
-        (one.phases["decode"].tokens_per_s.roofline, name)
-        for one, name in zip(analyses, called, strict=True)
+        (one.phases["decode"].tokens_per_s.roofline, tag.whole)
+        for one, tag in zip(analyses, tags, strict=True)
         if "decode" in one.phases
     ]
     models = dict.fromkeys(short(one.model.id) for one in analyses)
     said = f"{next(iter(models))}: " if len(models) == 1 else ""
     if not rates:
-        return f"{', '.join(models)} fits on none of {', '.join(dict.fromkeys(called))}"
+        return f"{', '.join(models)} fits on none of {', '.join(dict.fromkeys(tag.whole for tag in tags))}"
     best, name = max(rates, key=lambda one: one[0])
-    fastest = f"the fastest decode is that of {name}" if names else f"decode is fastest on {name}"
+    fastest = f"the fastest decode is that of {name}" if named else f"decode is fastest on {name}"
     return f"{said}{fastest}, {numbers.plain(best)} tok/s at roofline time"
 
 

@@ -1,90 +1,76 @@
-"""The run of each scenario as a row: what its users see, what its accelerators do, what fits, and what it costs."""
+"""The table of runs in a picture: a scenario's values, below them their intervals and what a goal says of them."""
 
 from __future__ import annotations
 
+from itertools import accumulate
+from typing import Any
+
 import msgspec
 
-from rooflight.serve.formulas import tokens_per_usd
-from rooflight.show import numbers
-from rooflight.span import Span
-from rooflight.units import round_significant
-from rooflight.values.analysis import Analysis
-from rooflight.words.basis import interval
+from rooflight.show.charts.layers import Column, table
+from rooflight.show.charts.place import Rows
+from rooflight.show.charts.tag import Tag
+from rooflight.show.charts.theme import Look
+from rooflight.show.figures import HEADS, Cell, Line
 
-HEADS = ("TTFT", "TPOT", "tok/s a user", "tok/s an accelerator", "compute used", "bandwidth used", "most that fit")
-COST = "USD a million tokens"
-_MILLION = 10**6
-
-
-class Cell(msgspec.Struct, frozen=True):
-    """A figure and what is said below it; missed: it is worse than the goal."""
-
-    text: str
-    below: str = ""
-    missed: bool = False
+# Where cells begin, as a share of the width; and how wide they are beside each other, head for head.
+_START = 0.21
+_WIDE = dict(zip(HEADS, (1.5, 1.5, 0.9, 1.25, 1.25, 0.75, 0.85, 0.9, 1.15, 1.6), strict=True))
+_NAME = 0.025
+_LONGEST = 32  # letters of a name
 
 
-def heads(priced: bool) -> tuple[str, ...]:
-    """What stands above the cells."""
-    return (*HEADS, *([COST] if priced else []))
+class Runs(msgspec.Struct, frozen=True, kw_only=True):
+    """Lines under their heads, each with whose it is."""
+
+    heads: tuple[str, ...]
+    lines: tuple[tuple[Tag, Line], ...]
 
 
-def cells(
-    analysis: Analysis, *, slo_tpot_s: float | None = None, usd_per_hour: float | None = None, priced: bool = False
-) -> list[Cell]:
-    """Expected figures of the run that the answer speaks of, with their intervals.
+def rows(runs: Runs, look: Look) -> Rows:
+    """So many rows of text a line as the largest of them needs."""
+    parts = [_texts(line, len(runs.heads), look) for _, line in runs.lines]
+    found: Rows = []
+    for (tag, line), texts in zip(runs.lines, parts, strict=True):
+        missing = bool(line.missing)
+        for part, cells in enumerate(texts):
+            found.append({
+                "row": len(found), "last": part == len(texts) - 1, "hue": tag.hue, **_whose(tag, part),
+                "missing": cells[0] if missing else "",
+                **{f"cell{at}": "" if missing or part else text for at, text in enumerate(cells)},
+                **{f"below{at}": text if part and not missing else "" for at, text in enumerate(cells)},
+            })  # fmt: skip
+    return found
 
-    slo_tpot_s      a goal for the time of a token
-    usd_per_hour    price of one accelerator; None: not given. priced: whether there is a column for it
-    """
-    found = analysis.runs.get(analysis.run or "")
-    most = analysis.memory.max_batch
-    fits = Cell("not known" if most is None else f"{most:,}" if most >= 1 else "none")
-    if found is None:
-        why = "" if analysis.answered else "does not fit"
-        return [Cell(why), *[Cell("")] * (len(HEADS) - 2), fits, *([Cell("")] if priced else [])]
-    used = found.utilization
-    each, user = found.output_tokens_per_s_per_accelerator, found.output_tokens_per_s_per_user
-    return [
-        _time(found.ttft_s), _against(found.tpot_s, slo_tpot_s), _rate(user), _rate(each),
-        Cell("" if used is None else numbers.percent(used.compute)),
-        Cell("" if used is None else numbers.percent(used.memory)),
-        fits, *([_cost(each, usd_per_hour)] if priced else []),
+
+def drawn(runs: Runs, count: int, look: Look) -> Any:
+    """The table's marks, of the dataset "runs" with so many rows."""
+    shares = list(accumulate((_WIDE[head] for head in runs.heads), initial=0.0))
+    ends = [_START + (1 - _START) * share / shares[-1] for share in shares[1:]]
+    columns = [
+        Column("", "mark", 0.0, hued=True), Column("scenario", "name", _NAME, hued=True),
+        Column("", "missing", _START + 0.02),
+        *(Column(runs.heads[at], f"cell{at}", end, right=True) for at, end in enumerate(ends)),
+        *(Column("", f"below{at}", end, right=True, quiet=True) for at, end in enumerate(ends)),
     ]  # fmt: skip
+    return table("runs", columns, look, rows=count, title="What the runs get", parted=True)
 
 
-def _time(span: Span | None) -> Cell:
-    return Cell("") if span is None else Cell(numbers.seconds(span.expected), _bare(interval(span)))
+def _whose(tag: Tag, part: int) -> dict[str, str]:
+    """In the first of its rows the letter and the name."""
+    if part:
+        return {"mark": "", "name": ""}
+    short = f"{tag.name[: _LONGEST - 1].rstrip(' ,')}\N{HORIZONTAL ELLIPSIS}"
+    return {"mark": tag.mark, "name": tag.name if len(tag.name) <= _LONGEST else short}
 
 
-def _against(span: Span | None, slo_s: float | None) -> Cell:
-    """A time beside its goal, in words."""
-    told = _time(span)
-    if span is None or slo_s is None:
-        return told
-    missed = span.expected > slo_s
-    said = f"{'over' if missed else 'within'} {numbers.seconds(slo_s)}"
-    return Cell(told.text, f"{told.below}, {said}" if told.below else said, missed)
-
-
-def _rate(span: Span | None) -> Cell:
-    if span is None or not span.expected:
-        return Cell("")
-    return Cell(numbers.plain(span.expected), _ends(span))
-
-
-def _cost(each: Span | None, usd_per_hour: float | None) -> Cell:
-    """Dollars of an accelerator's hour over the tokens that it puts out in it."""
-    if each is None or usd_per_hour is None or not each.expected:
-        return Cell("" if usd_per_hour is not None else "no price")
-    return Cell(round_significant(_MILLION / tokens_per_usd(each.expected, usd_per_hour)))
-
-
-def _ends(span: Span) -> str:
-    if span.low is None or span.high is None:
-        return ""
-    return f"{numbers.plain(span.low)} to {numbers.plain(span.high)}"
-
-
-def _bare(text: str) -> str:
-    return text.strip().removeprefix("(").removesuffix(")")
+def _texts(line: Line, columns: int, look: Look) -> list[list[str]]:
+    """Its rows of text, a cell each; why there are no figures, in the first."""
+    if line.missing:
+        room = round((1 - _START) * look.outer)
+        return [[text, *[""] * (columns - 1)] for text in look.wrapped(line.missing, look.size, room)]
+    cells: tuple[Cell, ...] = line.cells[:columns]
+    parts = [[one.text for one in cells], [one.beside for one in cells], [one.goal for one in cells]]
+    while len(parts) > 1 and not any(parts[-1]):
+        parts.pop()
+    return parts

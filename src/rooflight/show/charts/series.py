@@ -15,6 +15,7 @@ from rooflight.scenario.basis import basis_of
 from rooflight.serve.axes import GRID_AXES
 from rooflight.serve.sweep import SweepPoints
 from rooflight.serve.turns import Turn, turns
+from rooflight.show.charts.tag import Tag
 from rooflight.show.charts.theme import Look
 from rooflight.show.charts.thin import kept
 from rooflight.show.sweep import Row, rows
@@ -39,7 +40,7 @@ class Line(msgspec.Struct, frozen=True):
 
     turns       where along x another resource begins to bind
     inferred    that what is expected rests on other cards; "" where the card itself was measured
-    letter      what it is called where there is no room; place: whose hue it has, 0: by its order
+    tag         of which scenario of a page it is; None: it has the hue of its order
     own         where along the axis the question stands that the line was drawn for
     """
 
@@ -48,9 +49,17 @@ class Line(msgspec.Struct, frozen=True):
     landmarks: Landmarks
     turns: tuple[Turn, ...] = ()
     inferred: str = ""
-    letter: str = ""
-    place: int = 0
+    tag: Tag | None = None
     own: int | None = None
+
+    @property
+    def letter(self) -> str:
+        """What it is called where there is no room, "" for one that has no letter."""
+        return self.tag.mark if self.tag is not None and self.tag.lettered else ""
+
+    def hue(self, number: int) -> str:
+        """Its own, else that of so many-th line."""
+        return str(number) if self.tag is None else self.tag.hue
 
     def called(self, look: Look) -> str:
         """The name, or the letter where there is no room for it."""

@@ -1,58 +1,57 @@
-"""Pictures of a page in both modes at once: colours are names that the page's style sheet fills in."""
+"""A picture in both modes at once: its colours are variables of the page, which a style sheet fills in as the reader's
+system says, also while the page is open."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Any
 
-import msgspec
+from rooflight.show.charts.theme import DARK, LIGHT, Palette
 
-from rooflight.show.charts.theme import DARK, LIGHT, Look, Palette
-
-
-class Themed(Look, frozen=True):
-    """A look whose colours are the page's variables, light or dark as the reader's system says, also while open."""
-
-    @property
-    def palette(self) -> Palette:
-        """The names of the colours, in place of colours."""
-        return _NAMES
+# A colour in quotes, as Vega's expressions have it.
+_IN_EXPRESSIONS = re.compile(r"'(#[0-9a-f]{6})'")
 
 
-def _named(light: Palette, dark: Palette) -> Palette:
-    """Each colour by the name of its variable; what is no colour, in the middle between the modes."""
-    filled: dict[str, Any] = {}
-    for name in Palette.__struct_fields__:
-        one, other = getattr(light, name), getattr(dark, name)
-        if isinstance(one, dict):
-            filled[name] = {key: f"var({_variable(name, key)})" for key in one}
-        else:
-            filled[name] = f"var({_variable(name)})" if isinstance(one, str) else (one + other) / 2
-    return msgspec.structs.replace(light, **filled)
-
-
-def _variable(name: str, key: str = "") -> str:
-    return f"--{name}-{key}" if key else f"--{name}"
-
-
-_NAMES = _named(LIGHT, DARK)
-
-
-def variables(palette: Palette) -> str:
-    """The declarations of a mode's colours for a style sheet."""
-    said = []
-    for name in Palette.__struct_fields__:
-        value = getattr(palette, name)
-        if isinstance(value, dict):
-            said += [f"{_variable(name, key)}:{colour}" for key, colour in value.items()]
-        elif isinstance(value, str):
-            said.append(f"{_variable(name)}:{value}")
-    return ";".join(said)
+def themed(spec: dict[str, Any]) -> dict[str, Any]:
+    """The document of a picture, drawn in either mode, for both: variables in the place of its colours."""
+    own = DARK if spec["config"]["background"] == DARK.paper else LIGHT
+    names: dict[str, str] = {}
+    for name, colour in _colours(own):
+        names.setdefault(colour, f"var({name})")
+    return {name: part if name == "datasets" else _painted(part, names, own.wash) for name, part in spec.items()}
 
 
 def style() -> str:
     """Rules that fill in the colours: light, dark where the reader prefers it, and light on paper."""
+    chips = "".join(f".hue-{number}{{background:var(--hues-{number})}}" for number in LIGHT.hues if number.isdigit())
     return (
-        f":root{{{variables(LIGHT)}}}\n"
-        f"@media screen and (prefers-color-scheme:dark){{:root{{{variables(DARK)}}}}}\n"
-        f"{''.join(f'.hue-{number}{{background:var(--hues-{number})}}' for number in LIGHT.hues if number.isdigit())}\n"
+        f":root{{color-scheme:light dark;{_declared(LIGHT)}}}\n"
+        f"@media screen and (prefers-color-scheme:dark){{:root{{{_declared(DARK)}}}}}\n{chips}\n"
     )
+
+
+def _colours(palette: Palette) -> Iterator[tuple[str, str]]:
+    """Each colour behind the name of its variable: --ink, --hues-memory."""
+    for name in Palette.__struct_fields__:
+        value = getattr(palette, name)
+        if isinstance(value, dict):
+            yield from ((f"--{name}-{key}", colour) for key, colour in value.items())
+        elif isinstance(value, str):
+            yield f"--{name}", value
+
+
+def _declared(palette: Palette) -> str:
+    return ";".join(f"{name}:{colour}" for name, colour in _colours(palette))
+
+
+def _painted(part: Any, names: dict[str, str], wash: float, key: str = "") -> Any:
+    """The part of a document, its colours by name; what is washed, in the middle between the modes."""
+    if isinstance(part, dict):
+        return {name: _painted(one, names, wash, name) for name, one in part.items()}
+    if isinstance(part, list):
+        return [_painted(one, names, wash, key) for one in part]
+    if isinstance(part, str):
+        whole = names.get(part, part)
+        return _IN_EXPRESSIONS.sub(lambda one: f"'{names[one[1]]}'" if one[1] in names else one[0], whole)
+    return (LIGHT.wash + DARK.wash) / 2 if key == "opacity" and part == wash else part

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from rooflight.show import numbers
-from rooflight.show.charts.caveat import caveat_of_none
 from rooflight.show.charts.chart import Chart
+from rooflight.show.charts.interval import INTERVAL_NOTE
 from rooflight.show.charts.layers import finished
 from rooflight.show.charts.place import Datasets, Rows
 from rooflight.show.charts.strips import axis_x, bar, behind, edge, ends, names, strips, ticks, tips
@@ -150,7 +150,7 @@ def verdicts(found: Report | Shown | Iterable[Verdict], *, answer: str = "", loo
     ]
     main = strips(look, max(1, len(data["bars"])), axis_x("speed, as a share of the ceiling", percent=True), layers)
     read = f"{_SEEN if any(one.on_measured for one in shown.rows) else _LIMIT} {_READ}"
-    notes = (read, caveat_of_none(), *_left_out(shown)) if data["bars"] else _left_out(shown)
+    notes = (read, INTERVAL_NOTE, *_left_out(shown)) if data["bars"] else _left_out(shown)
     return finished("verdicts", main, data, look, start=0, title=said, notes=notes)
 
 

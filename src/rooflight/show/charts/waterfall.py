@@ -6,8 +6,8 @@ from typing import Any
 
 from rooflight.serve import gap
 from rooflight.show import numbers
-from rooflight.show.charts.caveat import expected_note, timed
 from rooflight.show.charts.chart import Chart
+from rooflight.show.charts.interval import interval_note, timed
 from rooflight.show.charts.layers import finished
 from rooflight.show.charts.place import Datasets, Rows
 from rooflight.show.charts.strips import axis_x, bar, behind, ends, interval, names, strips, tips
@@ -74,7 +74,7 @@ def waterfall(analysis: Analysis, *, phase: str = "decode", look: Look = STANDAR
     ]
     main = strips(look, max(1, len(data["steps"])), x, layers).resolve_scale(color="shared")
     read = _READ.format(limit=_LIMIT if analysis.accelerator.measured is None else _SEEN)
-    notes = (read, expected_note([analysis]), source([analysis])) if data["steps"] else ()
+    notes = (read, interval_note([analysis]), source([analysis])) if data["steps"] else ()
     return finished("waterfall", main, data, look, start=0, title=_title(analysis, phase), notes=notes)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from rooflight.units import round_significant
 from rooflight.values.accelerator import devices_named
 from rooflight.values.analysis import Analysis, Phase
-from rooflight.words.basis import basis_clause
 
 # Letters of the phases, as in the terminal's drawing.
 MARKS = {"prefill": "P", "decode": "D", "verify": "V", "draft": "F", "mixed": "M"}
@@ -55,12 +54,6 @@ def variant(analysis: Analysis) -> str:
 def times(ratio: float) -> str:
     """A ratio: 1.9 x."""
     return f"{round_significant(ratio)} x"
-
-
-def inferred(analysis: Analysis) -> str:
-    """That what is expected rests on other cards, and which; "" where the card itself was measured."""
-    own = analysis.calibration is not None and analysis.calibration.used
-    return basis_clause(analysis.expected_basis, analysis.deployment["engine"], own=own)
 
 
 def step_words(phases: Mapping[str, Phase]) -> str:

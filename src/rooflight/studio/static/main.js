@@ -140,6 +140,7 @@ async function show(found, asked) {
   showFigures(found);
   operators.show(analysis, asked.scenarios[found.shown]);
   byId("roofline-words").textContent = found.caption;
+  byId("roofline-read").textContent = found.read;
   byId("intensity-words").hidden = !found.intensity;
   byId("intensity-words").textContent = found.intensity?.text ?? "";
   showDials(dials, focused(), page, analysis.workload.context);

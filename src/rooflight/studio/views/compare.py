@@ -136,7 +136,7 @@ def _name(label: Label) -> str:
 def _view(known: _Asked, found: Sequence[Answered], asked: Asked) -> View:
     named = [(_name(one.label), one.scenario) for one in known.found if one.scenario is not None]
     first = known.compared(named)
-    slo = goals.wanted(known.page)
+    slo = known.page.goals
     front: list[Block] = [
         Prose(f"{_name(one.label)} is left out: {one.error.what}.", "warning") for one in found if one.error is not None
     ]
@@ -148,7 +148,7 @@ def _view(known: _Asked, found: Sequence[Answered], asked: Asked) -> View:
         front.append(table)
     return View(
         answer=" ".join(text for text in (document.answer, answer) if text),
-        charts=tuple(_charts(document, first, asked)),
+        charts=tuple(_charts(document, found, asked)),
         blocks=(*front, *shows.blocks(document)[1:]),
     )
 
@@ -185,21 +185,21 @@ def _prices_said(known: _Asked) -> Iterator[str]:
             yield f"{card} has two prices on this page, and counts here at the first of them, or that in focus"
 
 
-def _charts(document: Comparison, first: Found, asked: Asked) -> Iterator[Drawn]:
-    places = {row.label: place for place, row in enumerate(first.rows)}
+def _charts(document: Comparison, found: Sequence[Answered], asked: Asked) -> Iterator[Drawn]:
+    hues = {_name(one.label): one.label.tag.hue for one in found}
     if any(one.request is not None for one in document.compared):
         what = _WORDS[document.objective] if document.mix.osl else "requests a second"
-        yield drawn(_hued(bars.compared(document, look=asked.look), places), title=f"{what}, as expected".capitalize())
+        yield drawn(_hued(bars.compared(document, look=asked.look), hues), title=f"{what}, as expected".capitalize())
     if len(crossing.shown(document)) > 1:
-        yield drawn(_hued(crossing.crossing(document, look=asked.look), places), said=document.answer)
+        yield drawn(_hued(crossing.crossing(document, look=asked.look), hues), said=document.answer)
 
 
-def _hued(chart: Chart, places: dict[str, int]) -> Chart:
+def _hued(chart: Chart, hues: dict[str, str]) -> Chart:
     """The chart with the hues that the page's scenarios have elsewhere."""
 
     def row(one: dict[str, Any]) -> dict[str, Any]:
-        place = places.get(one.get("name") or one.get("text") or "")
-        return one if place is None or one.get("hue") in (None, "ink") else {**one, "hue": str(place + 1)}
+        hue = hues.get(one.get("name") or one.get("text") or "")
+        return one if hue is None or one.get("hue") in (None, "ink") else {**one, "hue": hue}
 
     datasets = {name: [row(one) for one in rows] for name, rows in chart.datasets.items()}
     return replace(chart, spec={**chart.spec, "datasets": datasets})

@@ -10,13 +10,12 @@ from rooflight.answers.compare.contenders import Contender
 from rooflight.scenario.change import changed
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.apart import is_apart
-from rooflight.serve.goals import Wanted, goals, wanted_ms
+from rooflight.serve.goals import Wanted, goals
 from rooflight.serve.metrics import all_devices
 from rooflight.show import numbers
 from rooflight.show.blocks import Table
 from rooflight.studio.kept import Kept as KeptValues
 from rooflight.studio.kept import digest
-from rooflight.studio.page import Page
 from rooflight.values.mix import Mix
 from rooflight.values.sweep import Goal
 
@@ -35,11 +34,6 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     sc: Scenario
     goal: Goal | None
     batch: int | None
-
-
-def wanted(page: Page) -> Wanted | None:
-    """The goals of a page."""
-    return wanted_ms(page.ttft_slo_ms, page.tpot_slo_ms)
 
 
 def said(goals: Wanted) -> str:

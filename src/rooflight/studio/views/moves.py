@@ -17,7 +17,7 @@ from rooflight.studio.answered import Answered, focused, key_without_batch
 from rooflight.studio.kept import Kept, digest
 from rooflight.studio.page import Page
 from rooflight.studio.view import Act, Asked, Choice, Drawn, View, drawn
-from rooflight.studio.views.goals import said, wanted
+from rooflight.studio.views.goals import said
 from rooflight.studio.views.made import called, made, paged, prices
 from rooflight.studio.views.roofed import roof_drawn, roofline_of
 from rooflight.values.moves import OBJECTIVES, Combined, Move, Moves
@@ -63,7 +63,7 @@ def _found(focus: Answered, objective: str, usd: Mapping[str, float]) -> Moves:
 
 def _beside_goals(found: Moves, page: Page) -> str:
     """Which move helps most without leaving the page's goals, where the page has some; as a sentence more."""
-    goals = wanted(page)
+    goals = page.goals
     if goals is None:
         return ""
     helping = [one for one in found.moves if one.fields is not None and one.verdict == "helps"]

@@ -45,7 +45,7 @@ def throughput(asked: Asked) -> View:
     left = _left_out(found)
     if not shown:
         return View(answer=" ".join(left), choices=CHOICES)
-    wanted = wanted_ms(page.ttft_slo_ms, page.tpot_slo_ms)
+    wanted = page.goals
     goals, untold = ({}, []) if wanted is None else _goals(shown, wanted)
     blocks: list[Block] = [Prose(text, "warning") for text in (*left, *untold)]
     blocks += goal_blocks(list(goals.values()), list(goals))

@@ -15,9 +15,13 @@ import rooflight
 from offline import Tables, inflated
 from rooflight.errors import BadInput
 from rooflight.library.questions import make_scenario
+from rooflight.serve.goals import Wanted
 from rooflight.serve.landmarks import landmarks
 from rooflight.show.charts.explore import explore
 from rooflight.show.charts.theme import DARK, LIGHT
+from rooflight.show.figures import HEADS
+from rooflight.words.headline import headline
+from rooflight.words.seen import three_times
 
 pytestmark = pytest.mark.slow  # draws pictures
 
@@ -44,7 +48,7 @@ def three():
     named = zip(("today", HOSTILE, "too large"), QUESTIONS, strict=True)
     return explore(
         [(name, make_scenario(model, on, **given)) for name, (model, on, given) in named],
-        focus=1, slo_tpot_s=0.0065, usd_per_hour=(2.5, 2.5, None),
+        focus=1, goals=Wanted(tpot_s=0.0065), usd_per_hour=(2.5, 2.5, None),
     )  # fmt: skip
 
 
@@ -117,33 +121,37 @@ def test_operators_and_interval_are_of_the_scenario_in_focus(tables):
 def test_the_run_table_has_the_runs_figures(tables):
     answer = analysis(0)
     run = answer.runs[answer.run]
-    cells = tables.said(0, "run", tables.point(6, 1151))
-    assert [cell["text"] for cell in cells[:2]] == [
-        rooflight.units.scaled(run.ttft_s.expected, "s"), rooflight.units.scaled(run.tpot_s.expected, "s")
-    ]  # fmt: skip
+    cells = dict(zip(HEADS, tables.said(0, "run", tables.point(6, 1151)), strict=True))
+    assert cells["TTFT"]["text"] == rooflight.units.scaled(run.ttft_s.expected, "s")
+    assert cells["TPOT"]["text"] == rooflight.units.scaled(run.tpot_s.expected, "s")
     each = run.output_tokens_per_s_per_accelerator.expected
-    assert cells[3]["text"] == rooflight.units.round_significant(each)
-    assert cells[6]["text"] == f"{answer.memory.max_batch:,}"
+    assert cells["tok/s a card"]["text"] == rooflight.units.round_significant(each)
+    assert f"{answer.memory.max_batch:,}" in cells["fits"]["beside"]
     # 2.5 dollars an hour buy 3600 seconds of tokens: dollars of a million of them
-    assert float(cells[7]["text"]) == pytest.approx(2.5 / 3600 / each * 1e6, rel=5e-3)
+    assert float(cells["USD a million tokens"]["text"]) == pytest.approx(2.5 / 3600 / each * 1e6, rel=5e-3)
 
 
 def test_a_goal_is_kept_or_missed_in_words(tables):
     """6.5 ms a token: 7.49 ms of 6 sequences in bf16 are over it, those of a single one in fp8 within."""
     over = tables.said(0, "run", tables.point(6, 1151))[1]
     within = tables.said(1, "run", tables.point(1, 256))[1]
-    assert (over["missed"], over["below"].endswith("over 6.5 ms")) == (True, True)
-    assert (within["missed"], within["below"].endswith("within 6.5 ms")) == (False, True)
+    assert (over["missed"], over["goal"]) == (True, "over 6.5 ms")
+    assert (within["missed"], within["goal"]) == (False, "keeps 6.5 ms")
 
 
 def test_what_does_not_fit_says_so_and_has_no_dots(tables):
     point = tables.point(1, 256)
     cells = tables.said(2, "run", point)
-    assert cells[0]["text"] == "does not fit"
-    assert cells[6]["text"] == "none"
+    assert [cell["text"] for cell in cells] == [headline(analysis(2))]
+    assert "does not fit" in cells[0]["text"]
     assert "does not fit on h100-sxm" in tables.said(2, "words", point)[0]["answer"]
     assert {row["hue"] for row in tables.together("phases", point)} == {"1", "2"}
     assert tables.said(2, "operators", point) == []
+
+
+def test_it_says_once_how_the_times_of_a_step_differ(three, one):
+    said = html.escape(three_times(measured=False))
+    assert (three.count(said), one.count(said)) == (1, 1)
 
 
 def test_past_what_fits_the_page_says_so(one):

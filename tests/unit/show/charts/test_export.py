@@ -20,8 +20,8 @@ from rooflight.errors import BadInput, MissingExtra, UnknownName
 from rooflight.show.blocks import Bullets, Prose, Table
 from rooflight.show.charts.alt import alt_text, titled_svg
 from rooflight.show.charts.page import embedded
-from rooflight.show.charts.repaint import partners, repainted
 from rooflight.show.charts.theme import DARK, LIGHT
+from rooflight.show.charts.themed import style, themed
 from rooflight.show.html import written
 
 pytestmark = pytest.mark.slow  # draws pictures
@@ -143,12 +143,13 @@ def test_a_colour_of_one_mode_is_one_of_the_other():
 def test_a_page_of_one_picture_has_both_modes_and_one_document(answer):
     """No colour of a mode is left in the document; both are in the rules."""
     for dark in (False, True):
-        found = repainted(answer.chart("waterfall", dark=dark).to_dict())
-        said = json.dumps({name: part for name, part in found.spec.items() if name != "datasets"})
-        assert not any(f'"{colour}"' in said for palette in (LIGHT, DARK) for colour in partners(palette, palette))
-        light, night = found.style.split("@media screen and (prefers-color-scheme:dark)")
-        assert all(colour in light for colour in LIGHT.hues.values())
-        assert all(colour in night for colour in DARK.hues.values())
+        found = themed(answer.chart("waterfall", dark=dark).to_dict())
+        said = json.dumps({name: part for name, part in found.items() if name != "datasets"})
+        assert not re.search("#[0-9a-f]{6}", said)
+        assert "var(--hues-memory)" in said
+    light, night = style().split("@media screen and (prefers-color-scheme:dark)")
+    assert all(colour in light for colour in LIGHT.hues.values())
+    assert all(colour in night for colour in DARK.hues.values())
     page = answer.chart("waterfall").html()
     assert page.count('"$schema"') == page.count("vega-lite/v6") == 1
 

@@ -13,8 +13,9 @@ from rooflight.show.charts.batch import rows as batch_rows
 from rooflight.show.charts.pareto import pareto
 from rooflight.show.charts.pareto import rows as pareto_rows
 from rooflight.show.charts.place import Plane
-from rooflight.show.charts.roof_rows import BEFORE, rows
+from rooflight.show.charts.roof_rows import rows
 from rooflight.show.charts.roofline import roofline
+from rooflight.show.charts.tag import BEFORE
 from rooflight.show.charts.theme import LIGHT, Look
 from rooflight.show.charts.tips import tell_neighbours
 from unit.show.charts.pictures import drawn, overlaps

@@ -1,30 +1,35 @@
-"""The table of the page's scenarios: what the run of each gets its users and its accelerators, a line a scenario."""
+"""The table of runs: what the run of each scenario gets its users and its accelerators, a line a scenario.
+
+The page, its slide, its CSV and the offline page have their cells from here, and so the same words and digits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 from msgspec.structs import replace
 
 from rooflight.answers.pair import Found
-from rooflight.serve.formulas import SECONDS_PER_HOUR
+from rooflight.scenario.definite import Scenario
+from rooflight.serve.formulas import tokens_per_usd
 from rooflight.serve.goals import Wanted
 from rooflight.show import numbers
 from rooflight.show.charts.wording import times as times_of
 from rooflight.span import Span
-from rooflight.studio.answered import Answered
-from rooflight.studio.page import Label
-from rooflight.studio.question import Question
 from rooflight.values.analysis import Analysis
 from rooflight.values.run import Run
 from rooflight.words.headline import headline
 
-_MILLION = 1_000_000
+_MILLION = 10**6
 HEADS = (
     "TTFT", "TPOT", "step at best", "tok/s a user", "tok/s a card", "compute", "bandwidth", "bound by", "fits",
     "USD a million tokens",
 )  # fmt: skip
+READ = (
+    "What a well-run engine gets, with the interval that eight of ten measurements lie in; a step at best is what "
+    "physics allows."
+)
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -36,6 +41,11 @@ class Cell(msgspec.Struct, frozen=True):
     goal: str = ""
     missed: bool = False
 
+    @property
+    def whole(self) -> str:
+        """All of it in a line."""
+        return ", ".join(part for part in (self.text, self.beside, self.goal) if part)
+
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """A scenario's line. cells: a head each; bound: what binds its decode steps, for the hue of that cell.
@@ -43,21 +53,36 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     missing     why there are no figures; "" where there are
     """
 
-    label: Label
     cells: tuple[Cell, ...] = ()
     bound: str | None = None
     missing: str = ""
 
 
-def line(label: Label, question: Question, analysis: Analysis, goals: Wanted | None = None) -> Line:
-    """The line of a scenario that was answered: of its run, or of decode steps at a context that is stated."""
+def heads(prices: Iterable[float | None]) -> tuple[str, ...]:
+    """What stands above the cells; no cost where no scenario has a price."""
+    return HEADS if any(price is not None for price in prices) else HEADS[:-1]
+
+
+def of_steps(sc: Scenario, analysis: Analysis) -> bool:
+    """Whether figures are of decode steps: at a context that is stated, a run of requests says nothing."""
+    return sc.workload.context is not None and "decode" in analysis.phases
+
+
+def line(
+    analysis: Analysis, *, steps: bool = False, goals: Wanted | None = None, usd_per_hour: float | None = None
+) -> Line:
+    """The line of a scenario that was answered.
+
+    steps           of its decode steps, not of its run; see of_steps
+    usd_per_hour    of one accelerator; None: not given
+    """
     tpot_s, ttft_s = (None, None) if goals is None else (goals.tpot_s, goals.ttft_s)
     run = None if analysis.run is None else analysis.runs.get(analysis.run)
     if run is None:
-        return Line(label=label, bound="capacity", missing=headline(analysis))
+        return Line(bound="capacity", missing=headline(analysis))
     phase = analysis.phases.get("decode") or analysis.phases.get("prefill")
     bound = None if phase is None else phase.expected_bound
-    got = _of_steps(analysis) if of_steps(question, analysis) else _of_run(run)
+    got = _of_steps(analysis) if steps else _of_run(run)
     cells = (
         _beside_goal(run.ttft_s, ttft_s),
         _beside_goal(got.step, tpot_s),
@@ -67,19 +92,9 @@ def line(label: Label, question: Question, analysis: Analysis, goals: Wanted | N
         *(Cell() if share is None else Cell(numbers.percent(share)) for share in (got.compute, got.memory)),
         Cell(numbers.resource(bound)),
         _room(analysis),
-        _cost(got.card, question.usd_per_hour),
+        _cost(got.card, usd_per_hour),
     )
-    return Line(label=label, cells=cells, bound=bound)
-
-
-def sentence(question: Question, analysis: Analysis) -> str:
-    """The answer in one sentence, of what the line is of."""
-    return headline(analysis, steps=of_steps(question, analysis))
-
-
-def of_steps(question: Question, analysis: Analysis) -> bool:
-    """Whether the figures are of decode steps: at a context that is stated, a run of requests says nothing."""
-    return question.given()["context"] is not None and "decode" in analysis.phases
+    return Line(cells=cells, bound=bound)
 
 
 class _Got(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,25 +124,31 @@ def _of_steps(analysis: Analysis) -> _Got:
     )  # fmt: skip
 
 
-def gain(first: Answered, focus: Answered, found: Found) -> Line:
-    """The line of what the scenario in focus gains over the first, by the one comparison of two; of its own kind."""
-    assert focus.analysis is not None
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    """One of two scenarios whose lines are compared; steps and usd_per_hour as of its line."""
+
+    analysis: Analysis
+    steps: bool = False
+    usd_per_hour: float | None = None
+
+    @property
+    def puts_out(self) -> bool:
+        """Whether its requests have output."""
+        run = None if self.analysis.run is None else self.analysis.runs.get(self.analysis.run)
+        return run is not None and _of_run(run).card is not None
+
+
+def gain(first: Side, other: Side, found: Found) -> Line:
+    """The line of what another scenario gains over the first, by the one comparison of two; of its own kind."""
     times = {one.name: one.times for one in found.quantities}
-    steps = of_steps(focus.question, focus.analysis)
-    token = "decode_step_s" if steps else "tokens_per_s_per_user"
-    card = "decode_tokens_per_s_per_accelerator" if steps else "tokens_per_s_per_accelerator"
-    if not all(_puts_out(one.analysis) for one in (first, focus)):  # of prompts, whose rates the lines do not have
+    token = "decode_step_s" if other.steps else "tokens_per_s_per_user"
+    card = "decode_tokens_per_s_per_accelerator" if other.steps else "tokens_per_s_per_accelerator"
+    if not (first.puts_out and other.puts_out):  # of prompts, whose rates the lines do not have
         card = ""
     cells = [_times(times.get(name)) for name in ("ttft_s", token, "", token, card)]
     blank = [Cell()] * (len(HEADS) - len(cells) - 1)
-    prices = first.question.usd_per_hour, focus.question.usd_per_hour
-    return Line(label=focus.label, cells=(*cells, *blank, _cheaper(times.get(card), prices)))
-
-
-def _puts_out(analysis: Analysis | None) -> bool:
-    """Whether an answer's requests have output."""
-    run = None if analysis is None or analysis.run is None else analysis.runs.get(analysis.run)
-    return run is not None and _of_run(run).card is not None
+    cheaper = _cheaper(times.get(card), (first.usd_per_hour, other.usd_per_hour))
+    return Line(cells=(*cells, *blank, cheaper))
 
 
 def _cheaper(rate: Span | None, prices: tuple[float | None, float | None]) -> Cell:
@@ -170,6 +191,8 @@ def _room(analysis: Analysis) -> Cell:
 
 
 def _cost(rate: Span | None, usd_per_hour: float | None) -> Cell:
+    """Dollars of an accelerator's hour over the tokens that it puts out in it."""
     if usd_per_hour is None or rate is None:
         return Cell()
-    return _cell(rate.rate(usd_per_hour / SECONDS_PER_HOUR * _MILLION), numbers.plain)
+    bought: Span = tokens_per_usd(rate, usd_per_hour)
+    return _cell(bought.rate(_MILLION), numbers.plain)

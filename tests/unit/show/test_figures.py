@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+pytest.importorskip("fastapi", reason="needs the extra `studio`")
+
 import rooflight
 from rooflight.serve.goals import wanted_ms
 from rooflight.show import numbers
 from rooflight.show.charts.wording import times
+from rooflight.show.figures import HEADS, line, of_steps
 from rooflight.studio.drawings import page_look
-from rooflight.studio.figures import HEADS, line
-from rooflight.studio.page import Label, Page
+from rooflight.studio.page import Page
 from rooflight.studio.picture import picture
 from rooflight.studio.question import Question, scenario_of
 from rooflight.words.analysis import analyzed
 
-LABEL = Label("A", "today")
 PLACE = {
     "ttft": 0, "tpot": 1, "best": 2, "user": 3, "card": 4, "compute": 5, "memory": 6, "bound": 7, "fits": 8, "cost": 9,
 }  # fmt: skip
@@ -31,8 +32,10 @@ QUESTIONS = [
 def lined(**fields):
     """The line of a scenario, its analysis and its run."""
     question = Question(**fields)
-    analysis = analyzed(scenario_of(question))
-    return line(LABEL, question, analysis), analysis, analysis.runs.get(analysis.run or "")
+    sc = scenario_of(question)
+    analysis = analyzed(sc)
+    found = line(analysis, steps=of_steps(sc, analysis), usd_per_hour=question.usd_per_hour)
+    return found, analysis, analysis.runs.get(analysis.run or "")
 
 
 def spanned(span, written=numbers.seconds):
@@ -153,11 +156,10 @@ def test_nothing_is_gained_over_itself_or_over_what_does_not_fit():
 )
 def test_a_line_says_what_the_goals_of_the_page_make_of_its_times(times, said, missed):
     fields = {"model": LARGE, "on": "4xh100-sxm", "batch": 32}
-    question = Question(**fields)
-    analysis = analyzed(scenario_of(question))
+    analysis = analyzed(scenario_of(Question(**fields)))
     run = analysis.runs[analysis.run]
     goals = wanted_ms(None, run.tpot_s.expected * times * 1000)  # a goal in ms
-    found = line(LABEL, question, analysis, goals)
+    found = line(analysis, goals=goals)
 
     cell = found.cells[PLACE["tpot"]]
     assert said in cell.goal
