@@ -14,6 +14,7 @@ from rooflight.studio.figures import HEADS, Line, gain, line, sentence
 from rooflight.studio.groups import places
 from rooflight.studio.page import Label, Page
 from rooflight.studio.question import samples_of
+from rooflight.studio.remedies import Offer, offers
 from rooflight.studio.roof import Placed, Roof, placed, roof_of
 from rooflight.studio.state import query_of
 from rooflight.studio.told import told
@@ -26,6 +27,7 @@ from rooflight.words.headline import caveat
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
     """headline: the scenario in focus in one sentence; caveat: of whose measurements it is, where not of its machine.
 
+    offers      what would hold it, where it does not fit: scenarios that a press makes
     answer, told    all that is said of it; caption: what the roofline shows
 
     figures     a line a scenario; gained: what the one in focus gains over the first, null where it is the first
@@ -37,6 +39,7 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
 
     headline: str
     caveat: str
+    offers: tuple[Offer, ...]
     answer: str
     told: list[str]
     caption: str
@@ -72,6 +75,7 @@ def picture(page: Page, look: Look) -> Picture:
     return Picture(
         headline=sentence(focus.question, focus.analysis),
         caveat=_caveat(focus.analysis),
+        offers=offers(page, focus),
         answer=focus.analysis.answer,
         told=told(focus.scenario, focus.analysis),
         caption=drawings.caption(focus, marks),

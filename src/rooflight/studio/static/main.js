@@ -39,7 +39,8 @@ const focused = () => page.scenarios[page.focus];
 const operators = new Operators(() => later());
 const handles = new RoofHandles((fields) => change(fields));
 const scenarios = new Scenarios(() => page, (fields) => changePage(fields, true));
-const views = new Views(() => page, (name, fields) => scenarios.add({ ...focused(), ...fields, name }), () => {
+const makeScenario = (name, fields) => scenarios.add({ ...focused(), ...fields, name });
+const views = new Views(() => page, makeScenario, () => {
   leave();
   later();
 });
@@ -110,6 +111,7 @@ function outdated(first, problems = [first]) {
   byId("headline").textContent = `No answer: ${first.headline ?? first.what}`;
   byId("caveat").hidden = !picture;
   byId("caveat").textContent = "What you see below is the answer to the state before.";
+  showOffers([]);
   byId("result").dataset.stale = String(Boolean(picture));
 }
 
@@ -133,6 +135,7 @@ async function show(found, asked) {
   byId("headline").textContent = found.headline;
   byId("caveat").hidden = !found.caveat;
   byId("caveat").textContent = found.caveat;
+  showOffers(found.offers);
   byId("answer").textContent = found.answer;
   byId("told").hidden = !found.told.length;
   fill(byId("told"), ...found.told.map((text) => element("li", {}, text)));
@@ -153,6 +156,13 @@ async function show(found, asked) {
   byId("assumed-count").textContent = `${said.length} points`;
   document.title = `${analysis.model.id.split("/").pop()} on ${found.labels[found.shown].name} · rooflight studio`;
   later();
+}
+
+// What would hold a scenario that does not fit: a press makes a scenario of it.
+function showOffers(offers) {
+  byId("offers").hidden = !offers.length;
+  fill(byId("offers"), element("span", {}, "Make a scenario of it with:"), ...offers.map((one) => element("button", { type: "button",
+    "aria-label": `Make a scenario: ${one.name}`, onclick: () => makeScenario(one.name, one.fields) }, one.name)));
 }
 
 // A dot of an operator opens its explanation.
