@@ -16,6 +16,7 @@ from rooflight.studio.page import Label, Page
 from rooflight.studio.question import samples_of
 from rooflight.studio.remedies import Offer, offers
 from rooflight.studio.roof import Placed, Roof, placed, roof_of
+from rooflight.studio.standing import standing
 from rooflight.studio.state import query_of
 from rooflight.studio.told import told
 from rooflight.studio.views.goals import wanted
@@ -27,6 +28,7 @@ from rooflight.words.headline import caveat
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
     """headline: the scenario in focus in one sentence; caveat: of whose measurements it is, where not of its machine.
 
+    standing    which of several scenarios does best, in a sentence; "" of one
     offers      what would hold it, where it does not fit: scenarios that a press makes
     answer, told    all that is said of it; caption: what the roofline shows
 
@@ -39,6 +41,7 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
 
     headline: str
     caveat: str
+    standing: str
     offers: tuple[Offer, ...]
     answer: str
     told: list[str]
@@ -75,6 +78,7 @@ def picture(page: Page, look: Look) -> Picture:
     return Picture(
         headline=sentence(focus.question, focus.analysis),
         caveat=_caveat(focus.analysis),
+        standing=standing(found, page),
         offers=offers(page, focus),
         answer=focus.analysis.answer,
         told=told(focus.scenario, focus.analysis),

@@ -145,7 +145,9 @@ class Question(_Fields):
     @field_validator(*(name for name, field in FIELDS.items() if field.kind == "size"))
     @classmethod
     def _is_number(cls, size: float | str | None) -> float | str | None:
-        """A number that came as text, as addresses and text boxes have it, is a number."""
+        """A number that came as text, as addresses and text boxes have it, is a number; nan is none."""
+        if isinstance(size, float) and not math.isfinite(size):
+            raise ValueError(f"{size} is no size")
         try:
             number = float(size) if isinstance(size, str) else math.nan
         except ValueError:

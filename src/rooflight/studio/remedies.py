@@ -18,14 +18,14 @@ from rooflight.studio.answered import Answered, key_without_batch
 from rooflight.studio.kept import Kept, digest
 from rooflight.studio.page import Page
 from rooflight.studio.views.made import called, made, prices
-from rooflight.units import scaled, to_base
+from rooflight.units import scaled, several, to_base
 
 _CUT = ("tp", "pp", "dp", "ep")
 # The field of a remedy that names it; of several the first.
 _TITLES: dict[str, Callable[[Any], str]] = {
     "weights": lambda form: f"weights {form}",
-    "n_cpu_moe": lambda layers: f"experts of {_layers(layers)} on the host",
-    "n_gpu_layers": lambda layers: f"{_layers(layers - 1)} on the cards",
+    "n_cpu_moe": lambda layers: f"experts of {several(layers, 'layer')} on the host",
+    "n_gpu_layers": lambda layers: f"{several(layers - 1, 'layer')} on the cards",
     "cpu_offload_gb": lambda size: f"{size / to_base(1, 'GiB'):,.0f} GiB a card read over the link",
     "host_memory": lambda size: f"a host with {scaled(size, 'B')}",
 }
@@ -76,7 +76,3 @@ def _title(after: Scenario, changes: Mapping[str, Any]) -> str:
         return f"{after.devices}, {cut}" if cut else after.devices
     name = next(name for name in _TITLES if changes.get(name) is not None)
     return _TITLES[name](changes[name])
-
-
-def _layers(count: int) -> str:
-    return f"{count:,} layer{'s' * (count != 1)}"

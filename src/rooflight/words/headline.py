@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rooflight.units import round_significant, scaled
+from rooflight.units import round_significant, scaled, several
 from rooflight.values.accelerator import devices_named
 from rooflight.values.analysis import Analysis
 from rooflight.values.run import Run
@@ -52,7 +52,7 @@ def _stepped(analysis: Analysis) -> str:
     decode, load = analysis.phases["decode"], analysis.workload
     span = decode.time_s
     return (
-        f"a decode step of {load['batch']:,} at {load['context']:,} tokens of context takes "
+        f"a decode step of {load['batch']:,} at {several(load['context'], 'token')} of context takes "
         f"{scaled(span.expected, 's')}{interval(span)}, {scaled(span.ceiling, 's')} at best, where "
         f"{CEILINGS[decode.bound]}"
     )

@@ -17,6 +17,7 @@ from rooflight.show.charts.place import Datasets
 from rooflight.show.charts.roof_lines import SHARED, Level
 from rooflight.show.charts.theme import STANDARD, Look
 from rooflight.show.charts.wording import deployed, setting, short, source, step_words, times
+from rooflight.units import several
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.analysis import Analysis
 from rooflight.values.moves import Moves
@@ -327,7 +328,7 @@ def stands(analyses: Sequence[Analysis], landmarks: Sequence[Landmarks]) -> str:
     mark = landmarks[0]
     if mark.ridge_batch is None:
         why = "no batch gets there, since each sequence brings its own cache"
-        return f"{said}; at {mark.context:,} tokens of context {why}."
+        return f"{said}; at {several(mark.context, 'token')} of context {why}."
     beyond = (
         f", though only {mark.kv_limit:,} fit" if mark.kv_limit is not None and mark.ridge_batch > mark.kv_limit else ""
     )

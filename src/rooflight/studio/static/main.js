@@ -111,6 +111,7 @@ function outdated(first, problems = [first]) {
   byId("headline").textContent = `No answer: ${first.headline ?? first.what}`;
   byId("caveat").hidden = !picture;
   byId("caveat").textContent = "What you see below is the answer to the state before.";
+  byId("standing").hidden = true;
   showOffers([]);
   byId("result").dataset.stale = String(Boolean(picture));
 }
@@ -135,6 +136,8 @@ async function show(found, asked) {
   byId("headline").textContent = found.headline;
   byId("caveat").hidden = !found.caveat;
   byId("caveat").textContent = found.caveat;
+  byId("standing").hidden = !found.standing;
+  byId("standing").textContent = found.standing;
   showOffers(found.offers);
   byId("answer").textContent = found.answer;
   byId("told").hidden = !found.told.length;
