@@ -47,7 +47,7 @@ def standing(found: Sequence[Answered], page: Page) -> str:
 
     Figures are those of the lines, so the interval of what is expected decides whether one is ahead, as in Compare.
     """
-    if len(found) < 2 or any(one.question.request_rate is not None for one in found):
+    if len(found) < 2 or any(one.question.given()["request_rate"] is not None for one in found):
         return ""
     runs = list(_runs(found))
     if len(runs) < 2:

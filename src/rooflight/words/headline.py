@@ -52,7 +52,7 @@ def _stepped(analysis: Analysis) -> str:
     decode, load = analysis.phases["decode"], analysis.workload
     span = decode.time_s
     return (
-        f"a decode step of {load['batch']:,} at {several(load['context'], 'token')} of context takes "
+        f"a decode step of {load['batch']:,} at {several(load['context'] or 0, 'token')} of context takes "
         f"{scaled(span.expected, 's')}{interval(span)}, {scaled(span.ceiling, 's')} at best, where "
         f"{CEILINGS[decode.bound]}"
     )

@@ -73,7 +73,7 @@ def source(analyses: Sequence[Analysis]) -> str:
     """What was asked, and where the figures are from."""
     load = analyses[0].workload
     return (
-        f"Batch {load['batch']:,}, {several(load['isl'], 'token')} in, {load['osl']:,} out, decode at "
+        f"Batch {load['batch']:,}, {several(load['isl'] or 0, 'token')} in, {load['osl']:,} out, decode at "
         f"{load['context']:,} of context. {rated(analyses)}"
     )
 
