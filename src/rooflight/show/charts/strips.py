@@ -40,10 +40,12 @@ def tips(name: str, said: str, share: str = "") -> list[Any]:
     return [alt.Tooltip(f"{field}:N", title=title) for field, title in fields.items()]
 
 
-def axis_x(title: str, field: str = "x", unit: str = "", percent: bool = False) -> Any:
-    """A linear axis from nothing, in SI prefixes or in percent."""
+def axis_x(title: str, field: str = "x", unit: str = "", percent: bool = False, factors: bool = False) -> Any:
+    """A linear axis from nothing, in SI prefixes, in percent, or in factors: 0.5 x."""
     alt = altair()
     said = "format(datum.value, '.0%')" if percent else unit_labels(unit)
+    if factors:
+        said = "format(datum.value, ',') + ' x'"
     shown = alt.Axis(labelExpr=said, tickCount=5, grid=True, labelOverlap=True, labelBound=True)
     return alt.X(f"{field}:Q", title=title, axis=shown, scale=alt.Scale(zero=True, nice=False))
 

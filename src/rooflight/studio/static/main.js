@@ -13,12 +13,15 @@ import { bindMachine } from "./machine.js";
 import { Operators } from "./operators.js";
 import { bindPaste } from "./paste.js";
 import { Scenarios } from "./scenarios.js";
-import { bindSharing, configsIn, hashOf } from "./share.js";
+import { bindSharing, configsIn, hashOf, showLeft } from "./share.js";
 import { bindTips } from "./tips.js";
 import { Views } from "./views.js";
 
 const RETRY_MS = [500, 1000, 2000, 4000];
 const ADDRESS_MS = 250;
+// Steps of a slider by its arrow keys that are so near each other are one edit.
+const SAME_EDIT_MS = 1000;
+const APART = Symbol("an edit of its own");
 
 let page;
 let picture;
@@ -33,27 +36,30 @@ let preset = null;
 let presets = [];
 let addressTimer;
 let pushing = false;
+let left = null;
+let editing = { edit: null, at: 0, ended: true };
 let unread = null;
 
 const focused = () => page.scenarios[page.focus];
 const operators = new Operators(() => later());
 const handles = new RoofHandles((fields) => change(fields));
-const scenarios = new Scenarios(() => page, (fields) => changePage(fields, true));
+const scenarios = new Scenarios(() => page, (fields) => changePage(fields, APART));
 const makeScenario = (name, fields) => scenarios.add({ ...focused(), ...fields, name });
 const views = new Views(() => page, makeScenario, () => {
   leave();
   later();
-});
+}, () => showLeft(page, views.texts));
 
 // Sets fields of the scenario in focus, or of all.
 function change(fields, everywhere = false) {
   const changed = page.scenarios.map((one, place) => (everywhere || place === page.focus ? { ...one, ...fields } : one));
-  changePage({ scenarios: changed });
+  changePage({ scenarios: changed }, `${Object.keys(fields)} of ${everywhere ? "all" : page.focus}`);
 }
 
-// `apart`: a step of its own, which Back takes back.
-function changePage(fields, apart = false) {
-  if (apart) leave();
+// `edit`: what is edited. Back takes back one edit: a slider's drag is one, and what a box goes through while it is typed in.
+function changePage(fields, edit = String(Object.keys(fields))) {
+  if (edit === APART || edit !== editing.edit || (editing.ended && performance.now() - editing.at > SAME_EDIT_MS)) leave();
+  editing = { edit, at: performance.now(), ended: false };
   unread = null;
   page = { ...page, ...fields };
   showState();
@@ -197,16 +203,21 @@ async function addressed() {
   if (views.name !== views.first) parts.push(`view=${views.name}`);
   if (preset !== null) parts.push(`q=${preset}`);
   const address = `?${parts.join("&")}${await hashOf(page.scenarios)}`;
-  const push = pushing && address !== location.search + location.hash;
+  const push = pushing && (address !== location.search + location.hash || page !== left.page);
   pushing = false;
   keep(push, stateNow(), address);
+  showLeft(page, views.texts);
 }
 
 const stateNow = () => ({ page, preset, view: views.name, phase: operators.phase, operator: operators.open });
 
-// The next address is a step of its own; what is here now is what Back returns to, also where its address is still due.
+// The next address is a step of its own; what is here now is what Back returns to, also where its address is still due:
+// then it has the address before, until it is returned to.
 function leave() {
-  if (!pushing && picture) keep(false, stateNow(), location.search + location.hash);
+  const now = stateNow();
+  editing = { edit: null, at: 0, ended: true };
+  if (picture && !(pushing && left.page === now.page && left.view === now.view)) keep(pushing, now, location.search + location.hash);
+  left = now;
   pushing = true;
 }
 
@@ -275,6 +286,7 @@ function openPreset(number, search) {
 function goBack(event) {
   clearTimeout(addressTimer);
   pushing = false;
+  editing = { edit: null, at: 0, ended: true };
   return take(async () => {
     if (!event.state?.page) return readAddress(location.search, location.hash);
     page = event.state.page;
@@ -333,6 +345,7 @@ async function start() {
     });
   }
   window.addEventListener("popstate", goBack);
+  for (const end of ["change", "pointerup"]) document.addEventListener(end, () => (editing.ended = true), true);
   onNewLook(() => {
     refresh();
     diagnosis.redraw();

@@ -14,9 +14,10 @@ const MOST_BYTES = 3 << 20; // as it goes to the server beside the page's state
 const RECORDED = "recorded";
 
 export class Views {
-  // `page()` gives the page's state, `act(name, fields)` makes a scenario, `turned()` hears of another view before it opens.
-  constructor(page, act, turned) {
-    Object.assign(this, { page, act, turned, number: 0, charts: [], options: {}, texts: {}, asked: "" });
+  // `page()` gives the page's state, `act(name, fields)` makes a scenario, `turned()` hears of another view before it opens,
+  // `wrote()` of another text for one.
+  constructor(page, act, turned, wrote) {
+    Object.assign(this, { page, act, turned, wrote, number: 0, charts: [], options: {}, texts: {}, asked: "" });
     this.tabs = [...byId("viewtabs").querySelectorAll("[role='tab']")];
     for (const tab of this.tabs) tab.addEventListener("click", () => this.open(tab.dataset.view));
     byId("viewtabs").addEventListener("keydown", (event) => this.step(event));
@@ -109,6 +110,7 @@ export class Views {
   pass(name, other) {
     this.texts[other] = this.texts[name];
     this.texts[name] = "";
+    this.wrote();
     this.open(other);
   }
 
@@ -174,6 +176,7 @@ export class Views {
 
   write(text) {
     this.texts[this.name] = text;
+    this.wrote();
     this.again();
   }
 
