@@ -148,9 +148,10 @@ def _decode(sc: Scenario, decode: Phase) -> str:
     load = sc.workload
     together = f"{round_significant(rate)} tok/s together"
     crowd = "" if load.batch == 1 else f" for each of {load.batch:,} sequences ({together})"
+    known = " as far as is known" if sc.unrated else ""
     drafts = " without drafts" if is_plain(load.draft_tokens) and load.draft_tokens else ""
     return (
-        f"decode{drafts} at {several(context_tokens(load), 'token')} of context is {bound_word(decode)}, "
+        f"decode{drafts} at {several(context_tokens(load), 'token')} of context is {bound_word(decode)}{known}, "
         f"{at_best(sc.accelerator)} {scaled(user, 's')} a token ({round_significant(1 / user)} tok/s){crowd}"
         f"{_fastest_host(sc)}"
         f"{_launches(decode)}{_expected(decode)}"

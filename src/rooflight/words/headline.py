@@ -54,7 +54,7 @@ def _stepped(analysis: Analysis) -> str:
     return (
         f"a decode step of {load['batch']:,} at {several(load['context'] or 0, 'token')} of context takes "
         f"{scaled(span.expected, 's')}{interval(span)}, {scaled(span.ceiling, 's')} at best, where "
-        f"{CEILINGS[decode.bound]}"
+        f"{CEILINGS[decode.bound]}{_known(analysis)}"
     )
 
 
@@ -73,5 +73,10 @@ def _got(analysis: Analysis, run: Run) -> str:
     return (
         f"{users} gets a token every {scaled(run.tpot_s.expected, 's')}{interval(run.tpot_s)}, "
         f"{round_significant(rate)} a second; a decode step takes {scaled(decode.time_s.ceiling, 's')} at best, where "
-        f"{CEILINGS[decode.bound]}"
+        f"{CEILINGS[decode.bound]}{_known(analysis)}"
     )
+
+
+def _known(analysis: Analysis) -> str:
+    """Where a compute peak is missing, prompts are withheld, and of a step's ceilings that of compute is not known."""
+    return "" if "prefill" in analysis.phases else " as far as is known"
