@@ -95,8 +95,13 @@ def picture(page: Page, look: Look) -> Picture:
         roof=roof_of(focus.analysis),
         intensity=workload,
         datasets={**rows, "workload": [] if workload is None else [{"x": workload.x, "y": workload.y}]},
-        commands=commands.of(focus.question, focus.analysis),
+        commands=commands.of(focus.question, focus.analysis, goals_of(page)),
     )
+
+
+def goals_of(page: Page) -> dict[str, float | None]:
+    """The goals of a page by name, as a command has them."""
+    return {"ttft_slo_ms": page.ttft_slo_ms, "tpot_slo_ms": page.tpot_slo_ms}
 
 
 def _caveat(analysis: Analysis) -> str:

@@ -12,6 +12,7 @@ import functools
 import math
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
 from rooflight.catalog import accelerators, models
@@ -27,6 +28,7 @@ from rooflight.errors import BadConfig, BadInput, Named, printable
 from rooflight.ingest.samples import samples_in
 from rooflight.scenario.definite import Scenario, scenario
 from rooflight.studio.kept import Kept, digest
+from rooflight.studio.own import own
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import OWN_LAYERS, Deployment
 from rooflight.values.field import SMALLEST_RATE
@@ -206,7 +208,9 @@ class Question(_Fields):
         draft = given["draft_model"]
         if draft is not None and draft != OWN_LAYERS:
             _model(draft, "draft_model")
-        return asked(None, None, given)
+        load, layout = asked(None, None, given)
+        held = own()
+        return load, layout if held is None else replace(layout, calibration=held.calibration)
 
 
 _pasted: Kept[Model] = Kept(32)

@@ -62,13 +62,15 @@ def strips(look: Look, count: int, x: Any, layers: Sequence[Any], *, ends_of: st
     width = "container" if look.width is None else strip_width(look)
     rows = alt.Y("row:O", axis=None, scale=alt.Scale(domain=[*range(count)], paddingInner=0, paddingOuter=0))
     room = alt.Chart(alt.NamedData(ends_of)).mark_point(opacity=0).encode(x, rows)
-    return alt.layer(room, *layers).properties(width=width, height=STRIP * count)
+    return alt.layer(room, *layers, width=width, height=STRIP * count)
 
 
 def names(dataset: str, look: Look, tooltip: Sequence[Any] = (), field: str = "name") -> list[Any]:
     """What a strip is, above its bar; what is longer than the picture is wide ends in an ellipsis."""
     alt = altair()
-    base = alt.Chart(alt.NamedData(dataset)).encode(y=row_y(), x=alt.value(0), text=f"{field}:N", **_tipped(tooltip))
+    base = alt.Chart(alt.NamedData(dataset)).encode(
+        row_y(), alt.XValue(0), alt.Text(f"{field}:N"), **_tipped(tooltip)
+    )  # fmt: skip
     return on_halo(base, look, align="left", dy=-STRIP / 4 - 1, limit=alt.ExprRef("width"))
 
 
