@@ -94,6 +94,12 @@ def scaled(value: float, base: str, digits: int = 3) -> str:
     return f"{sign}{round_significant(size / factor, digits)} {prefix}{base}".rstrip()
 
 
+def several(count: float, noun: str) -> str:
+    """A count with its noun: several(1, "token") == "1 token", several(1151.5, "token") == "1,151.5 tokens"."""
+    whole = int(count) if count == int(count) else count
+    return f"{whole:,} {noun}{'s' * (count != 1)}"
+
+
 def percent(share: float) -> str:
     """A share with two significant digits, three above the whole: 77 %, 0.45 %, 132 %."""
     return f"{round_significant(100 * share, 3 if share >= 1 else 2)} %"

@@ -8,7 +8,7 @@ import pytest
 
 import rooflight
 from rooflight.words.headline import headline
-from studio_pages import CONFIG, LLAMA, TPOT, tpot
+from studio_pages import CONFIG, LLAMA, MACHINE, TPOT, tpot
 
 
 def paste(studio_page, config: dict) -> None:
@@ -158,6 +158,67 @@ def test_back_returns_to_the_last_change_even_where_its_address_was_not_written(
     assert page.input_value("#batch") == "9"
     assert studio_page.text("#answer") == rooflight.analyze(LLAMA, "h100-sxm", batch=9).answer
     assert "b=9" in page.url
+
+
+def test_one_back_takes_back_one_edit(studio_page):
+    """Whatever is edited, and however soon after another; forward has it again."""
+    page = studio_page.open("?b=4")
+    page.fill("#batch", "9")
+    page.select_option("#weights", "fp8")
+    page.check("#ignore_capacity")
+    page.fill("#tpot_slo_ms", "40")
+    page.locator("#tpot_slo_ms").blur()
+    studio_page.settled()
+    state = """() => ["batch", "weights", "tpot_slo_ms"].map((id) => document.getElementById(id).value)
+        .concat(document.getElementById("ignore_capacity").checked)"""
+    seen = [page.evaluate(state)]
+    for _ in range(4):
+        page.go_back()
+        page.wait_for_function(f"(before) => JSON.stringify(({state})()) !== JSON.stringify(before)", arg=seen[-1])
+        studio_page.settled()
+        seen.append(page.evaluate(state))
+
+    assert seen == [
+        ["9", "fp8", "40", True], ["9", "fp8", "", True], ["9", "fp8", "", False], ["9", "", "", False],
+        ["4", "", "", False],
+    ]  # fmt: skip
+    page.go_forward()
+    page.wait_for_function("() => document.getElementById('batch').value === '9'")
+
+
+def test_a_drag_of_a_slider_is_one_edit(studio_page):
+    page = studio_page.open("?b=4")
+    box = page.locator("#batch-slider").bounding_box()
+    page.mouse.move(box["x"] + 30, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    for step in range(6):
+        page.mouse.move(box["x"] + 30 + 12 * step, box["y"] + box["height"] / 2)
+        studio_page.settled()
+    page.mouse.up()
+    assert int(page.input_value("#batch")) > 4
+    page.go_back()
+    page.wait_for_function("() => document.getElementById('batch').value === '4'")
+    studio_page.settled()
+    assert "b=4" in page.url
+
+
+def test_a_link_says_what_it_does_not_carry(studio_page):
+    page = studio_page.open("?view=check")
+    assert page.is_hidden("#link-leaves")
+    page.fill("#view-text", "TPOT 11 ms")
+    page.click("#view-options >> text='Use it'")
+    studio_page.settled()
+    assert page.inner_text("#link-leaves") == "A link does not carry what you check."
+    page.click("#view-options >> text='Forget it'")
+    studio_page.settled()
+    assert page.is_hidden("#link-leaves")
+    page.set_input_files("#machine", MACHINE)
+    page.wait_for_function("() => document.getElementById('on').value === 'your machine'")
+    studio_page.settled()
+    assert page.inner_text("#link-leaves") == "A link does not carry the machine’s file."
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert "does not carry the file of its machine, in whose place h100-sxm stands" in page.inner_text("#general-error")
 
 
 def test_back_takes_back_a_scenario_and_a_view(studio_page):

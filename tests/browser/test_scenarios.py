@@ -227,3 +227,16 @@ def test_lengths_go_to_all_scenarios_or_to_the_one_in_focus(studio_page):
 
 def test_alone_there_is_nothing_to_set_for_all(studio_page):
     assert studio_page.open().is_hidden("#work-together")
+
+
+def test_what_would_hold_a_scenario_that_does_not_fit_is_made_by_a_press(studio_page):
+    """Each remedy is a button under the sentence; the new scenario has the focus, and fits."""
+    page = studio_page.open("?m=meta-llama/Meta-Llama-3.1-70B")
+    buttons = page.locator("#offers button")
+    assert buttons.all_inner_texts() == ["2 x h100-sxm, TP2", "weights fp8", "41 layers on the cards"]
+    studio_page.press("#offers button >> nth=1")
+    assert studio_page.names()[1] == "B weights fp8"
+    assert page.input_value("#weights") == "fp8"
+    assert studio_page.figures()[1][TPOT] == tpot("meta-llama/Meta-Llama-3.1-70B", "h100-sxm", weights="fp8")
+    assert page.is_hidden("#offers")
+    assert "2.w=fp8" in page.url

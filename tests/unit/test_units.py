@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rooflight.units import in_bytes, round_significant, scaled, to_base, ungrouped, whole
+from rooflight.units import in_bytes, round_significant, scaled, several, to_base, ungrouped, whole
 
 SI = {"u": 1e-6, "m": 1e-3, "": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 IEC = {"Ki": 1024, "Mi": 1024**2, "Gi": 1024**3, "Ti": 1024**4}
@@ -139,3 +139,10 @@ def test_thousands_lose_their_commas(text, number):
 def test_other_commas_stay(text):
     """A decimal comma must not make 15 of 1.5."""
     assert ungrouped(text) == text
+
+
+def test_a_count_has_its_noun():
+    counts = (0, 1, 1.0, 2, 1024, 1151.5)
+    assert [several(one, "token") for one in counts] == [
+        "0 tokens", "1 token", "1 token", "2 tokens", "1,024 tokens", "1,151.5 tokens",
+    ]  # fmt: skip

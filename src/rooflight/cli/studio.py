@@ -7,6 +7,7 @@ import socket
 
 import click
 
+from rooflight.cli import options
 from rooflight.cli.app import HELP_NAMES, Command
 from rooflight.errors import BadInput, MissingExtra
 from rooflight.studio.address import is_loopback
@@ -21,7 +22,8 @@ _PACKAGES = ("fastapi", "uvicorn", "jinja2", "altair", "vl_convert")
               help=f"Port; 0 takes a free one. [{PORT}]")  # fmt: skip
 @click.option("--open/--no-open", "opened", default=True, help="Open the page in the browser.")
 @click.option("--allow-remote", is_flag=True, help="Listen on an address that other machines reach.")
-def command(host: str, port: int, opened: bool, allow_remote: bool) -> int:
+@options.calibration_option
+def command(host: str, port: int, opened: bool, allow_remote: bool, calibration: str | None) -> int:
     """A web page to play with: choose model and cards, drag sliders, watch the dots march.
 
     It listens on this machine alone, loads nothing from elsewhere and keeps nothing. Ctrl-C ends it.
@@ -29,13 +31,18 @@ def command(host: str, port: int, opened: bool, allow_remote: bool) -> int:
     \b
     rooflight studio
     rooflight studio --port 9000 --no-open
+    rooflight studio --calibration own.toml
     """
     _check_host(host, allow_remote)
     _check_extra()
+    from rooflight.library.questions import own_of
+    from rooflight.studio.own import Own
     from rooflight.studio.serve import serve
 
+    found = own_of(calibration)
+    own = None if calibration is None or found is None else Own(calibration, found)
     with _listening(host, port) as listening:
-        return serve(listening, opened=opened, say=click.echo)
+        return serve(listening, opened=opened, say=click.echo, own=own)
 
 
 def _check_extra() -> None:

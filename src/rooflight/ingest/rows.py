@@ -69,7 +69,7 @@ class GivenRow(msgspec.Struct, frozen=True):
 
 def open_table(path: str | Path) -> Table:
     """A file of measurements, its header read. Raises BadInput, BadConfig."""
-    return Table(path, NEEDED)
+    return Table(path, NEEDED, known=COLUMNS)
 
 
 def open_measured(path: str | Path) -> Table | Recorded:
@@ -84,11 +84,11 @@ def open_measured(path: str | Path) -> Table | Recorded:
     try:
         # what has come so far: rows of a pipe are read as they come
         start = decoded(file.peek(1)).lstrip().split("\n", 1)[0]
-        found = file if all(name in start for name in NEEDED) else results_or_bytes(file, path)
+        found = file if all(name in start.lower() for name in NEEDED) else results_or_bytes(file, path)
     except BaseException:
         file.close()
         raise
-    return found if isinstance(found, Recorded) else Table(path, NEEDED, file=found)
+    return found if isinstance(found, Recorded) else Table(path, NEEDED, known=COLUMNS, file=found)
 
 
 def table_rows(table: Table, beside: Mapping[str, str] | None = None) -> Iterator[GivenRow]:
@@ -130,7 +130,7 @@ def _may_be_decimal(text: str) -> bool:
 
 def table_in(text: str, name: str, needed: Iterable[str] = NEEDED) -> Table:
     """The rows of a text that somebody sent, its header read. Raises BadConfig for what is no table."""
-    return Table(name, needed, file=as_file(text))
+    return Table(name, needed, known=COLUMNS, file=as_file(text))
 
 
 def metric_named(text: str) -> str | None:

@@ -42,11 +42,13 @@ class Table:
     """
 
     def __init__(
-        self, path: str | Path, needed: Iterable[str], *, file: io.BufferedReader | None = None, want: str = WANT
-    ) -> None:
+        self, path: str | Path, needed: Iterable[str], *, known: Iterable[str] = (),
+        file: io.BufferedReader | None = None, want: str = WANT,
+    ) -> None:  # fmt: skip
         """Open the file ("-": standard input), read its header. Raises BadInput or BadConfig where it is no table.
 
-        file: what to read where the path's own bytes are packed; want: what a good file would be, for messages.
+        known: names that a column has also where it is spelled with capitals or spaces; file: what to read where the
+        path's own bytes are packed; want: what a good file would be, for messages.
         """
         self.name = name_of(path)
         self.notes: list[str] = []
@@ -56,7 +58,7 @@ class Table:
         self._file = opened(path, want) if file is None else file
         try:
             self._binary = b"\0" in self._file.peek(_START)[:_START]
-            self.columns = self._header(set(needed))
+            self.columns = self._header(set(needed), {*needed, *known} if known else set())
         except BaseException:
             self._file.close()
             raise
@@ -147,7 +149,7 @@ class Table:
                 cells = [] if len(text) > _LONGEST_SHOWN else text.replace('"', "").split(self._delimiter)
                 yield RawRow(line.number, _fitted(cells, width), problem)
 
-    def _header(self, needed: set[str]) -> tuple[str, ...]:
+    def _header(self, needed: set[str], known: set[str]) -> tuple[str, ...]:
         left = lines(self._file, self.notes, longest=_LONGEST_LINE)
         first = next((line for line in left if line.text.strip()), None)
         if first is None:
@@ -167,9 +169,17 @@ class Table:
                 f"{self.name} has no readable header", where=f"{self.name}, line {first.number:,}", got=str(error),
                 want=self._want,
             ) from None  # fmt: skip
-        columns = tuple(plain(cell).strip() for cell in cells)
+        columns = self._spelled(tuple(plain(cell).strip() for cell in cells), known)
         self._check(columns, needed)
         return columns
+
+    def _spelled(self, columns: tuple[str, ...], known: set[str]) -> tuple[str, ...]:
+        """The columns by the names that are known, also where they are spelled otherwise: METRIC, Input Len."""
+        names = {name: _folded(name) for name in columns if name not in known}
+        read = {name: other for name, other in names.items() if other in known and other not in columns}
+        if read:
+            self.notes.append(f"columns are read as {', '.join(f'{name!r}: {other}' for name, other in read.items())}")
+        return tuple(read.get(name, name) for name in columns)
 
     def _check(self, columns: tuple[str, ...], needed: set[str]) -> None:
         shown = ", ".join(columns)
@@ -184,7 +194,7 @@ class Table:
         if missing and self._binary:
             raise self._no_text()
         if missing:
-            near = sorted({name.lower().replace(" ", "_") for name in columns} & set(missing))
+            near = sorted({_folded(name) for name in columns} & set(missing))
             raise BadConfig(
                 f"{self.name} lacks the column{'s' * (len(missing) > 1)} {', '.join(missing)}",
                 where=f"{self.name}, line 1",
@@ -195,6 +205,10 @@ class Table:
 
     def _no_text(self) -> BadConfig:
         return BadConfig(f"{self.name} is not text", where=self.name, got="control characters", want=self._want)
+
+
+def _folded(name: str) -> str:
+    return name.lower().replace(" ", "_")
 
 
 class _Feed:

@@ -23,6 +23,9 @@ from rooflight.values.sweep import Goal, Kept
 # Pairs of lengths of which goals are sought at most: each takes a few dozen runs.
 MOST_PAIRS = 10_000
 
+# What anybody waits for: a microsecond, below what a kernel takes, to a day.
+LEAST_GOAL_MS, MOST_GOAL_MS = 0.001, 86_400_000
+
 Array = np.ndarray[Any, Any]
 # By which of a time's values a goal is judged, and the value of a rate that stands with it: expected, slow.
 _RATES = {"expected": "expected", "high": "low"}
@@ -43,9 +46,12 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 def wanted_ms(ttft_slo_ms: float | None, tpot_slo_ms: float | None) -> Wanted | None:
     """Goals in milliseconds; None where there is none. Raises BadInput for what is no time."""
     for name, most in (("ttft_slo_ms", ttft_slo_ms), ("tpot_slo_ms", tpot_slo_ms)):
-        real = isinstance(most, int | float) and not isinstance(most, bool) and 0 < most < float("inf")
+        real = isinstance(most, int | float) and not isinstance(most, bool) and LEAST_GOAL_MS <= most <= MOST_GOAL_MS
         if most is not None and not real:
-            raise BadInput(f"{name} is no time", where=Named.of(name), got=most, want="milliseconds, more than 0")
+            raise BadInput(
+                f"{name} is no time that a user waits", where=Named.of(name), got=most,
+                want=f"milliseconds, from {LEAST_GOAL_MS} to {MOST_GOAL_MS:,} (a day)",
+            )  # fmt: skip
     if ttft_slo_ms is None and tpot_slo_ms is None:
         return None
     first, token = (None if most is None else to_base(most, "ms") for most in (ttft_slo_ms, tpot_slo_ms))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -24,7 +25,8 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     the host's memory, where not one sequence fits.
 
     Where the host's memory is too small, layout holds all of it without the host, and host_bytes is what of the host's
-    memory would hold it as the question is; None where the devices do not hold the rest.
+    memory would hold it as the question is; None where the devices do not hold the rest. bare: the layout is without
+    the host.
     """
 
     layout: Layout | None = None
@@ -32,6 +34,18 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     unjoined: bool = False
     weights: str | None = None
     offloads: tuple[Offload, ...] = ()
+    bare: bool = False
+
+    def ways(self) -> Iterator[dict[str, Any]]:
+        """Each of them alone, as changes to the question."""
+        if self.host_bytes is not None:
+            yield {"host_memory": math.ceil(self.host_bytes)}
+        if self.layout is not None:
+            cut = {name: getattr(self.layout, name) for name in ("tp", "pp", "dp", "ep")}
+            yield {**cut, **(ALL_ON_DEVICES if self.bare else {})}
+        if self.weights is not None:
+            yield {"weights": self.weights}
+        yield from (one.changes for one in self.offloads)
 
 
 def remedy(sc: Scenario) -> Remedy:
@@ -45,7 +59,9 @@ def remedy(sc: Scenario) -> Remedy:
     weights = next((form for form in narrower if _fits(sc, form)), None)
     hosted = offloads(sc) if memory(sc).most < 1 else ()
     needed = _host_bytes(sc) if small else None
-    return Remedy(layout=layout, unjoined=unjoined, weights=weights, offloads=hosted, host_bytes=needed)
+    return Remedy(
+        layout=layout, unjoined=unjoined, weights=weights, offloads=hosted, host_bytes=needed, bare=small
+    )  # fmt: skip
 
 
 def _host_bytes(sc: Scenario) -> float | None:

@@ -16,7 +16,7 @@ from rooflight.show.levels import level_blocks
 from rooflight.show.roof import Dot, Flat, draw
 from rooflight.show.seen import renamed
 from rooflight.span import Span
-from rooflight.units import percent, to_base
+from rooflight.units import percent, several, to_base
 from rooflight.values.accelerator import devices_named
 from rooflight.values.analysis import Analysis, MeasuredBlock, OperatorBlock, Phase
 from rooflight.values.held import HostMemory, MemoryBlock, Pool
@@ -334,7 +334,7 @@ def run_table(runs: Mapping[str, Run], load: dict[str, Any]) -> Table:
     """What requests get under each schedule, as expected."""
     heads = ("requests", "at once", "wait", "first token", "then one every", "the whole", "output tok/s", "prefill")
     return Table(
-        title=f"What requests of {load['isl']:,} tokens in and {load['osl']:,} out get, as expected",
+        title=f"What requests of {several(load['isl'], 'token')} in and {load['osl']:,} out get, as expected",
         heads=heads, left=heads[:1],
         rows=tuple(
             (

@@ -194,7 +194,7 @@ def claim_blocks(report: Report) -> list[Block]:
     shown: list[Block] = [Prose(report.answer, "answer")]
     if any(one.ceiling is not None for one in report.rows):
         shown.append(_claim_table(report.rows))
-    shown.append(Bullets("Assumed:", report.notes))
+    shown += [Bullets("Assumed:", report.notes)] if report.notes else []
     return shown
 
 

@@ -79,7 +79,7 @@ def _time_table(comparison: Comparison, timed: Sequence[Compared]) -> Table:
                 times(None if whole.speed_up is None else whole.speed_up.expected),
             )
         )
-    size = f"{tokens(mix.isl)} tokens in, {tokens(mix.osl)} out"
+    size = f"{tokens(mix.isl)} token{'s' * (mix.isl != 1)} in, {tokens(mix.osl)} out"
     return Table(
         title=f"Times of a request ({size}), those of the machine, and speed over {comparison.baseline}, as expected:",
         heads=heads,

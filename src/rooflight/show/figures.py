@@ -82,7 +82,7 @@ def line(
         return Line(bound="capacity", missing=headline(analysis))
     phase = analysis.phases.get("decode") or analysis.phases.get("prefill")
     bound = None if phase is None else phase.expected_bound
-    got = _of_steps(analysis) if steps else _of_run(run)
+    got = got_of(analysis, run, steps=steps)
     cells = (
         _beside_goal(run.ttft_s, ttft_s),
         _beside_goal(got.step, tpot_s),
@@ -97,30 +97,39 @@ def line(
     return Line(cells=cells, bound=bound)
 
 
-class _Got(msgspec.Struct, frozen=True, kw_only=True):
-    """Time of a token, tokens a second of a user and of a card, and shares of the datasheet's rates."""
+class Got(msgspec.Struct, frozen=True, kw_only=True):
+    """Time of a token, tokens a second of a user and of a card, and shares of the datasheet's rates.
+
+    steps   of decode steps, not of a run
+    """
 
     step: Span | None
     user: Span | None
     card: Span | None
     compute: float | None
     memory: float | None
+    steps: bool = False
 
 
-def _of_run(run: Run) -> _Got:
+def got_of(analysis: Analysis, run: Run, *, steps: bool) -> Got:
+    """What a line is of: the run, or decode steps."""
+    return _of_steps(analysis) if steps else _of_run(run)
+
+
+def _of_run(run: Run) -> Got:
     used, card = run.utilization, run.output_tokens_per_s_per_accelerator
     card = card if card is not None and card.expected else None  # of 0 tokens a second there is nothing to say
-    return _Got(
+    return Got(
         step=run.tpot_s, user=run.output_tokens_per_s_per_user, card=card,
         compute=None if used is None else used.compute, memory=None if used is None else used.memory,
     )  # fmt: skip
 
 
-def _of_steps(analysis: Analysis) -> _Got:
+def _of_steps(analysis: Analysis) -> Got:
     phase = analysis.phases["decode"]
-    return _Got(
+    return Got(
         step=phase.time_s, user=phase.tokens_per_s_per_user, card=phase.tokens_per_s / analysis.deployment["devices"],
-        compute=phase.mfu, memory=phase.mbu,
+        compute=phase.mfu, memory=phase.mbu, steps=True,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import msgspec
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Drawing, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
+from rooflight.units import several
 from rooflight.values.kernels import Kernels, KernelTime
 from rooflight.values.sample import MachineState
 from rooflight.words.kernels import WORDS
@@ -40,8 +41,8 @@ def _steps(kernels: Sequence[KernelTime]) -> dict[str, list[KernelTime]]:
     for one in kernels:
         at = one.sample
         title = {
-            "decode": f"Decode, batch {at.batch or 0:,.0f} at {at.context or 0:,.0f} tokens of context:",
-            "prefill": f"Prefill of {at.isl or 0:,.0f} tokens:",
+            "decode": f"Decode, batch {at.batch or 0:,.0f} at {several(at.context or 0, 'token')} of context:",
+            "prefill": f"Prefill of {several(at.isl or 0, 'token')}:",
         }.get(one.phase, "The product:")
         found.setdefault(title, []).append(one)
     return found

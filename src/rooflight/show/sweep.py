@@ -36,6 +36,7 @@ from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, encode, write_list
 from rooflight.show.goals import goal_blocks
 from rooflight.show.seen import note, renamed
+from rooflight.units import several
 from rooflight.values.accelerator import devices_named
 from rooflight.values.analysis import Bytes
 from rooflight.values.held import BOUNDLESS
@@ -152,20 +153,20 @@ def answer(model: str, landmarks: Sequence[Landmarks], phase: str = "decode") ->
     more = len(landmarks) - 1
     others = f" ({more} more line{'s' * (more > 1)} below.)" if more else ""
     if first.kv_limit == 0:
-        return f"{model} does not fit on {where} with {first.context:,} tokens of context.{others}"
+        return f"{model} does not fit on {where} with {several(first.context, 'token')} of context.{others}"
     if not first.rated:
         return (
-            f"{model} on {where} ({first.weights} weights, {first.context:,} tokens of context): {_limit(first)}; "
-            "where decode turns to arithmetic, and what prompts take, cannot be told: no compute peak of it is "
-            f"published.{others}"
+            f"{model} on {where} ({first.weights} weights, {several(first.context, 'token')} of context): "
+            f"{_limit(first)}; where decode turns to arithmetic, and what prompts take, cannot be told: no compute "
+            f"peak of it is published.{others}"
         )
     if phase == "prefill":
         turn = first.compute_isl
         told = "at no length below 2^20 tokens" if turn is None else f"from {turn:,} tokens on"
         return f"{model} on {where} ({first.weights} weights): prefill of one prompt is compute-bound {told}.{others}"
     return (
-        f"{model} on {where} ({first.weights} weights, {first.context:,} tokens of context): {_limit(first)}; the "
-        "knee, from which doubling the decode batch gains less than half, is "
+        f"{model} on {where} ({first.weights} weights, {several(first.context, 'token')} of context): "
+        f"{_limit(first)}; the knee, from which doubling the decode batch gains less than half, is "
         f"{_batch(first.knee_batch, first.kv_limit)}; decode meets the ridge point "
         f"{_batch(first.ridge_batch, first.kv_limit)}."
         f"{others}"

@@ -15,7 +15,8 @@ from pydantic import ValidationError
 
 from rooflight.catalog.files import gguf
 from rooflight.catalog.files.source import of_bytes
-from rooflight.errors import BadInput, MissingFact, RooflightError, printable
+from rooflight.catalog.files.tensors import Header
+from rooflight.errors import BadConfig, BadInput, MissingFact, Named, RooflightError, printable
 from rooflight.serve.landmarks import landmarks
 from rooflight.show.explain import explain
 from rooflight.studio import drawings, dropped, problems
@@ -116,10 +117,27 @@ def header(body: bytes) -> Any:
     except ValidationError as error:
         return invalid(error.errors(include_url=False))
     name = printable(file.name)
-    short = gguf.shortened(of_bytes(sent_bytes(file), name))
+    source = of_bytes(sent_bytes(file), name)
+    _refuse_part(gguf.header(source), name)
+    short = gguf.shortened(source)
     found = Gguf(name=name[:200] or "a file", data=base64.b64encode(short).decode())
     model_of(Question(gguf=found))
     return found.model_dump()
+
+
+def _refuse_part(found: Header, name: str) -> None:
+    """A part of a split file is not the model. Raises BadConfig."""
+    count = found.keys.get("split.count")
+    if type(count) is not int or count < 2:
+        return
+    try:
+        gguf.whole([found])
+    except BadConfig as error:
+        error.where = Named.of("gguf")
+        error.want = "a file that is whole: this page reads one alone"
+        joined = "or one file that llama-gguf-split --merge made"
+        error.try_this = f"rooflight analyze {name}, with all {count} parts beside it, {joined}"
+        raise
 
 
 def invalid(errors: Sequence[Any]) -> Reply:

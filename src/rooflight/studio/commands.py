@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rooflight.catalog import models
+from rooflight.studio.own import own
 from rooflight.studio.question import MACHINE, PASTED, Question, model_of
 from rooflight.units import to_base
 from rooflight.values.analysis import Analysis
@@ -25,12 +26,17 @@ _LAYOUT = ("tp", "pp", "dp", "ep")
 _VLLM = ("tp", "pp", "dp", "gpu_memory_utilization", "graphs")
 
 
-def of(question: Question, shown: Analysis) -> dict[str, str]:
-    """Both commands by name, for the answer that is shown of the question."""
+def of(question: Question, shown: Analysis, goals: Mapping[str, float | None] | None = None) -> dict[str, str]:
+    """The commands by name, for the answer that is shown of the question; that of goals is "" where there are none.
+
+    goals   of a page, in milliseconds: tpot_slo_ms, ttft_slo_ms
+    """
     refused = _not_served(question, shown)
     needed = shown.memory.share_needed if shown.answered else None
     served = vllm(question, shown.model.id, laid=shown.deployment, share=needed) if refused is None else f"# {refused}"
-    return {"rooflight": rooflight(question, shown.model.id), "vllm": served}
+    stated = {name: most for name, most in (goals or {}).items() if most is not None}
+    reach = rooflight(question, shown.model.id, goals=stated) if stated and shown.answered else ""
+    return {"rooflight": rooflight(question, shown.model.id), "goals": reach, "vllm": served}
 
 
 def _not_served(question: Question, shown: Analysis) -> str | None:
@@ -43,12 +49,17 @@ def _not_served(question: Question, shown: Analysis) -> str | None:
     return None
 
 
-def rooflight(question: Question, model: str) -> str:
-    """The command line that gives the same answer, at the rates that are tried."""
-    return asking(
+def rooflight(question: Question, model: str, *, goals: Mapping[str, float] | None = None) -> str:
+    """The command line that gives the same answer, at the rates that are tried; of goals, how far they reach."""
+    said = asking(
         _model_file(question) or model, question.on.replace(MACHINE, "this.toml"),
         question.given(), bandwidth_times=question.bandwidth_times, peak_times=question.peak_times,
     )  # fmt: skip
+    if goals:  # of which the most requests in flight that keep them are sought
+        wanted = (word for name, most in goals.items() for word in (f"--{name.replace('_', '-')}", f"{most:.12g}"))
+        said = shlex.join(["rooflight", "sweep", *shlex.split(said)[2:], *wanted])
+    held = own()
+    return said if held is None else f"{said} --calibration {shlex.quote(held.file)}"
 
 
 def _model_file(question: Question) -> str | None:

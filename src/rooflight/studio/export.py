@@ -14,6 +14,7 @@ from rooflight.show.figures import Line
 from rooflight.studio import commands, drawings
 from rooflight.studio.answered import Answered, answered, landmarks_of
 from rooflight.studio.page import Label, Page, in_a_line
+from rooflight.studio.picture import goals_of
 from rooflight.studio.question import Question, samples_of
 from rooflight.studio.run_table import run_table
 from rooflight.studio.state import query_of
@@ -106,17 +107,17 @@ def _asked(question: Question) -> dict[str, object]:
     return question.model_dump(exclude_defaults=True, exclude={"machine", "gguf"})
 
 
-def _text(_page: Page, found: list[Answered], _dark: bool) -> bytes:
+def _text(page: Page, found: list[Answered], _dark: bool) -> bytes:
     """The commands, a comment in front of each."""
-    return "".join(f"{line}\n" for one in found for line in _lines(one)).encode()
+    return "".join(f"{line}\n" for one in found for line in _lines(one, page)).encode()
 
 
-def _lines(one: Answered) -> Iterator[str]:
+def _lines(one: Answered, page: Page) -> Iterator[str]:
     yield f"# {one.label.whole}"
     if one.analysis is None:
         yield f"# {'' if one.error is None else in_a_line(one.error.what)}"
     else:
-        yield from commands.of(one.question, one.analysis).values()
+        yield from filter(None, commands.of(one.question, one.analysis, goals_of(page)).values())
     yield ""
 
 

@@ -8,10 +8,12 @@ import msgspec
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Bounds
 
-from rooflight.serve.goals import Wanted, wanted_ms
+from rooflight.errors import BadInput
+from rooflight.serve.goals import LEAST_GOAL_MS, MOST_GOAL_MS, Wanted, wanted_ms
 from rooflight.show.charts.tag import LETTERS, Tag, lettered
 from rooflight.show.charts.wording import short
 from rooflight.studio.question import MOST_SAMPLES, Question
+from rooflight.units import scaled
 from rooflight.values.field import Field
 from rooflight.values.question import FIELDS
 
@@ -20,7 +22,7 @@ MOST_SCENARIOS = 4
 _BRIEF = 28
 _MOST_INTENSITY = 1_000_000
 
-Milliseconds = Annotated[float, Bounds(gt=0, le=86_400_000, allow_inf_nan=False)]
+Milliseconds = Annotated[float, Bounds(ge=LEAST_GOAL_MS, le=MOST_GOAL_MS, allow_inf_nan=False)]
 Intensity = Annotated[float, Bounds(ge=0.01, le=_MOST_INTENSITY, allow_inf_nan=False)]
 
 
@@ -119,4 +121,14 @@ def _said(field: Field, value: Any) -> str:
     if isinstance(value, bool):
         return words if value else f"no {words}"
     default = field.shown_default or "as it comes"
-    return f"{words} {default if value is None else value}"
+    return f"{words} {default if value is None else _shown(field, value)}"
+
+
+def _shown(field: Field, value: Any) -> Any:
+    """A value as a person reads it: a size with a prefix, as far as it is one."""
+    if field.kind != "size":
+        return value
+    try:
+        return scaled(field.checked(value), "B")
+    except BadInput:
+        return "of no size"

@@ -13,8 +13,10 @@ from rooflight.studio.answered import answered, landmarks_of
 from rooflight.studio.groups import places
 from rooflight.studio.page import Label, Page
 from rooflight.studio.question import samples_of
+from rooflight.studio.remedies import Offer, offers
 from rooflight.studio.roof import Placed, Roof, placed, roof_of
 from rooflight.studio.run_table import run_table
+from rooflight.studio.standing import standing
 from rooflight.studio.state import query_of
 from rooflight.studio.told import told
 from rooflight.values.analysis import Analysis
@@ -26,6 +28,8 @@ from rooflight.words.seen import three_times
 class Picture(msgspec.Struct, frozen=True, kw_only=True):
     """headline: the scenario in focus in one sentence; caveat: of whose measurements it is, where not of its machine.
 
+    standing    which of several scenarios does best, in a sentence; "" of one
+    offers      what would hold it, where it does not fit: scenarios that a press makes
     answer, told    all that is said of it; caption: what the roofline shows; read: its marks, and how the
     times of a step differ
 
@@ -39,6 +43,8 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
 
     headline: str
     caveat: str
+    standing: str
+    offers: tuple[Offer, ...]
     answer: str
     told: list[str]
     caption: str
@@ -78,6 +84,8 @@ def picture(page: Page, look: Look) -> Picture:
     return Picture(
         headline=focus.sentence,
         caveat=_caveat(focus.analysis),
+        standing=standing(found, page),
+        offers=offers(page, focus),
         answer=focus.analysis.answer,
         told=told(focus.scenario, focus.analysis),
         caption=drawings.caption(focus, marks),
@@ -95,8 +103,13 @@ def picture(page: Page, look: Look) -> Picture:
         roof=roof_of(focus.analysis),
         intensity=workload,
         datasets={**rows, "workload": [] if workload is None else [{"x": workload.x, "y": workload.y}]},
-        commands=commands.of(focus.question, focus.analysis),
+        commands=commands.of(focus.question, focus.analysis, goals_of(page)),
     )
+
+
+def goals_of(page: Page) -> dict[str, float | None]:
+    """The goals of a page by name, as a command has them."""
+    return {"ttft_slo_ms": page.ttft_slo_ms, "tpot_slo_ms": page.tpot_slo_ms}
 
 
 def _caveat(analysis: Analysis) -> str:

@@ -12,6 +12,7 @@ import functools
 import math
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
 from rooflight.catalog import accelerators, models
@@ -28,6 +29,7 @@ from rooflight.ingest.samples import samples_in
 from rooflight.scenario.definite import Scenario, scenario
 from rooflight.scenario.steps import Plans
 from rooflight.studio.kept import Kept, digest
+from rooflight.studio.own import own
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.deployment import OWN_LAYERS, Deployment
 from rooflight.values.field import SMALLEST_RATE
@@ -146,7 +148,9 @@ class Question(_Fields):
     @field_validator(*(name for name, field in FIELDS.items() if field.kind == "size"))
     @classmethod
     def _is_number(cls, size: float | str | None) -> float | str | None:
-        """A number that came as text, as addresses and text boxes have it, is a number."""
+        """A number that came as text, as addresses and text boxes have it, is a number; nan is none."""
+        if isinstance(size, float) and not math.isfinite(size):
+            raise ValueError(f"{size} is no size")
         try:
             number = float(size) if isinstance(size, str) else math.nan
         except ValueError:
@@ -205,7 +209,9 @@ class Question(_Fields):
         draft = given["draft_model"]
         if draft is not None and draft != OWN_LAYERS:
             _model(draft, "draft_model")
-        return asked(None, None, given)
+        load, layout = asked(None, None, given)
+        held = own()
+        return load, layout if held is None else replace(layout, calibration=held.calibration)
 
 
 _pasted: Kept[Model] = Kept(32)

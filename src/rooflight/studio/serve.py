@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rooflight.studio.app import make_app, vega_bundle
+from rooflight.studio.own import Own
 from rooflight.studio.workers import Workers
 
 # Open at once; each holds a body of at most 4 MiB.
@@ -82,8 +83,8 @@ def _in_order(connections: set[Any]) -> list[Connection]:
     return sorted((one for one in connections if isinstance(one, Connection)), key=lambda one: one.born)
 
 
-def serve(listening: socket.socket, *, opened: bool, say: Callable[[str], None]) -> int:
-    """Serve on a listening socket; says where, and returns when interrupted."""
+def serve(listening: socket.socket, *, opened: bool, say: Callable[[str], None], own: Own | None = None) -> int:
+    """Serve on a listening socket; says where, and returns when interrupted. own: what is expected is by that."""
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{port}/"
@@ -95,7 +96,7 @@ def serve(listening: socket.socket, *, opened: bool, say: Callable[[str], None])
         import webbrowser
 
         webbrowser.open(address)
-    server = uvicorn.Server(config_of(make_app(host, Workers())))
+    server = uvicorn.Server(config_of(make_app(host, Workers(own=own))))
     # From the first moment, or asyncio's own answer would cancel a server that is half started. A mask would not keep
     # it away: it is one thread's, and libraries have threads of their own.
     before = signal.signal(signal.SIGINT, server.handle_exit)

@@ -3,10 +3,12 @@
 `v=1.2.3&c=4xh100-sxm&b=64&2.c=2xh200-sxm` is 64 sequences on two machines: keys of the first scenario stand alone,
 those of others have its number in front and say what differs from the first ("2.w=": the default again). Pasted configs
 are not in it: the page keeps them in the part of its address behind the #, which never reaches a server. A machine's
-file is in none: the page alone has it.
+file, a GGUF header and samples are in none: the page alone has them.
 
 Addresses of the first version are read too: several cards (`c=h100-sxm,h200-sxm`) are a scenario each, and what was
 different before (`was.w=bf16`) is a scenario in front of that in focus.
+
+What the page alone has is named in `own`, so that whoever opens the address is told.
 """
 
 from __future__ import annotations
@@ -44,6 +46,13 @@ _AUTO = ("auto", "-1")
 # Keys of the browser alone (which phase, operator and view are open); passed through by the page.
 VIEW_KEYS = ("ph", "op", "q", "view")
 _LONGEST_KEY = 40
+# What no address carries, by the field that has it, and what then stands in its place.
+_OWN = "own"
+_LEFT = {
+    "machine": "the file of its machine, in whose place {on} stands: drop the file here again",
+    "gguf": "the header of its GGUF file, in whose place {model} stands: choose the file here again",
+    "samples": "its timed kernels: drop their file here again",
+}
 
 
 def query_of(page: Page) -> str:
@@ -54,6 +63,8 @@ def query_of(page: Page) -> str:
     for number, one in enumerate(page.scenarios[1:], 2):
         differs = list(_pairs(_addressed(one), KEYS, {**first, "name": ""}, f"{number}."))
         pairs += differs or [(f"{number}.{KEYS['on']}", first["on"])]
+    left = [name for name in _LEFT if any(getattr(one, name, None) for one in (page, *page.scenarios))]
+    pairs += [(_OWN, ",".join(left))] if left else []
     return urlencode(pairs, safe="/,:")
 
 
@@ -99,6 +110,8 @@ def read_query(query: str) -> tuple[Page, list[str]]:
         number, own = _numbered(key)
         if key == "v":
             said += _other_version(text)
+        elif key == _OWN:
+            said += _left_behind(text)
         elif key in _PAGE_FIELDS:
             whole[_PAGE_FIELDS[key]] = text
         elif own in _FIELDS and number is not None:
@@ -109,6 +122,12 @@ def read_query(query: str) -> tuple[Page, list[str]]:
             said.append(f"the address has a part {key[:20]!r} that this version does not know{_near(own)}")
     state = _valid(Page, whole, said)
     return _page(state, _scenarios(fields, before, state.get("focus", 0), said)), said
+
+
+def _left_behind(text: str) -> list[str]:
+    """What of a page its address does not carry, in words."""
+    names = [name for name in _LEFT if name in text.split(",")]
+    return [f"the address does not carry {_LEFT[name].format_map(_DEFAULT)}" for name in names]
 
 
 def _near(key: str) -> str:
@@ -172,6 +191,9 @@ def _of_before(
 def _question(fields: Mapping[str, Any], from_first: Mapping[str, Any], said: list[str], prefix: str = "") -> Question:
     """A scenario of its fields, over those of the first. Its name is its own."""
     kept = {name: value for name, value in from_first.items() if name != "name"}
+    if is_own(fields.get("on", "")):
+        said += _left_behind("machine")
+        fields = {**fields, "on": ""}
     asked = {name: _DEFAULT[name] if text == "" else text for name, text in fields.items()}
     return Question(**{**kept, **_valid(Question, asked, said, prefix)})
 

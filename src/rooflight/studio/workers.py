@@ -17,6 +17,7 @@ from anyio import to_process, to_thread
 from starlette.exceptions import HTTPException
 
 from rooflight.studio.answers import ready
+from rooflight.studio.own import Own, under
 
 Value = TypeVar("Value")
 # Runs a function of plain values somewhere, and gives its value.
@@ -39,16 +40,18 @@ class Workers:
 
     deadline_s    how long an answer may take, seconds; behind it its process is ended
     wait_s        how long a question may wait for a process, seconds
+    own           the calibration that answers are by
     """
 
     def __init__(
         self, count: int | None = None, *, deadline_s: float = DEADLINE_S, wait_s: float = WAIT_S,
-        most_waiting: int = MOST_WAITING,
+        most_waiting: int = MOST_WAITING, own: Own | None = None,
     ) -> None:  # fmt: skip
         self.count = count or max(_FEWEST, min(_MOST, os.cpu_count() or 1))
         self.deadline_s = deadline_s
         self.wait_s = wait_s
         self.most_waiting = most_waiting
+        self.own = own
         self.places = anyio.CapacityLimiter(self.count)
         self.processes = anyio.CapacityLimiter(self.count)
 
@@ -66,7 +69,9 @@ class Workers:
             raise _busy()
         try:
             with anyio.fail_after(deadline_s):
-                return await to_process.run_sync(work, *args, cancellable=True, limiter=self.processes)
+                return await to_process.run_sync(
+                    under, self.own, work, *args, cancellable=True, limiter=self.processes
+                )  # fmt: skip
         except TimeoutError:
             said = f"the answer took more than {deadline_s:g} s, and was given up: ask for less"
             raise HTTPException(503, said) from None

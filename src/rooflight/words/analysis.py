@@ -18,7 +18,7 @@ from rooflight.serve.remedy import remedy
 from rooflight.serve.room import prefill_holds
 from rooflight.serve.schedule import MakesRun, scheduled
 from rooflight.span import Span
-from rooflight.units import round_significant, scaled
+from rooflight.units import round_significant, scaled, several
 from rooflight.values.analysis import Analysis, Phase
 from rooflight.values.held import MemoryBlock
 from rooflight.values.run import WholeRun
@@ -149,9 +149,10 @@ def _decode(sc: Scenario, decode: Phase) -> str:
     load = sc.workload
     together = f"{round_significant(rate)} tok/s together"
     crowd = "" if load.batch == 1 else f" for each of {load.batch:,} sequences ({together})"
+    known = " as far as is known" if sc.unrated else ""
     drafts = " without drafts" if is_plain(load.draft_tokens) and load.draft_tokens else ""
     return (
-        f"decode{drafts} at {context_tokens(load):,} tokens of context is {bound_word(decode)}, "
+        f"decode{drafts} at {several(context_tokens(load), 'token')} of context is {bound_word(decode)}{known}, "
         f"{at_best(sc.accelerator)} {scaled(user, 's')} a token ({round_significant(1 / user)} tok/s){crowd}"
         f"{_fastest_host(sc)}"
         f"{_launches(decode)}{_expected(decode)}"
@@ -269,7 +270,7 @@ def _launches(phase: Phase) -> str:
 
 def _prompts(load: Workload) -> str:
     new = load.isl - load.cached_prefix
-    words = f"{new:,} tokens" if new == load.isl else f"{new:,} new of {load.isl:,} tokens"
+    words = several(new, "token") if new == load.isl else f"{new:,} new of {several(load.isl, 'token')}"
     if load.media_tokens:
         kinds = (name for name, given in (("images", load.images), ("sound", load.audio_seconds)) if given)
         words += f" ({load.media_tokens:,} of {' and '.join(kinds)})"
@@ -316,7 +317,7 @@ def _host_too_small(sc: Scenario, held: MemoryBlock) -> str:
     if host is None or host.usable_bytes is None:
         return ""
     parts = [("weights", host.weights_bytes)] * bool(host.weights_bytes)
-    parts += [(f"KV cache of {load.batch:,} sequence{'s' * (load.batch != 1)}", host.kv_bytes)] * bool(host.kv_bytes)
+    parts += [(f"KV cache of {several(load.batch, 'sequence')}", host.kv_bytes)] * bool(host.kv_bytes)
     told = ", ".join(f"{name} {scaled(size, 'B')}" for name, size in parts)
     most = f"; of {load.batch:,} sequences at most {held.most:,} fit" if held.most >= 1 else ""
     return (

@@ -10,7 +10,7 @@ from rooflight.answers.compare.contenders import Contender
 from rooflight.answers.compare.ranking import Ranked
 from rooflight.answers.compare.report import Found
 from rooflight.scenario.basis import basis_of
-from rooflight.units import round_significant, scaled
+from rooflight.units import round_significant, scaled, several
 from rooflight.values.comparison import OBJECTIVES, Compared, Comparison
 from rooflight.values.mix import Mix
 from rooflight.words.analysis import does_not_fit, too_big
@@ -85,7 +85,7 @@ def _decodes(found: Found) -> list[str]:
     return [
         f"{one.label} takes {scaled(part.step_s.ceiling, 's')} a step "
         f"at {FASTEST if one.accelerator in seen else 'best'} and {scaled(part.step_s.expected, 's')} "
-        f"as expected for {one.batch:,} sequence{'s' * (one.batch != 1)}"
+        f"as expected for {several(one.batch or 0, 'sequence')}"
         for part, one in ranked
     ]
 
@@ -132,7 +132,7 @@ def _too_close(found: Found, winner: Compared) -> str:
 
 def asked(mix: Mix) -> str:
     """The mix in words: 1,024 tokens in and 256 out, or those of a log."""
-    sizes = f"{tokens(mix.isl)} tokens in and {tokens(mix.osl)} out"
+    sizes = f"{tokens(mix.isl)} token{'s' * (mix.isl != 1)} in and {tokens(mix.osl)} out"
     if mix.source is None:
         return sizes
     return f"{mix.requests:,} requests of {sizes} in the mean" if mix.requests > 1 else f"one request of {sizes}"
@@ -246,10 +246,10 @@ def _rates(winner: Compared, other: Compared, bound: str) -> list[str]:
     ours, theirs = winner.hardware, other.hardware
     if ours is None or theirs is None:
         return []
-    if bound == "memory" and _differ(ours.memory_bytes_per_s, theirs.memory_bytes_per_s):
-        return [f"{_against(ours.memory_bytes_per_s, theirs.memory_bytes_per_s, 'B/s')} of memory"]
-    if bound == "compute" and _differ(ours.flop_per_s, theirs.flop_per_s):
-        return [f"{_against(ours.flop_per_s, theirs.flop_per_s, 'FLOP/s')} in {ours.format}"]
+    if bound == "memory" and differ(ours.memory_bytes_per_s, theirs.memory_bytes_per_s):
+        return [f"{against(ours.memory_bytes_per_s, theirs.memory_bytes_per_s, 'B/s')} of memory"]
+    if bound == "compute" and differ(ours.flop_per_s, theirs.flop_per_s):
+        return [f"{against(ours.flop_per_s, theirs.flop_per_s, 'FLOP/s')} in {ours.format}"]
     return []
 
 
@@ -261,7 +261,7 @@ def _circumstances(winner: Compared, other: Compared, objective: str) -> list[st
     if winner.weights != other.weights:
         said.append(f"{winner.weights} weights against {other.weights}")
     if objective == "accelerator" and winner.devices != other.devices:
-        said.append(f"{winner.devices} accelerator{'s' * (winner.devices > 1)} against {other.devices}")
+        said.append(f"{several(winner.devices, 'accelerator')} against {other.devices}")
     ours, theirs = winner.hardware, other.hardware
     if ours is None or theirs is None:
         return said
@@ -282,11 +282,13 @@ def percent(share: float) -> str:
     return f"{share:.0%}".replace("%", " %")
 
 
-def _differ(one: float, other: float) -> bool:
+def differ(one: float, other: float) -> bool:
+    """Whether two rates are far enough apart to be a reason."""
     return max(one, other) > _MATTERS * min(one, other)
 
 
-def _against(one: float, other: float, unit: str) -> str:
+def against(one: float, other: float, unit: str) -> str:
+    """3.35 TB/s against 0.86 TB/s."""
     return f"{scaled(one, unit)} against {scaled(other, unit)}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rooflight.units import round_significant, scaled
+from rooflight.units import round_significant, scaled, several
 from rooflight.values.accelerator import devices_named
 from rooflight.values.analysis import Analysis
 from rooflight.values.run import Run
@@ -50,9 +50,9 @@ def _stepped(analysis: Analysis) -> str:
     decode, load = analysis.phases["decode"], analysis.workload
     span = decode.time_s
     return (
-        f"a decode step of {load['batch']:,} at {load['context']:,} tokens of context takes "
+        f"a decode step of {load['batch']:,} at {several(load['context'] or 0, 'token')} of context takes "
         f"{scaled(span.expected, 's')}{interval(span)}, {scaled(span.ceiling, 's')} at best, where "
-        f"{CEILINGS[decode.bound]}"
+        f"{CEILINGS[decode.bound]}{_known(analysis)}"
     )
 
 
@@ -71,5 +71,10 @@ def _got(analysis: Analysis, run: Run) -> str:
     return (
         f"{users} gets a token every {scaled(run.tpot_s.expected, 's')}{interval(run.tpot_s)}, "
         f"{round_significant(rate)} a second; a decode step takes {scaled(decode.time_s.ceiling, 's')} at best, where "
-        f"{CEILINGS[decode.bound]}"
+        f"{CEILINGS[decode.bound]}{_known(analysis)}"
     )
+
+
+def _known(analysis: Analysis) -> str:
+    """Where a compute peak is missing, prompts are withheld, and of a step's ceilings that of compute is not known."""
+    return "" if "prefill" in analysis.phases else " as far as is known"

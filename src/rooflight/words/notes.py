@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from rooflight.catalog.calibration import engine_id, engines
-from rooflight.units import percent, scaled
+from rooflight.units import percent, scaled, several
 from rooflight.values.note import Note
 from rooflight.words import machines
 from rooflight.words.drafts import DRAFTS
@@ -278,7 +278,7 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "server": lambda note: f"a server takes {scaled(note.value, 's')} of its own before a first token",
     # value: prefill workers, decode workers, accelerators of all
     "workers": lambda note: (
-        f"{note.value[0]} worker{'s' * (note.value[0] > 1)} for prefill and {note.value[1]} for decode, "
+        f"{several(note.value[0], 'worker')} for prefill and {note.value[1]} for decode, "
         f"{note.value[2]} accelerators in all" + (": one of a kind, unless said" if note.why else "")
     ),
     # value: bytes a second; why: the link
@@ -329,7 +329,7 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "unlike_models": lambda note: f"tokens are of different models, {' and '.join(note.value)}: one is not the other's",
     # value: (tokens in, tokens out) that all are compared on; why: whose requests are others
     "other_lengths": lambda note: (
-        f"requests of {note.why} are of other lengths: all are compared on {note.value[0]:,} tokens in and "
+        f"requests of {note.why} are of other lengths: all are compared on {several(note.value[0], 'token')} in and "
         f"{note.value[1]:,} out"
     ),
     "no_context": lambda note: (
@@ -339,7 +339,8 @@ _WORDS: dict[str, Callable[[Note], str]] = {
     "no_tdp": lambda note: f"no TDP is known for {', '.join(note.value)}: left out where joules decide",
     # value: tokens, and the most the model was made for
     "longest_request": lambda note: (
-        f"the longest request, {note.value[0]:,} tokens, exceeds the {note.value[1]:,} that the model was made for"
+        f"the longest request, {several(note.value[0], 'token')}, exceeds the {note.value[1]:,} that the model was "
+        "made for"
     ),
     # value: tokens; why: deployments
     "longest_alone": lambda note: f"the longest request, {note.value:,} tokens, does not fit even alone on {note.why}",

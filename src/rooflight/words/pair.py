@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rooflight.answers.pair import Found
 from rooflight.answers.pair import Side as Numbers
 from rooflight.span import Span
-from rooflight.units import round_significant, scaled
+from rooflight.units import round_significant, scaled, several
 from rooflight.values.pair import Pair, Quantity, Side
 from rooflight.words.analysis import does_not_fit, too_big
 from rooflight.words.quantities import bound_by
@@ -74,7 +74,8 @@ def _unlike(found: Found) -> Iterator[str]:
         yield f"Tokens are of different models: {one.model.id} before, {other.model.id} after."
     was, now = ((sc.workload.isl, sc.workload.osl) for sc in (one, other))
     if was != now:
-        yield f"Requests differ: {was[0]:,} tokens in and {was[1]:,} out before, {now[0]:,} and {now[1]:,} after."
+        before = f"{several(was[0], 'token')} in and {was[1]:,} out before"
+        yield f"Requests differ: {before}, {now[0]:,} and {now[1]:,} after."
 
 
 def _alone(found: Found) -> Iterator[str]:

@@ -10,7 +10,7 @@ from rooflight.scenario.basis import basis_of
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.landmarks import LARGEST_BATCH
 from rooflight.serve.sweep import SweepPoints
-from rooflight.units import round_significant, scaled
+from rooflight.units import round_significant, scaled, several
 from rooflight.values.accelerator import devices_named
 from rooflight.values.sweep import Goal
 from rooflight.words.basis import basis_clause, behind
@@ -76,7 +76,7 @@ def goal_answer(model: str, goals: tuple[Goal, ...], scenarios: Sequence[Scenari
     swept = next((sc for sc in scenarios if sc.accelerator.id == one.accelerator), None)
     rests = "" if swept is None else behind(basis_clause(basis_of(swept), swept.deployment.engine))
     slo = within(one)
-    lengths = f"{one.isl:,} tokens in and {one.osl:,} out"
+    lengths = f"{several(one.isl, 'token')} in and {one.osl:,} out"
     if best is None:
         others = " (nor does any other)" if len(goals) > 1 else ""
         return f"{model} on {where} does not keep {slo} at {lengths}{others}: {one.reason}{rests}."

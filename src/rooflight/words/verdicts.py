@@ -103,7 +103,11 @@ def answer(tally: Tally) -> str:
         words = "The row cannot be judged" if tally.cannot_judge else "The row is possible"
         if tally.faster_than_measured:
             words = f"The row is {FASTER}"
-        return f"{'The row is faster than physics allows' if tally.impossible else words}."
+        words = "The row is faster than physics allows" if tally.impossible else words
+        beside = ", and slower than expected" if tally.slow else ""
+        return f"{words}{beside or (', and faster than expected' if _only_fast(tally) else '')}."
+    if not tally.rows:
+        return "There are no rows to judge."
     if tally.impossible:
         words = f"{tally.impossible:,} of {tally.rows:,} rows {'are' if tally.impossible > 1 else 'is'}"
         words += " faster than physics allows"
@@ -123,6 +127,11 @@ def answer(tally: Tally) -> str:
         fast = f"; {tally.faster_than_measured:,} {FASTER}{fast}"
     error = f"; median error of the expected value {tally.median_error:.1%}" if tally.median_error is not None else ""
     return f"{words}{slow}{fast}{unjudged}{error}."
+
+
+def _only_fast(tally: Tally) -> bool:
+    """Whether a single row is faster than expected, and nothing more."""
+    return bool(tally.fast and not tally.faster_than_measured and not tally.impossible)
 
 
 def _are(count: int) -> str:

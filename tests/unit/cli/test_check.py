@@ -184,7 +184,7 @@ def test_a_file_where_all_is_possible_exits_0(ask, tmp_path):
     path.write_text(f"{HEADER}\n{ROW.format(100)}\n", encoding="utf-8")
     result = ask("check", str(path))
     assert result.exit_code == 0
-    assert result.stdout.startswith("The row is possible.\n")
+    assert result.stdout.startswith("The row is possible, and slower than expected.\n")
 
 
 def test_output_files_are_named_below_the_sentence(ask, rows_file, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -21,8 +22,8 @@ def served(monkeypatch):
 
     seen = {}
 
-    def remember(listening, *, opened, say):
-        seen.update(address=listening.getsockname(), opened=opened)
+    def remember(listening, *, opened, say, own):
+        seen.update(address=listening.getsockname(), opened=opened, own=own)
         listening.close()
         return 0
 
@@ -73,3 +74,15 @@ def test_a_missing_extra_is_named(monkeypatch, capsys, missing):
 def test_loopback_names():
     assert all(map(is_loopback, ["127.0.0.1", "127.8.8.8", "::1", "localhost"]))
     assert not any(map(is_loopback, ["0.0.0.0", "", "10.0.0.1", "localhost.example.com"]))
+
+
+def test_a_calibration_is_read_before_it_listens(served, tmp_path, capsys):
+    """Its file goes by the name that it was given; one that is none is refused."""
+    rows = Path(__file__).parents[3] / "docs/examples/own-rows.csv"
+    file = tmp_path / "own.toml"
+    assert failures.run(app.run_plain, ["calibrate", str(rows), "-o", str(file)]) == 0
+    assert run("--port", "0", "--no-open", "--calibration", str(file)) == 0
+    assert served["own"].file == str(file)
+    assert served["own"].calibration.entries
+    assert run("--port", "0", "--no-open", "--calibration", str(rows)) == 2
+    assert "own-rows.csv" in capsys.readouterr().err

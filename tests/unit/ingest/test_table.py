@@ -108,6 +108,23 @@ def test_what_is_no_table_is_refused_in_words(rows, content, words):
     assert caught.value.want
 
 
+def test_columns_that_are_known_are_read_in_any_spelling(tmp_path):
+    """Capitals and spaces are no other name; a column that stands under its own name too keeps it."""
+    path = tmp_path / "rows.csv"
+    path.write_text("MODEL,Accelerator,metric,VALUE,Input Len,Note,BATCH,batch\na,b,c,1,2,n,3,4\n", encoding="utf-8")
+    with Table(path, NEEDED, known=("input_len", "batch")) as found:
+        assert found.columns == ("model", "accelerator", "metric", "value", "input_len", "Note", "BATCH", "batch")
+        said = "columns are read as 'MODEL': model, 'Accelerator': accelerator, 'VALUE': value, 'Input Len': input_len"
+        assert found.notes == [said]
+
+
+def test_one_column_in_two_spellings_is_named_twice(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("model,accelerator,metric,VALUE,Value\na,b,c,1,2\n", encoding="utf-8")
+    with pytest.raises(BadConfig, match="names the column 'value' twice"):
+        Table(path, NEEDED, known=("batch",))
+
+
 def test_a_misspelled_column_is_named(table):
     with pytest.raises(BadConfig) as caught:
         table("Model,accelerator,Metric,value\n")

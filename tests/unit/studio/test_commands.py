@@ -14,7 +14,11 @@ from rooflight.catalog.models import load
 from rooflight.cli.app import app
 from rooflight.errors import RooflightError
 from rooflight.studio import commands
+from rooflight.studio.page import Page
+from rooflight.studio.picture import goals_of
 from rooflight.studio.question import MACHINE, Question, scenario_of
+from rooflight.studio.view import Asked
+from rooflight.studio.views.throughput import throughput
 from rooflight.words.analysis import analyzed
 
 CONFIG = {
@@ -145,3 +149,28 @@ def test_a_share_that_is_needed_is_stated():
 
 def test_the_longest_sequence_that_the_engine_is_started_for_is_as_stated():
     assert "--max-model-len 9000" in commands.vllm(Question(max_model_len=9000), "org/m")
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"batch": 64}, {"model": "llama-3.1-70b", "on": "4xh100-sxm", "bandwidth_times": 1.5, "batch": 8},
+        {"weights": "fp8", "schedule": "served", "kv_cache": "fp8"}, {"engine": "vllm", "graphs": False, "isl": 4096},
+    ],
+)  # fmt: skip
+def test_the_command_of_goals_reaches_as_far_as_the_page_says(state):
+    question = Question(**state)
+    page = Page(scenarios=[question], tpot_slo_ms=30.5)
+    line = commands.of(question, analyzed(scenario_of(question)), goals_of(page))["goals"]
+    found = CliRunner().invoke(app, [*shlex.split(line)[1:], "--json"])
+    answer = json.loads(found.output)["answer"]
+
+    assert line.startswith("rooflight sweep ")
+    assert line.endswith(" --tpot-slo-ms 30.5")
+    assert throughput(Asked(page=page)).answer.startswith(answer)
+
+
+def test_without_goals_or_where_it_does_not_fit_there_is_no_such_command():
+    assert both()["goals"] == ""
+    question = Question(model="llama-3.1-70b")
+    assert commands.of(question, analyzed(scenario_of(question)), {"tpot_slo_ms": 40.0})["goals"] == ""

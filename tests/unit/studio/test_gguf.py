@@ -97,3 +97,15 @@ def test_no_bytes_end_the_reading_otherwise(place, other):
     except BadConfig:
         return
     assert gguf.shortened(of_bytes(short, NAME)) == short
+
+
+def test_a_part_of_a_split_file_is_refused_with_its_number_and_what_would_do(studio):
+    """Counted from 0 in the file, from 1 in its name; the page has no directory to find the others in."""
+    second = written({"general.architecture": "llama", "split.count": 3, "split.no": 1}, blocks())
+    refused = studio.post("/api/gguf", sent(second, "mine-00002-of-00003.gguf"))
+    (problem,) = refused.json()["problems"]
+
+    assert refused.status_code == 422
+    assert problem["field"] == "gguf"
+    assert problem["what"] == "mine-00002-of-00003.gguf is part 2 of 3 parts, which are one model together"
+    assert "with all 3 parts beside it" in problem["try"]

@@ -110,10 +110,22 @@ def test_no_address_carries_it():
     written = query_of(page)
     found, said = read_query(written)
 
-    assert "machine" not in written
+    assert written.endswith("&own=machine,samples")
     assert found == Page(scenarios=[Question(batch=4), Question(on="h200-sxm", batch=4)], focus=1)
-    assert said == []
+    assert said == [
+        "the address does not carry the file of its machine, in whose place h100-sxm stands: drop the file here again",
+        "the address does not carry its timed kernels: drop their file here again",
+    ]
     assert read_query(query_of(Page(scenarios=[Question(on=MACHINE, machine=TEXT)])))[0] == Page()
+
+
+@pytest.mark.parametrize("query", ["c=your+machine", "c=2xyour+machine&b=2", "2.c=your+machine", "own=machine,other"])
+def test_an_address_of_a_machine_that_is_not_there_says_what_stands_in_its_place(query):
+    page, said = read_query(query)
+    assert all(one.on == "h100-sxm" for one in page.scenarios)
+    assert said == [
+        "the address does not carry the file of its machine, in whose place h100-sxm stands: drop the file here again"
+    ]
 
 
 def test_the_command_line_names_its_file():

@@ -30,6 +30,8 @@ def named(*scenarios):
         ([{"name": "today"}, {"weights": "fp8"}], ["today", "weights fp8"]),
         ([{"name": "  "}, {"batch": 2}], ["batch 1", "batch 2"]),
         ([{}, {"bandwidth_times": 1.5}], ["h100-sxm", "h100-sxm, bandwidth x 1.5"]),
+        ([{}, {"weight_bytes": 5e9}], ["weight bytes by their formats", "weight bytes 5 GB"]),
+        ([{}, {"memory": "nan"}], ["memory the catalog's", "memory of no size"]),
         ([{}, {}], ["h100-sxm", "h100-sxm"]),
         ([{"model": LLAMA}, {"model": "deepseek-ai/DeepSeek-V3"}], ["Meta-Llama-3.1-8B", "DeepSeek-V3"]),
         ([{}, {"config": {"model_type": "llama"}}], ["Meta-Llama-3.1-8B", "your config.json"]),
@@ -85,3 +87,9 @@ def test_a_label_stays_in_its_line():
     assert [one.name for one in labels(Page(scenarios=[Question(name="\u202e"), Question(batch=2)]))] == [
         "batch 1", "batch 2",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("goal_ms", [1e-300, 0, -1, 1e12, float("nan")])
+def test_a_goal_that_nobody_can_mean_is_refused(goal_ms):
+    with pytest.raises(ValidationError):
+        Page(tpot_slo_ms=goal_ms)

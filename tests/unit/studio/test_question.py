@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 import rooflight
 from rooflight.studio.app import make_app
@@ -58,6 +60,13 @@ def test_a_number_that_came_as_text_is_a_number():
     assert Question(memory="8e10") == Question(memory=80e9)
     assert Question(memory="80GB").memory == "80GB"
     assert Question(memory="nan").memory == "nan"
+
+
+@pytest.mark.parametrize("size", [math.nan, math.inf])
+def test_a_size_that_is_no_number_is_refused(size):
+    """As JSON of other tools has it."""
+    with pytest.raises(ValidationError, match="is no size"):
+        Question(weight_bytes=size)
 
 
 MEASURED = (Path(__file__).parents[2] / "measured_h100.toml").read_text(encoding="utf-8")

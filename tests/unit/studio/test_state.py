@@ -213,7 +213,7 @@ def test_neither_a_config_nor_a_machine_is_in_an_address():
     sent = Question(config={"model_type": "llama"}, on=f"2x{MACHINE}", machine="id = 1", batch=4)
     page = Page(scenarios=[sent, Question(on="l40s", batch=4)], samples="{}")
 
-    assert query_of(page) == f"v={__version__}&b=4&2.c=l40s"
+    assert query_of(page) == f"v={__version__}&b=4&2.c=l40s&own=machine,samples"
     assert read_query(query_of(page))[0] == Page(scenarios=[Question(batch=4), Question(on="l40s", batch=4)])
 
 

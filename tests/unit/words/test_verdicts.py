@@ -325,6 +325,9 @@ def tally(words: list[str]) -> Tally:
     "words, said",
     [
         (["ok"], "The row is possible."),
+        ([], "There are no rows to judge."),
+        (["slow"], "The row is possible, and slower than expected."),
+        (["fast"], "The row is possible, and faster than expected."),
         (["ok", "ok"], "No row of 2 is faster than physics allows."),
         (["impossible"], "The row is faster than physics allows."),
         (["cannot-judge"], "The row cannot be judged."),

@@ -44,6 +44,7 @@ class Contender(msgspec.Struct, frozen=True, kw_only=True):
     run             the scenario at the mix's mean lengths: what is timed
     users           requests in flight, real where a rate of arrivals makes them
     count           of all devices, those of every worker where prefill and decode are apart
+    others          workers that prefill on another card: it, and how many of the count; None where there are none
     price_usd_per_hour      of all devices; None where no price was given
     """
 
@@ -57,6 +58,18 @@ class Contender(msgspec.Struct, frozen=True, kw_only=True):
     users: float = 1.0
     label: str = ""
     error: RooflightError | None = None
+    others: tuple[Accelerator, int] | None = None
+
+    @property
+    def cards(self) -> tuple[tuple[Accelerator, int], ...]:
+        """Each kind of card with how many of it there are."""
+        return _kinds(self.card, self.count, self.others)
+
+    @property
+    def tdp_w(self) -> float | None:
+        """Of all devices; None where one of them has none."""
+        watts = [None if card.tdp_w is None else card.tdp_w * count for card, count in self.cards]
+        return None if None in watts else sum(each for each in watts if each is not None)
 
     @property
     def whole(self) -> bool:
@@ -151,18 +164,24 @@ def contender(sc: Scenario, mix: Mix, *, largest: bool, prices: Mapping[str, flo
         sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, batch=_largest(sc)))
     timed, users, late = _loaded(msgspec.structs.replace(sc, workload=mean_load(sc.workload, mix)))
     sc = msgspec.structs.replace(sc, workload=msgspec.structs.replace(sc.workload, batch=timed.workload.batch))
-    card, devices = sc.accelerator, pools(timed).devices if chosen(timed) == "apart" else sc.layout.devices
+    card, devices, others = sc.accelerator, sc.layout.devices, None
+    if chosen(timed) == "apart":
+        both = pools(timed)
+        devices = both.devices
+        if sc.deployment.prefill_on is not None:
+            others = both.prefill.accelerator, both.prefill_workers * both.prefill.layout.devices
     return Contender(
         card=card,
         count=devices,
         deployment=sc.deployment,
         scenario=sc,
         held=memory(sc),
-        price_usd_per_hour=_price(prices, card, devices),
+        price_usd_per_hour=_price(prices, _kinds(card, devices, others)),
         run=timed,
         users=users,
         label=label,
         error=late or (no_peak(card, sc.unrated, "requests") if sc.unrated else None),
+        others=others,
     )
 
 
@@ -173,7 +192,7 @@ def without_times(
     """A row that says why it has no times."""
     return Contender(
         card=card, count=count, deployment=deployment, scenario=None, held=None,
-        price_usd_per_hour=_price(prices, card, count), label=label, error=error,
+        price_usd_per_hour=_price(prices, ((card, count),)), label=label, error=error,
     )  # fmt: skip
 
 
@@ -196,9 +215,16 @@ def _loaded(sc: Scenario) -> tuple[Scenario, float, NoSteadyState | None]:
         return sc, float(sc.workload.batch), late
 
 
-def _price(prices: Mapping[str, float], card: Accelerator, count: int) -> float | None:
-    one = prices.get(card.id)
-    return None if one is None else one * count
+def _kinds(
+    card: Accelerator, count: int, others: tuple[Accelerator, int] | None
+) -> tuple[tuple[Accelerator, int], ...]:  # fmt: skip
+    return ((card, count),) if others is None else ((card, count - others[1]), others)
+
+
+def _price(prices: Mapping[str, float], cards: Sequence[tuple[Accelerator, int]]) -> float | None:
+    """Of all devices; None where one of them has none."""
+    known = [prices[card.id] * count for card, count in cards if card.id in prices]
+    return sum(known) if len(known) == len(cards) else None
 
 
 def _counted(one: Contender) -> str:

@@ -45,7 +45,7 @@ def weight(one: Contender, objective: str) -> float | None:
     if objective == "cost":
         return one.price_usd_per_hour
     if objective == "energy":
-        return None if one.card.tdp_w is None else one.card.tdp_w * one.count
+        return one.tdp_w
     return float(one.count) if objective == "accelerator" else 1.0
 
 

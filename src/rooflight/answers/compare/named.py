@@ -73,8 +73,6 @@ def _asked(sc: Scenario) -> Workload:
 def _row(label: str, sc: Scenario, mix: Mix, largest: bool, prices: Mapping[str, float]) -> Contender:
     card, devices = sc.accelerator, sc.layout.devices
     try:
-        if sc.deployment.prefill_on is not None:
-            raise BadInput(f"{label} prefills on other accelerators, and each is compared as a whole")
         return contender(changed(sc, **_on(mix, sc)), mix, largest=largest, prices=prices, label=label)
     except RooflightError as error:
         return without_times(card, devices, sc.deployment, error, prices, label)

@@ -11,6 +11,7 @@ from rooflight.answers.pair import times_as_good
 from rooflight.numeric import maximum
 from rooflight.roofline.rates import ridges
 from rooflight.scenario.definite import Scenario
+from rooflight.scenario.pools import prompts_on
 from rooflight.serve import formulas, phases
 from rooflight.serve.phases import PhaseTime, main_format
 from rooflight.serve.schedule import scheduled, whole
@@ -151,25 +152,28 @@ def _weights(one: Contender) -> str:
 def _hardware(timed: Timed, baseline: Timed) -> Hardware:
     form, flop, memory = _rates(timed)
     _, base_flop, base_memory = _rates(baseline)
-    card, count = timed.sc.accelerator, timed.one.count
+    one = timed.one
+    sizes = [None if card.memory_bytes is None else card.memory_bytes * count for card, count in one.cards]
     return Hardware(
         format=form,
         flop_per_s=flop,
         memory_bytes_per_s=memory,
-        memory_bytes=None if card.memory_bytes is None else card.memory_bytes * count,
-        tdp_w=None if card.tdp_w is None else card.tdp_w * count,
-        price_usd_per_hour=timed.one.price_usd_per_hour,
+        memory_bytes=None if None in sizes else sum(size for size in sizes if size is not None),
+        tdp_w=one.tdp_w,
+        price_usd_per_hour=one.price_usd_per_hour,
         flop_ratio=flop / base_flop,
         memory_ratio=memory / base_memory,
     )
 
 
 def _rates(timed: Timed) -> tuple[str, float, float]:
-    """(format most of the prefill runs in, its peak, memory bandwidth) of all devices."""
-    sc, count = timed.sc, timed.one.count
-    form = main_format(sc, timed.prefill.time)
-    bandwidth = sc.rates.memory_bytes_per_s
-    return form, ridges(sc.accelerator)[form] * bandwidth * count, bandwidth * count
+    """(format most of the prefill runs in, its peak, memory bandwidth) of all devices that have them."""
+    sc = timed.sc
+    form = main_format(prompts_on(sc), timed.prefill.time)
+    bandwidths = [sc.rates.memory_bytes_per_s, prompts_on(sc).rates.memory_bytes_per_s]
+    kinds = [(card, rate, count) for (card, count), rate in zip(timed.one.cards, bandwidths, strict=False)]
+    flop = sum(ridges(card).get(form, 0.0) * rate * count for card, rate, count in kinds)
+    return form, flop, sum(rate * count for _, rate, count in kinds)
 
 
 def _prefill(timed: Timed, baseline: Timed) -> PhasePart:
@@ -220,10 +224,9 @@ def _prompts_share(timed: Timed) -> Span:
 
 
 def _whole(timed: Timed, baseline: Timed) -> Whole:
-    run, span, devices = timed.run, timed.span, timed.one.count
+    run, span = timed.run, timed.span
     output = run.output_tokens_per_s
-    tdp, price = timed.sc.accelerator.tdp_w, timed.one.price_usd_per_hour
-    watts = None if tdp is None else tdp * devices
+    watts, price = timed.one.tdp_w, timed.one.price_usd_per_hour
     return Whole(
         time_s=span,
         overlapped_s=span.ceiling,
@@ -232,6 +235,6 @@ def _whole(timed: Timed, baseline: Timed) -> Whole:
         output_tokens_per_s_per_accelerator=run.output_tokens_per_s_per_accelerator,
         output_tokens_per_s_per_user=run.output_tokens_per_s_per_user,
         tokens_per_usd=None if price is None else output.each(lambda each: formulas.tokens_per_usd(each, price)),
-        tokens_per_joule=None if tdp is None else output.each(lambda each: formulas.tokens_per_joule(each, watts)),
+        tokens_per_joule=None if watts is None else output.each(lambda each: formulas.tokens_per_joule(each, watts)),
         speed_up=_ratio(baseline.span, span),
     )

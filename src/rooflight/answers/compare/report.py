@@ -156,11 +156,11 @@ def _check_objective(objective: str, prices: Mapping[str, float], rows: Sequence
             got=objective,
             want=f"one of {', '.join(OBJECTIVES)}",
         )
-    unknown = [name for name in prices if name not in {one.card.id for one in rows}]
+    unknown = [name for name in prices if name not in {card.id for one in rows for card, _ in one.cards}]
     if unknown:
         raise BadInput(
             f"a price is given for {unknown[0]}, which is not compared", where=Named.of("prices"), got=unknown[0],
-            want=f"one of {', '.join(dict.fromkeys(one.card.id for one in rows))}",
+            want=f"one of {', '.join(dict.fromkeys(card.id for one in rows for card, _ in one.cards))}",
         )  # fmt: skip
     if objective == "cost" and not prices:
         cards = list(dict.fromkeys(row.card.id for row in rows))

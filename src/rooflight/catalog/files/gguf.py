@@ -103,11 +103,14 @@ def whole(headers: list[Header]) -> Header:
     tensors = tuple(tensor for part in headers for tensor in part.tensors)
     said, number = first.keys.get("split.count"), first.keys.get("split.tensors.count")
     if type(said) is int and said > 1 and said != parts:
+        place = first.keys.get("split.no")  # counted from 0
+        part = f"part {place + 1}" if type(place) is int and 0 <= place < said else "one"
         raise BadConfig(
-            f"{first.origin} is one of {said} parts",
+            f"{first.origin} is {part} of {said} parts, which are one model together",
             where=first.origin,
             got=f"{parts} of them",
-            want=f"all parts, named NAME-00001-of-{said:05d}.gguf and so on, in one directory",
+            want=f"all parts, named NAME-00001-of-{said:05d}.gguf and so on, in one directory: the first says what the "
+            "model is, and each lists its own weights",
         )
     if type(number) is int and parts > 1 and number != len(tensors):
         raise BadConfig(

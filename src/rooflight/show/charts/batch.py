@@ -283,7 +283,7 @@ def _drawn(axis: str, measure: str, several: bool, look: Look) -> Any:
         *words(f"labels_{measure}", look, color=color, fontWeight=600),
     ]  # fmt: skip
     width = "container" if look.width is None else look.full_width
-    return alt.layer(*layers).properties(width=width, height=_height(look))
+    return alt.layer(*layers, width=width, height=_height(look))
 
 
 def _dots_of(base: Any, field: str, said: Any) -> Any:

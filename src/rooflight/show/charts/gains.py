@@ -61,7 +61,7 @@ def gains(moves: Moves, *, look: Look = STANDARD) -> Chart:
         ticks("ceilings", look, shown),
         *behind("bars", look, shown),
     ]
-    main = strips(look, len(data["bars"]), axis_x(f"{moves.objective}, times as good as now"), layers)
+    main = strips(look, len(data["bars"]), axis_x(f"{moves.objective}, times as good as now", factors=True), layers)
     title = f"{short(moves.model)} on {moves.accelerator}: what would help {moves.objective}"
     return finished(
         "gains",

@@ -96,6 +96,6 @@ def intensity(analysis: Analysis, *, look: Look = STANDARD) -> Chart:
         *words("labels", look, color=hue(look)),
     ]  # fmt: skip
     width = "container" if look.width is None else strip_width(look)
-    main = alt.layer(*layers).properties(width=width, height=_HEIGHT)
+    main = alt.layer(*layers, width=width, height=_HEIGHT)
     title = f"{deployed(analysis)}: {step_words(analysis.phases)}" if analysis.phases else analysis.answer
     return finished("intensity", main, data, look, start=0, title=title, notes=(_READ, source([analysis])))

@@ -68,7 +68,7 @@ def words(name: str, look: Look, *, color: Any = None, **mark: Any) -> list[Any]
         "baseline": "middle",
         **mark,
     }
-    base = alt.Chart(alt.NamedData(name)).encode(x="x:Q", y="y:Q", text="text:N")
+    base = alt.Chart(alt.NamedData(name)).encode(alt.X("x:Q"), alt.Y("y:Q"), alt.Text("text:N"))
     return on_halo(base, look, color=color, **shown)
 
 
@@ -97,26 +97,26 @@ def table(name: str, columns: Sequence[Column], look: Look, *, rows: int, title:
     last = base.transform_filter("datum.last") if parted else base
     layers = [
         last.mark_rule(color=palette.rule, strokeWidth=0.6, yOffset=line / 2).encode(
-            x=alt.value(start), x2=alt.value(start + width)
+            alt.XValue(start), alt.X2Value(start + width)
         )
     ]
     for column in columns:
         side = {"align": "right" if column.right else "left", "baseline": "middle"}
-        at = alt.value(start + column.place * width)
+        at = alt.XValue(start + column.place * width)
         faint = {"color": palette.quiet, "fontSize": look.size - 1} if column.quiet else {}
-        cell = base.mark_text(**side, **faint).encode(x=at, text=f"{column.field}:N")
+        cell = base.mark_text(**side, **faint).encode(at, alt.Text(f"{column.field}:N"))
         layers.append(cell.encode(color=hue(look)) if column.hued else cell)
         if not column.head:
             continue
         head = alt.Chart(alt.NamedData("once")).mark_text(**side, color=palette.quiet, text=column.head)
-        layers.append(head.encode(x=at, y=alt.value(-line / 2)))
+        layers.append(head.encode(at, alt.YValue(-line / 2)))
     if title:
         layers.append(
             alt.Chart(alt.NamedData("once"))
             .mark_text(align="left", baseline="middle", text=title, fontWeight=600)
-            .encode(x=alt.value(start), y=alt.value(-1.6 * line))
+            .encode(alt.XValue(start), alt.YValue(-1.6 * line))
         )
-    return alt.layer(*layers).properties(width=width + start, height=line * rows)
+    return alt.layer(*layers, width=width + start, height=line * rows)
 
 
 def notes_view(notes: Sequence[str], look: Look, start: int) -> Any:
@@ -128,7 +128,7 @@ def notes_view(notes: Sequence[str], look: Look, start: int) -> Any:
         align="left", baseline="top", text=lines, color=look.palette.quiet, fontSize=size, lineHeight=size + 4
     )
     width = look.outer - 2 * MARGIN - SLACK + start
-    return text.encode(x=alt.value(start), y=alt.value(0)).properties(width=width, height=(size + 4) * len(lines))
+    return text.encode(alt.XValue(start), alt.YValue(0)).properties(width=width, height=(size + 4) * len(lines))
 
 
 def finished(
@@ -150,6 +150,7 @@ def finished(
     aside       whether `beside` may stand beside, where the picture is wide; else below
     """
     alt = altair()
+    about: dict[str, Any] = {"usermeta": {"kind": kind, "answer": title}}
     if look.width is None:
         whole = main
     else:
@@ -159,9 +160,10 @@ def finished(
         whole = alt.vconcat(*rows_of_views, *([notes_view(notes, look, start)] if notes else []))
         heading = look.wrapped(title, look.size + 4)
         under = look.wrapped(subtitle, look.size) if subtitle else []
-        whole = whole.properties(title=alt.TitleParams(heading, subtitle=under))
-    # what altair would check again at each drawing, tests do: every picture of theirs is compiled
-    spec = whole.properties(usermeta={"kind": kind, "answer": title}).to_dict(validate=False)
+        about["title"] = {"text": heading, "subtitle": under}
+    # what altair would check again at each drawing, tests do: every picture of theirs is compiled; and what is set on a
+    # chart of altair's copies all of it
+    spec = {**whole.to_dict(validate=False), **about}
     spec["config"] = config(look)
     if look.width is None:
         spec["autosize"] = {"type": "fit-x", "contains": "padding", "resize": True}
@@ -180,4 +182,6 @@ def refilled(page_spec: Mapping[str, Any], kind: str, rows: Datasets, *, title: 
 def sized(chart: Any, look: Look, width: int | None = None) -> Any:
     """The plot's size: what margins and a table beside leave, or all there is on a page."""
     across = "container" if look.width is None else width or look.plot_width
-    return chart.properties(width=across, height=look.plot_height)
+    found = chart.copy(deep=False)
+    found.width, found.height = across, look.plot_height
+    return found

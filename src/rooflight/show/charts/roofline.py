@@ -19,6 +19,7 @@ from rooflight.show.charts.run_table import Runs
 from rooflight.show.charts.tag import BEFORE, Tag, numbered
 from rooflight.show.charts.theme import STANDARD, Look
 from rooflight.show.charts.wording import deployed, setting, short, source, step_words, times
+from rooflight.units import several
 from rooflight.values.accelerator import Accelerator
 from rooflight.values.analysis import Analysis
 from rooflight.values.moves import Moves
@@ -342,7 +343,7 @@ def stands(analyses: Sequence[Analysis], landmarks: Sequence[Landmarks]) -> str:
     mark = landmarks[0]
     if mark.ridge_batch is None:
         why = "no batch gets there, since each sequence brings its own cache"
-        return f"{said}; at {mark.context:,} tokens of context {why}."
+        return f"{said}; at {several(mark.context, 'token')} of context {why}."
     beyond = (
         f", though only {mark.kv_limit:,} fit" if mark.kv_limit is not None and mark.ridge_batch > mark.kv_limit else ""
     )

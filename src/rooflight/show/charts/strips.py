@@ -40,10 +40,12 @@ def tips(name: str, said: str, share: str = "") -> list[Any]:
     return [alt.Tooltip(f"{field}:N", title=title) for field, title in fields.items()]
 
 
-def axis_x(title: str, field: str = "x", unit: str = "", percent: bool = False) -> Any:
-    """A linear axis from nothing, in SI prefixes or in percent."""
+def axis_x(title: str, field: str = "x", unit: str = "", percent: bool = False, factors: bool = False) -> Any:
+    """A linear axis from nothing, in SI prefixes, in percent, or in factors: 0.5 x."""
     alt = altair()
     said = "format(datum.value, '.0%')" if percent else unit_labels(unit)
+    if factors:
+        said = "format(datum.value, ',') + ' x'"
     shown = alt.Axis(labelExpr=said, tickCount=5, grid=True, labelOverlap=True, labelBound=True)
     return alt.X(f"{field}:Q", title=title, axis=shown, scale=alt.Scale(zero=True, nice=False))
 
@@ -60,13 +62,15 @@ def strips(look: Look, count: int, x: Any, layers: Sequence[Any], *, ends_of: st
     width = "container" if look.width is None else strip_width(look)
     rows = alt.Y("row:O", axis=None, scale=alt.Scale(domain=[*range(count)], paddingInner=0, paddingOuter=0))
     room = alt.Chart(alt.NamedData(ends_of)).mark_point(opacity=0).encode(x, rows)
-    return alt.layer(room, *layers).properties(width=width, height=STRIP * count)
+    return alt.layer(room, *layers, width=width, height=STRIP * count)
 
 
 def names(dataset: str, look: Look, tooltip: Sequence[Any] = (), field: str = "name") -> list[Any]:
     """What a strip is, above its bar; what is longer than the picture is wide ends in an ellipsis."""
     alt = altair()
-    base = alt.Chart(alt.NamedData(dataset)).encode(y=row_y(), x=alt.value(0), text=f"{field}:N", **_tipped(tooltip))
+    base = alt.Chart(alt.NamedData(dataset)).encode(
+        row_y(), alt.XValue(0), alt.Text(f"{field}:N"), **_tipped(tooltip)
+    )  # fmt: skip
     return on_halo(base, look, align="left", dy=-STRIP / 4 - 1, limit=alt.ExprRef("width"))
 
 

@@ -239,7 +239,7 @@ def timeline(found: Diagnosis, *, look: Look = STANDARD) -> Chart:
     x = alt.X("x:Q", title=title, axis=axis, scale=alt.Scale(nice=False, zero=True))
     y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[len(lanes), 0], nice=False))
     width = "container" if look.width is None else _width(look)
-    main = alt.layer(*_layers(look, x, y)).properties(width=width, height=LANE * len(lanes))
+    main = alt.layer(*_layers(look, x, y), width=width, height=LANE * len(lanes))
     others = len({row.subject for row in found.regimes}) - len(lanes)
     more = (f"{others} more are not shown, those that are idle most first.",) if others else ()
     return finished("timeline", main, data, look, start=0, title=found.answer, notes=(_READ, *more))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rooflight.units import round_significant
+from rooflight.units import round_significant, several
 from rooflight.values.accelerator import devices_named
 from rooflight.values.analysis import Analysis, Phase
 
@@ -66,8 +66,8 @@ def source(analyses: Sequence[Analysis]) -> str:
     """What was asked, and where the figures are from."""
     load = analyses[0].workload
     return (
-        f"Batch {load['batch']:,}, {load['isl']:,} tokens in, {load['osl']:,} out, decode at {load['context']:,} of "
-        f"context. {rated(analyses)}"
+        f"Batch {load['batch']:,}, {several(load['isl'] or 0, 'token')} in, {load['osl']:,} out, decode at "
+        f"{load['context']:,} of context. {rated(analyses)}"
     )
 
 

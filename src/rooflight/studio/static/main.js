@@ -13,12 +13,15 @@ import { bindMachine } from "./machine.js";
 import { Operators } from "./operators.js";
 import { bindPaste } from "./paste.js";
 import { Scenarios } from "./scenarios.js";
-import { bindSharing, configsIn, hashOf } from "./share.js";
+import { bindSharing, configsIn, hashOf, showLeft } from "./share.js";
 import { bindTips } from "./tips.js";
 import { Views } from "./views.js";
 
 const RETRY_MS = [500, 1000, 2000, 4000];
 const ADDRESS_MS = 250;
+// Steps of a slider by its arrow keys that are so near each other are one edit.
+const SAME_EDIT_MS = 1000;
+const APART = Symbol("an edit of its own");
 
 let page;
 let picture;
@@ -33,26 +36,30 @@ let preset = null;
 let presets = [];
 let addressTimer;
 let pushing = false;
+let left = null;
+let editing = { edit: null, at: 0, ended: true };
 let unread = null;
 
 const focused = () => page.scenarios[page.focus];
 const operators = new Operators(() => later());
 const handles = new RoofHandles((fields) => change(fields));
-const scenarios = new Scenarios(() => page, (fields) => changePage(fields, true));
-const views = new Views(() => page, (name, fields) => scenarios.add({ ...focused(), ...fields, name }), () => {
+const scenarios = new Scenarios(() => page, (fields) => changePage(fields, APART));
+const makeScenario = (name, fields) => scenarios.add({ ...focused(), ...fields, name });
+const views = new Views(() => page, makeScenario, () => {
   leave();
   later();
-}, () => operators.draw());
+}, () => showLeft(page, views.texts), () => operators.draw());
 
 // Sets fields of the scenario in focus, or of all.
 function change(fields, everywhere = false) {
   const changed = page.scenarios.map((one, place) => (everywhere || place === page.focus ? { ...one, ...fields } : one));
-  changePage({ scenarios: changed });
+  changePage({ scenarios: changed }, `${Object.keys(fields)} of ${everywhere ? "all" : page.focus}`);
 }
 
-// `apart`: a step of its own, which Back takes back.
-function changePage(fields, apart = false) {
-  if (apart) leave();
+// `edit`: what is edited. Back takes back one edit: a slider's drag is one, and what a box goes through while it is typed in.
+function changePage(fields, edit = String(Object.keys(fields))) {
+  if (edit === APART || edit !== editing.edit || (editing.ended && performance.now() - editing.at > SAME_EDIT_MS)) leave();
+  editing = { edit, at: performance.now(), ended: false };
   unread = null;
   page = { ...page, ...fields };
   showState();
@@ -110,6 +117,8 @@ function outdated(first, problems = [first]) {
   byId("headline").textContent = `No answer: ${first.headline ?? first.what}`;
   byId("caveat").hidden = !picture;
   byId("caveat").textContent = "What you see below is the answer to the state before.";
+  byId("standing").hidden = true;
+  showOffers([]);
   byId("result").dataset.stale = String(Boolean(picture));
 }
 
@@ -133,6 +142,9 @@ async function show(found, asked) {
   byId("headline").textContent = found.headline;
   byId("caveat").hidden = !found.caveat;
   byId("caveat").textContent = found.caveat;
+  byId("standing").hidden = !found.standing;
+  byId("standing").textContent = found.standing;
+  showOffers(found.offers);
   byId("answer").textContent = found.answer;
   byId("told").hidden = !found.told.length;
   fill(byId("told"), ...found.told.map((text) => element("li", {}, text)));
@@ -154,6 +166,13 @@ async function show(found, asked) {
   byId("assumed-count").textContent = `${said.length} points`;
   document.title = `${analysis.model.id.split("/").pop()} on ${found.labels[found.shown].name} · rooflight studio`;
   later();
+}
+
+// What would hold a scenario that does not fit: a press makes a scenario of it.
+function showOffers(offers) {
+  byId("offers").hidden = !offers.length;
+  fill(byId("offers"), element("span", {}, "Make a scenario of it with:"), ...offers.map((one) => element("button", { type: "button",
+    "aria-label": `Make a scenario: ${one.name}`, onclick: () => makeScenario(one.name, one.fields) }, one.name)));
 }
 
 // A dot of an operator opens its explanation.
@@ -185,16 +204,21 @@ async function addressed() {
   if (views.name !== views.first) parts.push(`view=${views.name}`);
   if (preset !== null) parts.push(`q=${preset}`);
   const address = `?${parts.join("&")}${await hashOf(page.scenarios)}`;
-  const push = pushing && address !== location.search + location.hash;
+  const push = pushing && (address !== location.search + location.hash || page !== left.page);
   pushing = false;
   keep(push, stateNow(), address);
+  showLeft(page, views.texts);
 }
 
 const stateNow = () => ({ page, preset, view: views.name, phase: operators.phase, operator: operators.open });
 
-// The next address is a step of its own; what is here now is what Back returns to, also where its address is still due.
+// The next address is a step of its own; what is here now is what Back returns to, also where its address is still due:
+// then it has the address before, until it is returned to.
 function leave() {
-  if (!pushing && picture) keep(false, stateNow(), location.search + location.hash);
+  const now = stateNow();
+  editing = { edit: null, at: 0, ended: true };
+  if (picture && !(pushing && left.page === now.page && left.view === now.view)) keep(pushing, now, location.search + location.hash);
+  left = now;
   pushing = true;
 }
 
@@ -263,6 +287,7 @@ function openPreset(number, search) {
 function goBack(event) {
   clearTimeout(addressTimer);
   pushing = false;
+  editing = { edit: null, at: 0, ended: true };
   return take(async () => {
     if (!event.state?.page) return readAddress(location.search, location.hash);
     page = event.state.page;
@@ -321,6 +346,7 @@ async function start() {
     });
   }
   window.addEventListener("popstate", goBack);
+  for (const end of ["change", "pointerup"]) document.addEventListener(end, () => (editing.ended = true), true);
   onNewLook(() => {
     refresh();
     diagnosis.redraw();

@@ -52,12 +52,29 @@ async function configIn(text, key) {
   }
 }
 
+// What of the page no link carries, each as a reader knows it. `texts`: what was written or dropped for a view, by its name.
+const LEFT = [
+  ["the machine’s file", (page) => page.scenarios.some((one) => one.machine)],
+  ["the GGUF header", (page) => page.scenarios.some((one) => one.gguf)],
+  ["the timed kernels", (page) => page.samples],
+  ["your mix of requests", (page, texts) => texts.compare],
+  ["what you check", (page, texts) => texts.check],
+  ["a config this long", () => location.hash.includes(`=${HERE}`)],
+];
+
+// Says beside the button what the link leaves out.
+export function showLeft(page, texts) {
+  const left = LEFT.filter(([, has]) => has(page, texts)).map(([words]) => words);
+  byId("link-leaves").hidden = !left.length;
+  byId("link-leaves").textContent = left.length ? `A link does not carry ${left.join(", ")}.` : "";
+}
+
 // `current()` gives the page's state, `written()` its address where that is still due.
 export function bindSharing(current, written) {
   byId("copy-link").addEventListener("click", async () => {
     await written();
-    const kept = location.hash.includes(`=${HERE}`) ? "; a config is too long for it" : "";
-    copy(location.href, `Link copied${kept}`);
+    const left = byId("link-leaves").textContent;
+    copy(location.href, left ? `Link copied. ${left}` : "Link copied");
   });
   for (const button of document.querySelectorAll("[data-copy]")) {
     button.addEventListener("click", () => copy(byId(button.dataset.copy).textContent, "Copied"));

@@ -15,9 +15,9 @@ const RECORDED = "recorded";
 
 export class Views {
   // `page()` gives the page's state, `act(name, fields)` makes a scenario, `turned()` hears of another view before it opens
-  // and `opened()` after.
-  constructor(page, act, turned, opened) {
-    Object.assign(this, { page, act, turned, opened, number: 0, charts: [], options: {}, texts: {}, asked: "" });
+  // and `opened()` after, `wrote()` of another text for one.
+  constructor(page, act, turned, wrote, opened) {
+    Object.assign(this, { page, act, turned, wrote, opened, number: 0, charts: [], options: {}, texts: {}, asked: "" });
     this.tabs = [...byId("viewtabs").querySelectorAll("[role='tab']")];
     for (const tab of this.tabs) tab.addEventListener("click", () => this.open(tab.dataset.view));
     byId("viewtabs").addEventListener("keydown", (event) => this.step(event));
@@ -116,6 +116,7 @@ export class Views {
   pass(name, other) {
     this.texts[other] = this.texts[name];
     this.texts[name] = "";
+    this.wrote();
     this.open(other);
   }
 
@@ -181,6 +182,7 @@ export class Views {
 
   write(text) {
     this.texts[this.name] = text;
+    this.wrote();
     this.again();
   }
 

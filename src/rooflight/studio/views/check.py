@@ -25,6 +25,7 @@ from rooflight.studio.views.claims import Claim
 from rooflight.studio.views.made import paged
 from rooflight.studio.views.roofed import roof_drawn, roofline_of
 from rooflight.studio.views.written import is_log, written
+from rooflight.units import several
 from rooflight.values.measurement import Report, Verdict
 from rooflight.values.sample import Sample, Timing
 from rooflight.words.verdicts import claims_reported, reported
@@ -105,7 +106,7 @@ def _judged(text: str, focus: Answered, sc: Scenario) -> _Judged:
         return _claimed(found, focus)
     each = list(judged_of(found.rows, sc))
     own = sum(not (row.given.get("model") or row.given.get("accelerator")) for row in found.rows)
-    taken = f"Of {focus.label.whole} is what {own:,} of {len(each):,} rows leave blank." if own else ""
+    taken = f"Of {focus.label.whole} is what {own:,} of {several(len(each), 'row')} leave blank." if own else ""
     return _Judged(report=reported(each, found.notes), each=each, taken=(taken,) if taken else ())
 
 

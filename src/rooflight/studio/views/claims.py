@@ -115,7 +115,7 @@ def _is_next(text: str, behind: re.Match[str]) -> bool:
 def _read(one: _Value) -> tuple[str, str, float]:
     """Where a value goes, its name, "" for none, and itself in its unit. Raises BadInput for a count that is none."""
     found, words = one.found, one.before.lower()
-    named = re.search(r"([\w]+)\s*[:=]?\s*$", one.before)
+    named = re.search(r"([\w]+)\s*[:=,;]?\s*$", one.before)
     metric = None if named is None else metric_named(named[1])
     if metric is not None:
         return "values", metric, _in_metric(one, metric)

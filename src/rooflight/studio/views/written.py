@@ -15,7 +15,7 @@ from rooflight.studio.views.claims import WANT, Claim, claim_in, claim_of
 
 # A row takes up to a few hundredths of a second, and a request has seconds.
 MOST_ROWS = 300
-ROWS = "your rows"
+ROWS = "your table"
 _COLUMNS = ("metric", "value")
 
 
@@ -84,6 +84,8 @@ def _decoded(text: str) -> Any:
 
 def _some(rows: Iterator[GivenRow], notes: list[str]) -> Rows:
     found = list(islice(rows, MOST_ROWS))
+    if not any(one.given for one in found):
+        raise BadInput("there are no rows in it", got="an empty list", want=f"rows, or {WANT}")
     more = next(rows, None) is not None
     said = f"the first {MOST_ROWS:,} rows are judged here; `rooflight check FILE` judges all"
     return Rows(rows=found, notes=(*notes, *([said] if more else [])))

@@ -89,15 +89,44 @@ def test_what_does_not_fit_and_what_cannot_be_run_are_rows_that_say_why():
         {
             "today": asked(BIG, "h100-sxm"),
             "wide": asked(BIG, "4xh100-sxm"),
-            "apart": asked(on="h100", prefill_on="h200"),
         }
     )
-    first, second, third = found.compared
-    assert (first.request, third.request) == (None, None)
+    first, second = found.compared
+    assert first.request is None
     assert "does not fit" in first.reason
-    assert third.reason
     assert found.winner == "wide" == found.baseline
     assert second.request.speed_up.expected == 1
+
+
+APART = {"on": "h100-sxm", "batch": 32, "prefill_on": "l40s", "prefill_workers": 2}
+
+
+def test_prefill_on_other_cards_counts_all_of_them():
+    """One H100 decodes for two L40S: peaks 989.4 + 2 x 362.05 TFLOP/s dense, 3.35 + 2 x 0.864 TB/s, 700 + 2 x 350 W,
+    2.5 + 2 x 1 dollars an hour."""
+    apart = asked(**APART)
+    found = compared({"apart": apart, "one": asked(batch=32)}, prices={"h100-sxm": 2.5, "l40s": 1.0})
+    one, run = found.compared[0], rooflight.analyze(MODEL, **APART).runs["apart"]
+    there = one.hardware
+    assert (one.devices, there.price_usd_per_hour, there.tdp_w) == (3, 4.5, 1400)
+    assert there.flop_per_s == pytest.approx(989.4e12 + 2 * 362e12, rel=1e-3)
+    assert there.memory_bytes_per_s == pytest.approx(3.35e12 + 2 * 0.864e12)
+    assert one.request.output_tokens_per_s == run.output_tokens_per_s
+    assert one.request.output_tokens_per_s_per_accelerator == run.output_tokens_per_s_per_accelerator
+    per_usd = run.output_tokens_per_s.expected * 3600 / 4.5
+    assert one.request.tokens_per_usd.expected == pytest.approx(per_usd)
+
+
+def test_a_card_of_the_prefill_workers_without_a_price_leaves_the_whole_without():
+    found = compared({"apart": asked(**APART), "one": asked(batch=32)}, prices={"h100-sxm": 2.5})
+    assert [one.hardware.price_usd_per_hour for one in found.compared] == [None, 2.5]
+
+
+def test_prefill_on_other_cards_is_compared_on_a_log_and_at_the_largest_batch():
+    two = {"apart": asked(**APART), "one": asked(batch=32)}
+    for found in (compared(two, log=[(100, 20), (3000, 400)]), compared(two, largest=True)):
+        assert all(one.request is not None for one in found.compared)
+        assert found.crossings is not None
 
 
 def test_a_cached_prefix_and_a_draft_are_the_scenarios_own():

@@ -108,7 +108,7 @@ def test_the_good_one_is_good(tmp_path):
         (written({**KEYS, "llama.block_count": 1 << 31}, TENSORS), "number of layers"),
         (written({**KEYS, "llama.block_count": 900}, TENSORS), "are not those of the model"),
         (written({**KEYS, "llama.attention.head_count": 0}, TENSORS), "num_attention_heads"),
-        (written({**KEYS, "split.count": 3}, TENSORS), "one of 3 parts"),
+        (written({**KEYS, "split.count": 3}, TENSORS), "is one of 3 parts, which are one model together"),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(raw, what, tmp_path):

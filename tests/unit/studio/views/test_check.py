@@ -171,3 +171,20 @@ def test_what_cannot_be_judged_is_said_and_may_be_written_again(text):
     assert view.answer
     assert view.wanted is not None
     assert view.charts == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["METRIC,VALUE\ntpot_ms,11.2\n", "Metric;Value\ntpot_ms;11.2\n", "tpot_ms,11.2", "tpot_ms;11.2\n", "tpot_ms\t11.2"],
+)
+def test_two_columns_are_read_in_any_spelling_and_without_a_header(text):
+    view = check(Asked(text=text))
+    assert view.charts, view.answer
+    assert "slower than expected" in view.answer
+
+
+@pytest.mark.parametrize("text", ["[]", "[{}]", '{"rows": []}'])
+def test_a_list_of_nothing_is_refused_in_words(text):
+    view = check(Asked(text=text))
+    assert view.answer == "Nothing is judged: there are no rows in it."
+    assert view.blocks
