@@ -47,7 +47,7 @@ def rows(found: Comparison, *, look: Look = STANDARD) -> Datasets:
     base, ratios = curves[0], found.curves.ratio
     points: Rows = [
         {
-            "x": ratio, "y": than / own, "hue": str(number), "name": one.label,
+            "x": ratio, "y": than / own, "hue": str(number), "line": number, "name": one.label,
             "said": f"{times(than / own)} the baseline", "share": numbers.plain(ratio),
         }
         for number, one in enumerate(curves, 1)
