@@ -8,8 +8,8 @@ import rooflight
 from rooflight.studio.views import TITLES
 from studio_pages import LLAMA
 
-# What a pointer is told that comes upon each mark of a chart, one after the other, whether drawn or only there to be hit.
-# Of a line, its ends: it tells where a point of its data is.
+# What a pointer is told that comes upon each mark of a chart, one after the other, whether drawn or only there to be
+# hit. Of a line, its ends: it tells where a point of its data is.
 POINTED = """(chart) => {
     const tip = document.querySelector(".tip");
     const told = new Set();
@@ -38,7 +38,8 @@ AT = """() => {
     return {
         chart: one.closest(".chart")?.id ?? null, name: one.getAttribute("aria-label"), role: one.getAttribute("role"),
         box: [box.x + scrollX + box.width / 2, box.y + scrollY + box.height / 2],
-        spot: [box.x + box.width / 2, box.y + box.height / 2], outline: getComputedStyle(one).outlineStyle, tip: tip.hidden ? null : tip.innerText,
+        spot: [box.x + box.width / 2, box.y + box.height / 2], outline: getComputedStyle(one).outlineStyle,
+        tip: tip.hidden ? null : tip.innerText,
     };
 }"""
 
