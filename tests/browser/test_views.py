@@ -221,8 +221,12 @@ def test_an_address_of_an_operator_that_is_not_there_shows_the_table(studio_page
 def test_a_press_on_an_operators_dot_opens_its_explanation(studio_page):
     """Of one scenario the roofline shows operators."""
     page = studio_page.open("?b=32")
-    node = page.locator("#chart-roofline [role='img'][aria-label^='operator qkv']").first
-    node.evaluate("(one) => { one.setAttribute('tabindex', '0'); one.focus(); }")
+    ring = page.locator("#chart-roofline [role='img']")
+    ring.focus()
+    for _ in range(40):
+        if ring.get_attribute("aria-label").startswith("operator qkv"):
+            break
+        page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     page.wait_for_selector(".explanation .sums")
 

@@ -149,7 +149,7 @@ def _cells(row: Row, name: str, used: Efficiency) -> tuple[str, ...]:
     fits = "not known" if row.fits is None else "yes" if row.fits else "no"
     return (
         numbers.count(row.batch),
-        name,
+        name if runs or row.fits is not False else ", ".join(part for part in (name, "does not fit") if part),
         numbers.seconds(row.time_s.expected),
         _between(row.time_s),
         numbers.plain(row.tokens_per_s.expected),

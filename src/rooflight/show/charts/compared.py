@@ -43,7 +43,7 @@ def rows(found: Comparison, look: Look = STANDARD) -> Datasets:
         value_said = "no times" if span is None else f"{numbers.plain(span.expected)} {unit}"
         same = {"row": number, "name": one.label, "said": said if span is None else value_said + _between(span)}
         value, end = (0.0, 0.0) if span is None else (span.expected, max(span.expected, span.ceiling))
-        most = "" if span is None or look.narrow else f", at the ceiling {numbers.plain(span.ceiling)}"
+        most = "" if span is None else f", {'' if look.narrow else 'at the '}ceiling {numbers.plain(span.ceiling)}"
         text = value_said + most
         bars.append({**same, "x": 0.0, "x2": value, "end": end, "text": text, "hue": str(number % 4 + 1)})
         if span is not None:

@@ -6,7 +6,7 @@ from rooflight.show import numbers
 from rooflight.show.charts.chart import Chart
 from rooflight.show.charts.export import altair
 from rooflight.show.charts.interval import INTERVAL_NOTE
-from rooflight.show.charts.layers import finished, hue, log_x, log_y, sized, words
+from rooflight.show.charts.layers import POWERS, finished, hue, log_x, log_y, sized, words
 from rooflight.show.charts.place import Datasets, Plane, Rows
 from rooflight.show.charts.strips import tips
 from rooflight.show.charts.theme import STANDARD, Look, text_width
@@ -47,7 +47,7 @@ def rows(found: Comparison, *, look: Look = STANDARD) -> Datasets:
     base, ratios = curves[0], found.curves.ratio
     points: Rows = [
         {
-            "x": ratio, "y": than / own, "hue": str(number), "name": one.label,
+            "x": ratio, "y": than / own, "hue": str(number), "line": number, "name": one.label,
             "said": f"{times(than / own)} the baseline", "share": numbers.plain(ratio),
         }
         for number, one in enumerate(curves, 1)
@@ -64,6 +64,11 @@ def rows(found: Comparison, *, look: Look = STANDARD) -> Datasets:
     here = {"x": found.mix.ratio, "name": "this mix", "said": numbers.plain(found.mix.ratio)}
     mix: Rows = [here] if found.mix.ratio and plane.left < found.mix.ratio < plane.right else []
     return {"corners": corners, "points": points, "labels": _labels(plane, points, len(curves), look), "mix": mix}
+
+
+def _ticks(points: Rows) -> list[float]:
+    """Powers of ten along the lines, and none beyond where they are named."""
+    return [power for power in POWERS if power <= max((point["x"] for point in points), default=0.0)]
 
 
 def _room(curves: list[Curve], look: Look) -> float:
@@ -96,7 +101,7 @@ def crossing(found: Comparison, *, look: Look = STANDARD) -> Chart:
     room = _room(shown(found), look)
     main = alt.layer(
         alt.Chart(of("corners")).mark_point(opacity=0).encode(
-            log_x(ratio, format="~g"),
+            log_x(ratio, format="~g", values=_ticks(data["points"])),
             log_y("speed, times the baseline", values=_TICKS, format="~g"),
         ),
         alt.Chart(of("mix")).mark_rule(strokeDash=[3, 3], color=look.palette.quiet).encode(

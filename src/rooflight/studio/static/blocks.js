@@ -6,7 +6,7 @@ const BLOCKS = {
   prose: (one) => element("p", { class: one.kind }, one.text),
   bullets: (one, last) => element("div", {}, element("h3", {}, one.title.replace(/:$/, "")),
     element("ul", { class: "points" }, ...one.items.map((text, place) => element("li", {}, text, last?.(place) ?? null)))),
-  drawing: (one) => element("pre", {}, one.lines.join("\n")),
+  drawing: (one) => element("pre", { tabindex: 0 }, one.lines.join("\n")),
   table,
 };
 
@@ -17,8 +17,8 @@ function table(one, last) {
   const more = acts.some(Boolean);
   const heads = one.heads.map((text, place) => (text ? element("th", { scope: "col", class: side(place) }, text) : element("td", {})));
   const rows = one.rows.map((cells, number) => element("tr", {},
-    ...cells.map((text, place) => (place ? element("td", { class: side(place) }, text) : element("th", { scope: "row" }, text))),
-    more ? element("td", {}, acts[number]) : null));
+    ...cells.map((text, place) => (place ? element("td", { class: side(place) }, text) : element("th", { scope: "row" }, element("span", {}, text)))),
+    more ? element("td", { class: "act" }, acts[number]) : null));
   return element("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": one.title || "A table" },
     element("table", {}, one.title ? element("caption", {}, one.title) : null,
       element("thead", {}, element("tr", {}, ...heads, more ? element("td", {}) : null)), element("tbody", {}, ...rows)));

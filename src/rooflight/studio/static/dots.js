@@ -1,64 +1,97 @@
-// Every mark with a tooltip is reached by keyboard: a chart is one stop, arrows go from mark to mark, Enter presses.
+// By keyboard a chart is one stop: arrows go along a line and from line to line, Home and End to its ends, Enter presses.
+// A ring stands around the point in question, with the tooltip's words; a screen reader has them as the ring's name.
 
+import { element } from "./dom.js";
 import { showTip, unpin } from "./tips.js";
+import { anyTold, placeOf, step, walkOf } from "./walk.js";
 
-const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
-const bound = new WeakSet();
 const charts = new WeakMap();
 
-// `place` holds the chart; `press(datum)` is what Enter does.
+// `place` holds the chart; `press(datum)` is what Enter does. Called whenever it was drawn again: the walk is read when
+// somebody walks.
 export function bindDots(place, view, press) {
-  const items = [...told(view.scenegraph().root)];
-  const held = charts.get(place);
-  const at = held && place.contains(document.activeElement) ? held.at : 0;
-  charts.set(place, { items, at: Math.min(at, Math.max(items.length - 1, 0)), press });
-  items.forEach((item, number) => {
-    const node = item._svg;
-    node.__item = item;
-    node.setAttribute("role", "img");
-    node.setAttribute("aria-label", said(item.tooltip));
-    node.setAttribute("tabindex", number === charts.get(place).at ? "0" : "-1");
-  });
-  for (const group of place.querySelectorAll("g[aria-roledescription$='mark container']:empty")) {
-    for (const name of ["role", "aria-roledescription"]) group.removeAttribute(name); // nothing is drawn, nothing is named
+  const chart = charts.get(place) ?? made(place);
+  if (chart.view !== view) {
+    view.addEventListener("click", (event, item) => item?.tooltip && pressed(chart, item));
+    for (const group of place.querySelectorAll(".root > g > g > g:not(.role-axis)")) group.setAttribute("aria-hidden", "true"); // the ring tells of marks
   }
-  if (bound.has(place)) return;
-  bound.add(place);
-  place.addEventListener("keydown", (event) => pressed(event, place));
-  place.addEventListener("focusin", (event) => event.target.__item && reached(event.target, place));
-  place.addEventListener("focusout", () => unpin());
+  Object.assign(chart, { view, press: press ?? null, walk: null });
+  chart.frame.hidden = !anyTold(view);
+  if (chart.ring === document.activeElement) tell(chart);
 }
 
-// Marks with something to say that are drawn on their own, in reading order; not what only lies under another.
-function* told(item) {
-  for (const group of item.items ?? []) {
-    if (group.items) yield* told(group);
-    else if (group.tooltip && group._svg && group.opacity !== 0 && group.mark.aria !== false) yield group;
+function made(place) {
+  const chart = { place, at: [0, 0] };
+  chart.ring = ringOf(chart);
+  chart.frame = element("div", { class: "walk", role: "application", "aria-label": "The points of the chart, by arrow keys" }, chart.ring);
+  place.after(chart.frame);
+  charts.set(place, chart);
+  return chart;
+}
+
+const ringOf = (chart) => element("div", {
+  class: "ring", role: "img", tabindex: 0, "aria-label": "Points",
+  onkeydown: (event) => keyed(event, chart),
+  onfocus: () => tell(chart),
+  onblur: (event) => chart.frame.contains(event.relatedTarget) || unpin(),
+});
+
+// The stop in question of the chart as it is drawn now.
+function current(chart) {
+  chart.walk ??= walkOf(chart.view);
+  const series = Math.min(chart.at[0], chart.walk.length - 1);
+  chart.at = [series, Math.min(chart.at[1], (chart.walk[series]?.length ?? 1) - 1)];
+  return chart.walk[series]?.[chart.at[1]];
+}
+
+function tell(chart) {
+  const stop = current(chart);
+  if (!stop) return;
+  put(chart, chart.ring, stop);
+  const box = chart.ring.getBoundingClientRect();
+  showTip({ clientX: box.right, clientY: box.bottom }, stop.tooltip);
+}
+
+function put(chart, ring, stop) {
+  const [left, top] = chart.view.origin();
+  const padding = chart.view.padding();
+  const { x, y, width, height } = stop.box;
+  ring.setAttribute("aria-label", stop.said);
+  ring.classList.toggle("round", stop.round);
+  ring.style.left = `${left + padding.left + x - width / 2}px`;
+  ring.style.top = `${top + padding.top + y - height / 2}px`;
+  ring.style.width = `${width}px`;
+  ring.style.height = `${height}px`;
+}
+
+function keyed(event, chart) {
+  const stop = current(chart);
+  if (!stop || event.altKey || event.ctrlKey || event.metaKey) return;
+  if (event.key === "Enter" || event.key === " ") chart.press?.(stop.datum);
+  else {
+    const to = step(chart.walk, chart.at, event.key);
+    if (!to) return;
+    go(chart, to);
   }
-}
-
-const said = (tooltip) => (typeof tooltip === "object" ? Object.entries(tooltip).filter(([, text]) => text !== "" && text != null).map(([name, text]) => `${name} ${text}`).join(", ") : String(tooltip));
-
-// By a key or by a press of the pointer: arrows go on from there.
-function reached(node, place) {
-  const chart = charts.get(place);
-  chart.items[chart.at]?._svg.setAttribute("tabindex", "-1");
-  chart.at = chart.items.indexOf(node.__item);
-  node.setAttribute("tabindex", "0");
-  tell(node);
-}
-
-function tell(node) {
-  const box = node.getBoundingClientRect();
-  showTip({ clientX: box.right, clientY: box.bottom }, node.__item.tooltip);
-}
-
-function pressed(event, place) {
-  const chart = charts.get(place);
-  if (!chart.items.length || !event.target.__item) return;
-  if (event.key in STEPS) {
-    chart.items[(chart.at + STEPS[event.key] + chart.items.length) % chart.items.length]._svg.focus();
-  } else if (event.key === "Enter" || event.key === " ") chart.press?.(chart.items[chart.at].datum);
-  else return;
   event.preventDefault();
+}
+
+// Another ring has the focus: what a screen reader reads out is what came into focus.
+function go(chart, to, options) {
+  chart.at = to;
+  const [before, ring] = [chart.ring, ringOf(chart)];
+  put(chart, ring, current(chart));
+  chart.ring = ring;
+  chart.frame.append(ring);
+  ring.focus(options);
+  before.remove();
+}
+
+// Arrows go on from what was pressed.
+function pressed(chart, item) {
+  chart.walk ??= walkOf(chart.view);
+  const to = placeOf(chart.walk, item);
+  if (!to) return;
+  unpin();
+  go(chart, to, { preventScroll: true });
 }

@@ -2,7 +2,7 @@
 
 import { element, fill } from "./dom.js";
 
-const tip = element("div", { class: "tip", role: "status", hidden: true });
+const tip = element("div", { class: "tip", hidden: true });
 document.body.append(tip);
 let pinned = false;
 
