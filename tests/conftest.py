@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import pkgutil
-from collections.abc import Iterable, Iterator
+import signal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 import rooflight
 from effort import register
+
+if TYPE_CHECKING:
+    from coverage import Coverage
+
+# The processor's seconds of a test that coverage watches; its own are among them.
+WATCHED_S = 0.5
+COVERAGE = pytest.StashKey["Coverage"]()
+WATCHED = pytest.StashKey[set[str]]()
 
 register()
 
@@ -20,33 +31,59 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
-    """Under --cov the package is imported watched, the tests' own files are not: that is half of their time."""
-    watching = _watching(session.config)
-    if watching is None:
+    """Under --cov the package is imported watched; the tests' own files are not, nor is what runs between tests."""
+    coverage = _started(session.config)
+    if coverage is None:
         return (yield)
     for module in pkgutil.walk_packages(rooflight.__path__, "rooflight."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    watching.stop()
-    try:
-        return (yield)
-    finally:
-        watching.start()
+    coverage.stop()
+    session.config.stash[COVERAGE] = coverage
+    return (yield)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     cases: dict[tuple[str, str], list[pytest.Item]] = {}
     for item in items:
         cases.setdefault((item.nodeid.partition("[")[0], item.name.partition("[")[0]), []).append(item)
-    if _watching(config):
-        _watch_one(cases.values())
+    firsts = (found[0] for found in cases.values())
+    config.stash[WATCHED] = {item.nodeid for item in firsts if not _is_property(item)}
     if config.getoption("ends"):
         kept = {id(item) for found in cases.values() for item in (found[0], found[-1])}
         config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
         items[:] = [item for item in items if id(item) in kept]
 
 
-def _watching(config: pytest.Config):
+def pytest_collection_finish() -> None:
+    """Garbage is looked for less often, and not among the thousands of tests: that was a tenth of their time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 10, 10)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Coverage watches how a test's first case begins, and no property: watching is three times running.
+
+    All of them run, to their end. What counts as reached is so at most what is: the least share asked for is asked for
+    still.
+    """
+    coverage = item.config.stash.get(COVERAGE, None)
+    if coverage is None or item.nodeid not in item.config.stash[WATCHED]:
+        return (yield)
+    before = signal.signal(signal.SIGVTALRM, lambda *_: coverage.stop())
+    coverage.start()
+    signal.setitimer(signal.ITIMER_VIRTUAL, WATCHED_S)
+    try:
+        return (yield)
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        coverage.stop()
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def _started(config: pytest.Config) -> Coverage | None:
     """The coverage that pytest-cov started, if it did, in a process that runs tests."""
     hands_out = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
     if hands_out or not config.getoption("cov_source", None):
@@ -56,12 +93,5 @@ def _watching(config: pytest.Config):
     return Coverage.current()
 
 
-def _watch_one(cases: Iterable[list[pytest.Item]]) -> None:
-    """Coverage watches a test's first case, and no property: watching a line takes three times as long as running it.
-
-    All of them run. What counts as reached is so at most what is: the least share asked for is asked for still.
-    """
-    for first, *others in cases:
-        is_property = getattr(getattr(first, "obj", None), "is_hypothesis_test", False)
-        for item in [first, *others] if is_property else others:
-            item.add_marker(pytest.mark.no_cover)
+def _is_property(item: pytest.Item) -> bool:
+    return getattr(getattr(item, "obj", None), "is_hypothesis_test", False)

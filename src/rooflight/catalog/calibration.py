@@ -179,6 +179,7 @@ def _own_backend(family: str) -> str:
     return "rocm" if _INSTINCT in (family, line_of(family)) else ""
 
 
+@functools.lru_cache(maxsize=256)  # names come from files too; each step asks for its engine's
 def _read(name: str) -> tuple[str, str]:
     plain = name.strip().lower()
     parts = [_VERSION.sub("", one.strip()) for one in plain.split(" or ")]
