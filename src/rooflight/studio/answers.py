@@ -15,7 +15,6 @@ from pydantic import ValidationError
 
 from rooflight.catalog.files import gguf
 from rooflight.catalog.files.source import of_bytes
-from rooflight.catalog.files.tensors import Header
 from rooflight.errors import BadConfig, BadInput, MissingFact, Named, RooflightError, printable
 from rooflight.serve.landmarks import landmarks
 from rooflight.show.explain import explain
@@ -23,7 +22,7 @@ from rooflight.studio import drawings, dropped, problems
 from rooflight.studio import picture as pictures
 from rooflight.studio.export import exported
 from rooflight.studio.page import Page
-from rooflight.studio.question import File, Gguf, Question, model_of, scenario_of, sent_bytes
+from rooflight.studio.question import Gguf, Parts, Question, model_of, scenario_of, sent_bytes
 from rooflight.studio.view import Asked
 from rooflight.studio.views import VIEWS
 from rooflight.words.analysis import analyzed
@@ -111,33 +110,21 @@ def diagnose(body: bytes) -> Any:
 
 @_answering
 def header(body: bytes) -> Any:
-    """The header of a GGUF file, short: what a question takes."""
+    """The header of a GGUF file, or of all parts of a split one, short: what a question takes."""
     try:
-        file = File.model_validate_json(body)
+        file = Parts.model_validate_json(body)
     except ValidationError as error:
         return invalid(error.errors(include_url=False))
+    sources = [of_bytes(sent_bytes(one), printable(one.name)) for one in (file, *file.others)]
+    try:
+        short = gguf.shortened(*sources)
+    except BadConfig as error:
+        error.where = Named.of("gguf")
+        raise
     name = printable(file.name)
-    source = of_bytes(sent_bytes(file), name)
-    _refuse_part(gguf.header(source), name)
-    short = gguf.shortened(source)
     found = Gguf(name=name[:200] or "a file", data=base64.b64encode(short).decode())
     model_of(Question(gguf=found))
     return found.model_dump()
-
-
-def _refuse_part(found: Header, name: str) -> None:
-    """A part of a split file is not the model. Raises BadConfig."""
-    count = found.keys.get("split.count")
-    if type(count) is not int or count < 2:
-        return
-    try:
-        gguf.whole([found])
-    except BadConfig as error:
-        error.where = Named.of("gguf")
-        error.want = "a file that is whole: this page reads one alone"
-        joined = "or one file that llama-gguf-split --merge made"
-        error.try_this = f"rooflight analyze {name}, with all {count} parts beside it, {joined}"
-        raise
 
 
 def invalid(errors: Sequence[Any]) -> Reply:

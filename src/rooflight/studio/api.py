@@ -18,7 +18,7 @@ from rooflight.studio.answered import BATCHES
 from rooflight.studio.answers import Reply
 from rooflight.studio.page import Page
 from rooflight.studio.presets import PRESETS
-from rooflight.studio.question import File, Name, Question
+from rooflight.studio.question import Name, Question, parts_schema
 from rooflight.studio.state import LONGEST, query_of, read_query
 from rooflight.studio.view import Asked
 from rooflight.studio.views import ViewName
@@ -119,12 +119,12 @@ async def diagnose_(request: Request) -> Response:
     return await _answered(request, answers.diagnose, await request.body())
 
 
-_FILE = {"requestBody": {"required": True, "content": {"application/json": {"schema": File.model_json_schema()}}}}
+_FILE = {"requestBody": {"required": True, "content": {"application/json": {"schema": parts_schema()}}}}
 
 
 @router.post("/gguf", response_class=Json, responses=_REFUSALS, openapi_extra=_FILE)
 async def gguf_(request: Request) -> Response:
-    """The first bytes of a GGUF file as a question takes them: its header alone, without vocabularies."""
+    """First bytes of a GGUF file, or of all its parts, as a question takes them: a header without vocabularies."""
     return await _answered(request, answers.header, await request.body())
 
 

@@ -54,6 +54,7 @@ SAMPLES_FILE = "your samples"
 MOST_MACHINE = 1 << 20  # characters
 MOST_SAMPLES = 2 << 20
 MOST_GGUF = 1 << 20
+MOST_PARTS = 63
 MOST_DOTS = 2000
 # A name that stands for the library's default, as a null does.
 AUTO = "auto"
@@ -114,6 +115,19 @@ class File(BaseModel):
 
     name: Name
     data: Annotated[str, Field(json_schema_extra={"format": "byte"})]
+
+
+class Parts(File):
+    """A file, and the others of a file that is split; their first bytes are enough."""
+
+    others: Annotated[list[File], Field(max_length=MOST_PARTS)] = []
+
+
+def parts_schema() -> dict[str, Any]:
+    """The body that has them, for the API's description, without a part beside it."""
+    found = Parts.model_json_schema()
+    found["properties"]["others"]["items"] = found.pop("$defs")["File"]
+    return found
 
 
 class Gguf(File):
@@ -178,7 +192,7 @@ class Question(_Fields):
 
     @functools.cached_property
     def _config_key(self) -> str:
-        return digest(self.config) if self.gguf is None else digest(self.gguf.data)
+        return digest(self.config) if self.gguf is None else digest([self.gguf.name, self.gguf.data])
 
     @property
     def model_name(self) -> str:

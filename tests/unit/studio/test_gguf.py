@@ -99,8 +99,30 @@ def test_no_bytes_end_the_reading_otherwise(place, other):
     assert gguf.shortened(of_bytes(short, NAME)) == short
 
 
+CUT = {"split.count": 2, "split.tensors.count": len(blocks())}
+SPLIT = [
+    written({**KEYS, **LONG, **CUT, "split.no": 0}, blocks()[:5]),
+    written({"general.architecture": "llama", **CUT, "split.no": 1}, blocks()[5:]),
+]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_the_parts_of_a_split_file_are_one_model(studio, order):
+    """In whatever order they come; the answer is that of the file in one."""
+    one, other = (sent(SPLIT[place], f"mine-0000{place + 1}-of-00002.gguf") for place in order)
+    joined = studio.post("/api/gguf", {**one, "others": [other]}).json()
+    whole = studio.post("/api/gguf", sent()).json()
+
+    assert header(base64.b64decode(joined["data"])).tensors == header(base64.b64decode(whole["data"])).tensors
+    question = Question(gguf=Gguf(**joined))
+    assert question.model_name.startswith("mine-0000")
+    assert analyzed(scenario_of(question)).model.id == "mine"
+    alike = analyzed(scenario_of(Question(gguf=Gguf(**whole))))
+    assert analyzed(scenario_of(question)).memory == alike.memory
+
+
 def test_a_part_of_a_split_file_is_refused_with_its_number_and_what_would_do(studio):
-    """Counted from 0 in the file, from 1 in its name; the page has no directory to find the others in."""
+    """Counted from 0 in the file, from 1 in its name."""
     second = written({"general.architecture": "llama", "split.count": 3, "split.no": 1}, blocks())
     refused = studio.post("/api/gguf", sent(second, "mine-00002-of-00003.gguf"))
     (problem,) = refused.json()["problems"]
@@ -108,4 +130,4 @@ def test_a_part_of_a_split_file_is_refused_with_its_number_and_what_would_do(stu
     assert refused.status_code == 422
     assert problem["field"] == "gguf"
     assert problem["what"] == "mine-00002-of-00003.gguf is part 2 of 3 parts, which are one model together"
-    assert "with all 3 parts beside it" in problem["try"]
+    assert problem["want"].startswith("all parts, named NAME-00001-of-00003.gguf")

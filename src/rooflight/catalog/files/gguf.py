@@ -109,7 +109,7 @@ def whole(headers: list[Header]) -> Header:
             f"{first.origin} is {part} of {said} parts, which are one model together",
             where=first.origin,
             got=f"{parts} of them",
-            want=f"all parts, named NAME-00001-of-{said:05d}.gguf and so on, in one directory: the first says what the "
+            want=f"all parts, named NAME-00001-of-{said:05d}.gguf and so on, together: the first says what the "
             "model is, and each lists its own weights",
         )
     if type(number) is int and parts > 1 and number != len(tensors):
@@ -137,23 +137,42 @@ def header(source: Source) -> Header:
     return Header(tensors=listed, origin=source.origin, keys=found, warnings=warnings)
 
 
-def shortened(source: Source) -> bytes:
-    """The header of one file without its long entries, such as vocabularies: the same Header in some 100 kB.
+def shortened(*sources: Source) -> bytes:
+    """The header of a file without its long entries, such as vocabularies: the same Header in some 100 kB.
 
-    Raises BadConfig.
+    Of the parts of a split file, in any order, the header of the file that they are together. Raises BadConfig, also
+    where they are not all of them.
     """
+    headers = [header(source) for source in sources]
+    order = sorted(range(len(headers)), key=lambda place: _number(headers[place]))
+    whole([headers[place] for place in order])
+    parts = [_cut(sources[place]) for place in order]
+    first, _, entries = parts[0]
+    several = len(parts) > 1
+    kept = [entry for name, entry in entries if not (several and name.startswith("split."))]
+    count = sum(len(headers[place].tensors) for place in order)
+    head = first + struct.pack("<QQ", count, len(kept))
+    return b"".join([head, *kept, *(tensors for _, tensors, _ in parts)])
+
+
+def _number(part: Header) -> int:
+    number = part.keys.get("split.no")
+    return number if type(number) is int else 0
+
+
+def _cut(source: Source) -> tuple[bytes, bytes, list[tuple[str, bytes]]]:
+    """Of a header its front, its list of tensors, and the entries that are short, each by its name."""
     reader = _Reader(source)
     tensors, keys = reader.start()
     kept = []
     for _ in range(keys):
         start = reader.at
-        _, value = reader.entry()
+        name, value = reader.entry()
         if value is not None:
-            kept.append(bytes(source.data[start : reader.at]))
+            kept.append((name, bytes(source.data[start : reader.at])))
     start = reader.at
     reader.tensors(tensors)
-    head = bytes(source.data[:8]) + struct.pack("<QQ", tensors, len(kept))
-    return b"".join([head, *kept, bytes(source.data[start : reader.at])])
+    return bytes(source.data[:8]), bytes(source.data[start : reader.at]), kept
 
 
 def _refuse_twice(tensors: tuple[Tensor, ...], origin: str) -> None:

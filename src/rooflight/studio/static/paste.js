@@ -8,6 +8,7 @@ import { isMachine } from "./machine.js";
 
 const MOST_BYTES = 4 << 20;
 const MOST_HEADER_BYTES = 18 << 20;
+const MOST_PART_BYTES = 256 << 10;
 
 function read(text, change) {
   if (text.length > MOST_BYTES) return refuse("That is more than 4 MiB, too much for a config.json.");
@@ -21,12 +22,15 @@ function read(text, change) {
   return change({ config, gguf: null });
 }
 
-// Of a GGUF file its first bytes go to the server, which gives back what of its header says the shape and the weights.
-async function readGguf(file, change) {
+// Of a GGUF file its first bytes go to the server, which gives back what of its header says the shape and the weights. Of a
+// split one the first part has the vocabulary, so the others' beginnings are short.
+async function readGguf(files, change) {
+  const [first, ...others] = [...files].sort((one, other) => one.name.localeCompare(other.name));
+  const front = async (file, most) => ({ name: (file.name || "model.gguf").slice(-200), data: await inBase64(file.slice(0, most)) });
   try {
-    const name = (file.name || "model.gguf").slice(-200);
-    const data = await inBase64(file.slice(0, MOST_HEADER_BYTES));
-    change({ gguf: await ask("/api/gguf", { name, data }), config: null });
+    const body = await front(first, MOST_HEADER_BYTES - others.length * MOST_PART_BYTES);
+    body.others = await Promise.all(others.map((file) => front(file, MOST_PART_BYTES)));
+    change({ gguf: await ask("/api/gguf", body), config: null });
   } catch (error) {
     refuse(error instanceof Refused ? error.problems.map(saidOf).join(" ") : "The studio's server does not answer, or is busy.", "gguf");
   }
@@ -44,16 +48,18 @@ export function bindPaste(change, takeMachine, takeRecorded) {
   const take = async (file) => {
     if (!file) return;
     byId("paste").open = true;
-    if (GGUF.test(file.name)) {
-      await readGguf(file, change);
-      return;
-    }
     area.value = file.size > MOST_BYTES ? "" : await file.text();
     if (file.size > MOST_BYTES) refuse("That file is more than 4 MiB, too much for a config.json.");
     else read(area.value, change);
   };
   byId("use-config").addEventListener("click", () => read(area.value, change));
-  for (const id of ["config-file", "gguf"]) byId(id).addEventListener("change", (event) => take(event.target.files[0]));
+  const takeGguf = (files) => {
+    if (!files.length) return;
+    byId("paste").open = true;
+    readGguf(files, change);
+  };
+  byId("config-file").addEventListener("change", (event) => take(event.target.files[0]));
+  byId("gguf").addEventListener("change", (event) => takeGguf([...event.target.files]));
   const zone = document.body;
   zone.addEventListener("dragover", (event) => { event.preventDefault(); zone.classList.add("dropping"); });
   zone.addEventListener("dragleave", (event) => event.relatedTarget || zone.classList.remove("dropping"));
@@ -61,8 +67,10 @@ export function bindPaste(change, takeMachine, takeRecorded) {
     event.preventDefault();
     zone.classList.remove("dropping");
     const others = [];
+    takeGguf([...event.dataTransfer.files].filter((file) => GGUF.test(file.name)));
     for (const file of event.dataTransfer.files) {
-      if (CONFIG.test(file.name) || GGUF.test(file.name)) take(file);
+      if (GGUF.test(file.name)) continue;
+      if (CONFIG.test(file.name)) take(file);
       else if (isMachine(file.name)) takeMachine(file);
       else others.push(file);
     }
