@@ -150,5 +150,5 @@ def _elsewhere(runs: Sequence[_Run], first: _Run) -> str:
         best, one = max(spans, key=lambda pair: pair[0])
         mine = of(first)
         if mine is not None and numbers.plain(best) != numbers.plain(mine.expected):
-            parts.append(f"{one.letter} the most {words}")
+            parts.append(f"{one.letter} gives the most {words}")
     return f"; {' and '.join(parts)}" if parts else ""

@@ -57,7 +57,7 @@ def test_goals_leave_out_who_misses_them():
 def test_who_is_ahead_by_a_card_or_for_a_user_is_said_where_it_is_another():
     told, _ = said({"batch": 4}, {"batch": 64})
     assert told.startswith("B (batch 64) puts out the most")
-    assert told.endswith("; A the most for each user.")
+    assert told.endswith("; A gives the most for each user.")
 
 
 def test_one_scenario_or_none_that_runs_has_no_sentence():
