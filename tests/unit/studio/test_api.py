@@ -263,7 +263,7 @@ PAGES = [
     ({"scenarios": "many"}, "scenarios", "valid list"),
     ({"focus": 4}, "focus", "less than 4"),
     ({"intensity": 0}, "intensity", "greater than or equal to 0.01"),
-    ({"tpot_slo_ms": -1}, "tpot_slo_ms", "greater than 0"),
+    ({"tpot_slo_ms": -1}, "tpot_slo_ms", "greater than or equal to 0.001"),
     ({"ttft_slo_ms": 1e9}, "ttft_slo_ms", "less than or equal"),
     ({"levels": "perhaps"}, "levels", "boolean"),
     ({"samples": "{}"}, "samples", "holds no sample"),
