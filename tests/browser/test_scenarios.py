@@ -126,6 +126,9 @@ def test_a_scenario_that_cannot_be_answered_says_why_beside_the_others(studio_pa
     first, second = studio_page.figures()
     assert first[TPOT] == tpot(LLAMA, "h100-sxm", batch=8)
     assert "h1000" in second["missing"]
+    assert page.inner_text("#general-error").startswith("B: ")
+    assert page.inner_text("#on-error") == ""  # the form is A's
+    assert page.get_attribute("#on", "aria-invalid") is None
     assert "B" in page.inner_text("#scenarios")
 
     pick(studio_page, "B")

@@ -14,7 +14,7 @@ What the page alone has is named in `own`, so that whoever opens the address is 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -63,7 +63,7 @@ def query_of(page: Page) -> str:
     for number, one in enumerate(page.scenarios[1:], 2):
         differs = list(_pairs(_addressed(one), KEYS, {**first, "name": ""}, f"{number}."))
         pairs += differs or [(f"{number}.{KEYS['on']}", first["on"])]
-    left = [name for name in _LEFT if any(getattr(one, name, None) for one in (page, *page.scenarios))]
+    left = [name for name in _LEFT if any(map(_has(name), (page, *page.scenarios)))]
     pairs += [(_OWN, ",".join(left))] if left else []
     return urlencode(pairs, safe="/,:")
 
@@ -122,6 +122,13 @@ def read_query(query: str) -> tuple[Page, list[str]]:
             said.append(f"the address has a part {key[:20]!r} that this version does not know{_near(own)}")
     state = _valid(Page, whole, said)
     return _page(state, _scenarios(fields, before, state.get("focus", 0), said)), said
+
+
+def _has(name: str) -> Callable[[BaseModel], bool]:
+    """Whether a page or a scenario has that; a machine also where its file is asked for still."""
+    return lambda one: bool(
+        getattr(one, name, None) or (name == "machine" and isinstance(one, Question) and is_own(one.on))
+    )
 
 
 def _left_behind(text: str) -> list[str]:
@@ -191,9 +198,6 @@ def _of_before(
 def _question(fields: Mapping[str, Any], from_first: Mapping[str, Any], said: list[str], prefix: str = "") -> Question:
     """A scenario of its fields, over those of the first. Its name is its own."""
     kept = {name: value for name, value in from_first.items() if name != "name"}
-    if is_own(fields.get("on", "")):
-        said += _left_behind("machine")
-        fields = {**fields, "on": ""}
     asked = {name: _DEFAULT[name] if text == "" else text for name, text in fields.items()}
     return Question(**{**kept, **_valid(Question, asked, said, prefix)})
 

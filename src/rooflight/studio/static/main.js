@@ -3,7 +3,7 @@
 
 import { ask, get, Refused, Unreachable } from "./api.js";
 import { drawRoofline, lookNow, onNewLook } from "./charts.js";
-import { clearProblems, makeControls, showProblems } from "./controls.js";
+import { clearProblems, makeControls, saidOf, showProblems } from "./controls.js";
 import { Diagnosis } from "./diagnosis.js";
 import { bindDials, showDials } from "./dials.js";
 import { byId, element, fill, toast } from "./dom.js";
@@ -92,7 +92,7 @@ async function once(asked) {
     picture = found;
     answered();
     await show(found, asked);
-    showProblems(Object.values(found.problems));
+    tellSaid(Object.entries(found.problems).map(([place, one]) => `${found.labels[place].letter}: ${saidOf(one)}`)); // the form shows the one in focus
     if (unread) outdated(unread);
     diagnosis.follow(asked.scenarios[asked.focus]);
     views.follow();
