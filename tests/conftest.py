@@ -7,6 +7,7 @@ import importlib
 import pkgutil
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +18,7 @@ from effort import register
 if TYPE_CHECKING:
     from coverage import Coverage
 
+UNIT, BROWSER = (Path(__file__).parent / name for name in ("unit", "browser"))
 # The processor's seconds of a test that coverage watches; its own are among them.
 WATCHED_S = 0.5
 COVERAGE = pytest.StashKey["Coverage"]()
@@ -48,11 +50,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         cases.setdefault((item.nodeid.partition("[")[0], item.name.partition("[")[0]), []).append(item)
     firsts = (found[0] for found in cases.values())
-    config.stash[WATCHED] = {item.nodeid for item in firsts if not _is_property(item)}
+    config.stash[WATCHED] = {item.nodeid for item in firsts if UNIT in item.path.parents and not _is_property(item)}
     if config.getoption("ends"):
         kept = {id(item) for found in cases.values() for item in (found[0], found[-1])}
         config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
         items[:] = [item for item in items if id(item) in kept]
+    _spread(items)
 
 
 def pytest_collection_finish() -> None:
@@ -64,7 +67,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Coverage watches how a test's first case begins, and no property: watching is three times running.
+    """Coverage watches how a unit test's first case begins, and no property: watching is three times running.
 
     All of them run, to their end. What counts as reached is so at most what is: the least share asked for is asked for
     still.
@@ -91,6 +94,16 @@ def _started(config: pytest.Config) -> Coverage | None:
     from coverage import Coverage
 
     return Coverage.current()
+
+
+def _spread(items: list[pytest.Item]) -> None:
+    """Puts the files of the browser between the others, none last: two at once wait much and leave a core idle."""
+    paths = dict.fromkeys(item.path for item in items)
+    others = [path for path in paths if BROWSER not in path.parents]
+    waiting = [path for path in paths if BROWSER in path.parents]
+    place = {path: float(number) for number, path in enumerate(others)}
+    place |= {path: number * 0.75 * len(others) / len(waiting) - 0.5 for number, path in enumerate(waiting)}
+    items.sort(key=lambda item: place[item.path])
 
 
 def _is_property(item: pytest.Item) -> bool:
