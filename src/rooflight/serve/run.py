@@ -106,9 +106,9 @@ def alone(sc: Scenario) -> WholeRun:
     ))  # fmt: skip
 
 
-def batch(sc: Scenario) -> WholeRun:
+def batch(sc: Scenario, *, users: Number | None = None) -> WholeRun:
     """A batch started together: all prompts first, then lock-step decode; in equal waves where room is too small."""
-    one = replica(sc)
+    one = replica(sc, users)
     waves = maximum(ceil(one.users / one.room * (1 - _ROUNDING)), 1)
     wave = one.with_users(one.users / waves)
     pairs = [_wave(wave, clock) for clock in (wave.expected_s, wave.roofline_s)]

@@ -13,6 +13,7 @@ from rooflight.serve.apart import pools
 from rooflight.serve.memory import all_fit, largest_batch
 from rooflight.serve.replica import room as admitted
 from rooflight.serve.room import room
+from rooflight.serve.run import batch, served
 from rooflight.serve.schedule import scheduled
 from rooflight.span import Span
 from rooflight.values.placed import Placed
@@ -26,6 +27,8 @@ SPANS = (
 )  # fmt: skip
 NUMBERS = ("running", "decoding", "waiting", "prefill_share")
 BASES = Span.__struct_fields__
+# Schedules whose runs of many numbers of requests are made at once.
+_ALONG: dict[str, Callable[..., Run]] = {"served": served, "batch": batch}
 
 
 def run_block(sc: Scenario, schedule: str, shape: tuple[int, ...]) -> RunBlock:
@@ -82,14 +85,14 @@ def run_columns(block: RunBlock) -> dict[str, Any]:
 class RunsAlong:
     """Runs of one deployment while its batch or its context moves and nothing else: stands for `scheduled`.
 
-    A run that was made is looked up. Many served ones at once take a few times what one takes, so those of all `stops`
-    are made when a second of them is asked for; they may differ from each made by itself in the last bits.
+    A run that was made is looked up. Many at once take a few times what one takes, so those of all `stops` are made when
+    a second of them is asked for; they may differ from each made by itself in the last bits.
     """
 
     def __init__(self, stops: Sequence[int]) -> None:
         self._places = {float(stop): place for place, stop in enumerate(stops)}
         self._made: dict[object, Run] = {}
-        self._asked: set[float] = set()
+        self._asked: dict[str, set[float]] = {name: set() for name in _ALONG}
 
     def __call__(self, sc: Scenario, schedule: str, *, users: Number) -> Run:
         """The run: looked up, or made."""
@@ -101,13 +104,14 @@ class RunsAlong:
 
     def _run(self, sc: Scenario, same: tuple[str, float, int], users: Number) -> Run:
         schedule, *_ = same
-        place = self._places.get(users) if schedule == "served" else None
-        if place is not None:
-            self._asked.add(users)
-            if len(self._asked) > 1:
-                stops = np.asarray(list(self._places))
-                return one_of(self._found(same, lambda: scheduled(sc, schedule, users=stops)), place)
-        return scheduled(sc, schedule, users=users)
+        place = self._places.get(users)
+        if place is None or schedule not in _ALONG:
+            return scheduled(sc, schedule, users=users)
+        self._asked[schedule].add(users)
+        if len(self._asked[schedule]) == 1:
+            return scheduled(sc, schedule, users=users)
+        stops = np.asarray(list(self._places))
+        return one_of(self._found(same, lambda: _ALONG[schedule](sc, users=stops)), place)
 
     def _found(self, key: object, make: Callable[[], Run]) -> Run:
         if key not in self._made:

@@ -1,6 +1,6 @@
 // The form: what it shows follows the question, and every change of it makes a new one.
 
-import { byId, element, fill } from "./dom.js";
+import { byId, element, fill, write } from "./dom.js";
 import { count, significant } from "./format.js";
 import { showMachine } from "./machine.js";
 import { bindMore, culprit, showMore } from "./more.js";
@@ -99,13 +99,13 @@ function bindOn(change) {
 function showQuestion(question, page, show) {
   for (const field of Object.keys(show)) show[field](question[field]);
   for (const field of ["weights", "kv_cache"]) setSelect(byId(field), question[field] ?? "");
-  byId("attention").value = question.attention;
+  write(byId("attention"), question.attention);
   byId("ignore_capacity").checked = question.ignore_capacity;
   const [count, name] = parted(question.on);
   const texts = { name: question.name, count, on: name, tp: question.tp ?? "", usd_per_hour: question.usd_per_hour ?? "", model: question.config || question.gguf ? "" : question.model };
   for (const field of GOALS) texts[field] = page[field] ?? "";
   for (const [field, text] of Object.entries(texts)) {
-    if (document.activeElement !== byId(field)) byId(field).value = text;
+    if (document.activeElement !== byId(field)) write(byId(field), text);
   }
   byId("model").placeholder = question.gguf ? question.gguf.name : question.config ? "your config.json" : "";
   byId("reset-roof").hidden = question.bandwidth_times === 1 && question.peak_times === 1;
@@ -116,7 +116,7 @@ function showQuestion(question, page, show) {
 
 function setSelect(select, value) {
   if (![...select.options].some((option) => option.value === value)) select.append(element("option", { value }, value));
-  select.value = value;
+  write(select, value);
 }
 
 // --- what is wrong, beside the field that caused it -----------------------------------------------------------------

@@ -17,6 +17,11 @@ export function fill(target, ...children) {
   target.replaceChildren(...children.filter((child) => child != null));
 }
 
+// To set the very value that is there makes the browser lay out the page, too.
+export function write(input, value) {
+  if (input.value !== String(value) || input.validity?.badInput) input.value = value;
+}
+
 let toastTimer;
 // `stays`: until another comes.
 export function toast(text, stays = false) {

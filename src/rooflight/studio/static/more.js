@@ -1,7 +1,7 @@
 // The folded groups: fields that most questions leave as they are. An empty one has its default, and each group says how
 // many of its fields are set.
 
-import { byId } from "./dom.js";
+import { byId, write } from "./dom.js";
 
 const controls = () => document.querySelectorAll("[data-more]");
 
@@ -51,7 +51,7 @@ export function showMore(question) {
       const plain = value === defaultOf(input);
       set += plain ? 0 : 1;
       if (input.dataset.more === "check") input.checked = value === true;
-      else if (document.activeElement !== input) input.value = plain ? "" : String(value);
+      else if (document.activeElement !== input) write(input, plain ? "" : value);
     }
     byId(`${group.id}-set`).textContent = set ? `${set} set` : "";
   }

@@ -1,5 +1,7 @@
 // A logarithmic slider with a number box: both say the same number, each can be used by keyboard.
 
+import { write } from "./dom.js";
+
 export const octaves = (least, most, perOctave) => {
   const values = new Set([least]);
   const first = Math.max(least, 1);
@@ -26,7 +28,7 @@ function nearest(values, value) {
 export function logSlider(range, box, values, spoken, changed) {
   Object.assign(range, { min: 0, max: values.length - 1, step: 1 });
   const show = (value) => {
-    range.value = nearest(values, value);
+    write(range, nearest(values, value));
     range.setAttribute("aria-valuetext", spoken(value));
     range.style.setProperty("--filled", `${(100 * range.value) / (values.length - 1)}%`);
   };
@@ -42,7 +44,7 @@ export function logSlider(range, box, values, spoken, changed) {
     changed(value);
   });
   return (value) => {
-    if (document.activeElement !== box) box.value = value;
+    if (document.activeElement !== box) write(box, value);
     show(value);
   };
 }
