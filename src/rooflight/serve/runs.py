@@ -85,8 +85,8 @@ def run_columns(block: RunBlock) -> dict[str, Any]:
 class RunsAlong:
     """Runs of one deployment while its batch or its context moves and nothing else: stands for `scheduled`.
 
-    A run that was made is looked up. Many at once take a few times what one takes, so those of all `stops` are made when
-    a second of them is asked for; they may differ from each made by itself in the last bits.
+    A run that was made is looked up. Many at once take a few times what one takes, so those of all `stops` are made
+    when a second of them is asked for; they may differ from each made by itself in the last bits.
     """
 
     def __init__(self, stops: Sequence[int]) -> None:

@@ -103,7 +103,7 @@ def _ridge_name(plane: Plane, ridge: float, landmarks: Sequence[Landmarks], look
     wide = text_width(text, look.size)
     room = plane.width - plane.x(ridge)
     dx = 6 if wide + 8 < room else -wide - 6
-    dy = -26 - text.count("\n") * (look.size + 2)  # of the first line; the others stand below it
+    dy = -30 - text.count("\n") * (look.size + 2)  # of the first line; the others stand below it
     return {"x": ridge, "y": plane.bottom, "dx": dx, "dy": dy, "text": text}
 
 

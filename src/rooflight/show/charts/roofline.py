@@ -171,10 +171,14 @@ def roof_layers(look: Look) -> list[Any]:
             domain=["solid", "dashed", "dotted"], range=[2, 2, 1.2])),
     )  # fmt: skip
     roof_tip = tips.tip(roof=tips.of("roof"), rate=tips.amount("rate", "") + " + datum.unit", source=tips.of("kind"))
-    # broader than they look: a line of 2 px is hard to point at
-    touched = alt.Chart(of("roofs")).mark_line(clip=True, strokeWidth=12, opacity=0, tooltip=roof_tip).encode(
-        x="x:Q", y="y:Q", detail="roof:N"
-    )  # fmt: skip
+    # broader than they look: a line of 2 px is hard to point at. From end to end: a line answers near its points alone
+    touched = (
+        alt.Chart(of("roofs"))
+        .transform_window(x2="lead(x)", y2="lead(y)", groupby=["roof"])
+        .transform_filter("isValid(datum.x2)")
+        .mark_rule(clip=True, strokeWidth=12, opacity=0, tooltip=roof_tip)
+        .encode(x="x:Q", y="y:Q", x2="x2:Q", y2="y2:Q")
+    )
     ridge_tip = tips.tip(
         ridge_point_of=tips.of("name"), at=tips.plain("x", " FLOP/byte"), peak=tips.amount("y2", "FLOP/s"),
         decode_gets_there_at_batch=tips.count("batch"),

@@ -30,8 +30,12 @@ function boxOf({ item, x, y }) {
   const { x1, y1, x2, y2 } = whole ?? { x1: item.x, x2: item.x, y1: item.y, y2: item.y };
   const most = item.opacity === 0 ? LEAST_PX : Infinity; // what only widens what can be hit
   const [width, height] = [Math.min(Math.max(x2 - x1, LEAST_PX), most), Math.min(Math.max(y2 - y1, LEAST_PX), most)];
+  if (item.opacity === 0 && item.mark.marktype === "rule") return { ...amid(item, { x: item.x2 ?? item.x, y: item.y2 ?? item.y }, x, y), width, height };
   return { x: x + (x1 + x2) / 2, y: y + (y1 + y2) / 2, width, height };
 }
+
+// Between a line's ends, where it can be seen; not in the middle, where a handle of the roof is.
+const amid = (one, other, x = 0, y = 0) => ({ x: x + (2 * one.x + other.x) / 3, y: y + (2 * one.y + other.y) / 3 });
 
 // A line's points, or the marks on a strip, are one series whatever draws them; else those of a layer. Lines and strips
 // that are numbered come first, in their order.
@@ -53,7 +57,7 @@ export function walkOf(view) {
     const at = `${one.said} at ${Math.round(box.x)}, ${Math.round(box.y)}`;
     const told = stops.get(one.rank === RANKS.symbol ? at : one.said);
     if (told) {
-      if (told.item.mark === one.item.mark && one.item.mark.marktype === "line") amid(told, box); // a line that says one thing
+      if (told.item.mark === one.item.mark && one.item.mark.marktype === "line") told.box = { ...box, ...amid(told.ends, box) }; // a line that says one thing
       continue;
     }
     const stop = { said: one.said, tooltip: one.item.tooltip, datum: one.item.datum, item: one.item, box, ends: box, round: ["symbol", "line"].includes(one.item.mark.marktype) };
@@ -65,11 +69,6 @@ export function walkOf(view) {
   }
   return [...series.values()].sort((one, other) => (one.order < other.order ? -1 : Number(one.order > other.order)))
     .map(({ stops: some }) => some.sort((one, other) => one.box.x - other.box.x));
-}
-
-// Between a line's ends, where it can be seen; not in the middle, where a handle of the roof is.
-function amid(stop, box) {
-  stop.box = { ...box, x: (2 * stop.ends.x + box.x) / 3, y: (2 * stop.ends.y + box.y) / 3 };
 }
 
 // From a place in the walk by a key; null where the key leads nowhere. A series that ends goes on in the next one.
