@@ -17,10 +17,11 @@ FAST := -q $(SHARED) --hypothesis-profile=fast -m "not slow" --ignore=tests/brow
 NUMBERS := laws replay calibration fuzz unit/work unit/roofline unit/scenario unit/serve unit/answers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo browser prometheus torch test test-fast test-versions check lint types docs pasted pages bench bench-studio bench-start bench-traces replay calibration clean
+.PHONY: help demo studio browser prometheus torch test test-fast test-versions check lint types docs pasted pages bench bench-studio bench-start bench-traces replay calibration clean
 
 help:
 	@echo "make demo    set up, then name the ceilings of a model on a card"
+	@echo "make studio  set up with what the web page needs, then open it"
 	@echo "make test    set up, then run every test this machine can; says what is left out"
 	@echo "make test-versions   the unit tests of make test-fast under the other versions of Python that are here"
 	@echo "make test-fast   in a few minutes on two cores: no browser, no pictures, no large collections"
@@ -43,6 +44,13 @@ demo: $(STAMP)-demo
 	$(BIN)/rooflight analyze llama-3.1-8b --on h100
 	@echo
 	$(BIN)/rooflight sweep llama-3.1-70b --on 4xh100-sxm --batch 1:512:x2
+
+$(STAMP)-studio: $(STAMP)-demo
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[studio]'
+	@touch $@
+
+studio: $(STAMP)-studio
+	$(BIN)/rooflight studio
 
 # The browser tests need Chromium. Continuous integration leaves no test out, so there it is fetched, as what draws no
 # window where the system has a package of that: a page then takes a sixth of the time to open.

@@ -268,4 +268,4 @@ def test_a_config_too_long_for_an_address_stays_in_this_tab(studio_page, context
     assert studio_page.text("#answer") == words
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.click("#copy-link")
-    page.wait_for_function("() => document.getElementById('toast').textContent.includes('too long for it')")
+    page.wait_for_function("() => document.getElementById('toast').textContent.includes('a config this long')")

@@ -68,13 +68,19 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
         return line(self.analysis, steps=side.steps, goals=goals, usd_per_hour=side.usd_per_hour)
 
 
-def answered(page: Page) -> list[Answered]:
-    """Every scenario of the page with its answer, or what is wrong with it."""
-    return [_answer(label, one) for label, one in zip(labels(page), page.scenarios, strict=True)]
+def answered(page: Page, *, apart: bool = False) -> list[Answered]:
+    """Every scenario of the page with its answer, or what is wrong with it.
+
+    apart   each by itself, to the last bit as the library answers; else of one that moves as in serve.runs.RunsAlong
+    """
+    return [_answer(label, one, apart=apart) for label, one in zip(labels(page), page.scenarios, strict=True)]
 
 
-def _answer(label: Label, question: Question) -> Answered:
+def _answer(label: Label, question: Question, *, apart: bool = False) -> Answered:
     try:
+        if apart:
+            sc = scenario_of(question)
+            return Answered(label=label, question=question, scenario=sc, analysis=analyzed(sc))
         still = _still.get_or_make(_key(question, "batch", "context"), lambda: Still(Plans(), RunsAlong(BATCHES)))
         sc = scenario_of(question, still.plans)
         analysis = _analyses.get_or_make(_key(question), lambda: analyzed(sc, run=still.runs))

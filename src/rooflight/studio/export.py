@@ -44,7 +44,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
 def exported(page: Page, form: str, dark: bool) -> bytes:
     """The file. Raises RooflightError where the scenario in focus cannot be answered."""
-    found = answered(page)
+    found = answered(page, apart=True)
     focus = found[page.shown]
     if focus.error is not None:
         raise focus.error

@@ -14,20 +14,21 @@ from rooflight.show.charts.theme import Look, text_width
 from rooflight.values.analysis import Analysis
 from rooflight.values.sweep import Landmarks
 
-# Around the outermost dots, and right of and left of the outermost ridge: times, at least.
-_ROOM, _RIGHT_OF_RIDGE, _LEFT_OF_RIDGE = 2.0, 5.0, 30.0
+# Around the outermost dots, below them, where zones are named, and right of and left of the outermost ridge: times, at
+# least.
+_ROOM, _BELOW, _RIGHT_OF_RIDGE, _LEFT_OF_RIDGE = 1.8, 3.0, 4.2, 28.0
 
 
 def plane_around(roofs: Sequence[Roof], levels: Sequence[Level], dots: Rows, look: Look) -> Plane:
     """Corners around ridges and dots, with room for names and no more.
 
-    Powers of two, so that the axes stand still while a dot moves a little.
+    At steps of half an octave, so that the axes stand still while a dot moves a little.
     """
     known = [peak / roof.bytes_per_s for roof in roofs for peak in roof.peaks.values()]
     places = [dot["x"] for dot in dots] or [1.0][: not known]
     left = min(places + [ridge / _LEFT_OF_RIDGE for ridge in known]) / _ROOM
     right = max([place * (_ROOM if known else 100) for place in places] + [ridge * _RIGHT_OF_RIDGE for ridge in known])
-    lowest = [dot["y"] / _ROOM for dot in dots] + [left * min(roof.bytes_per_s for roof in roofs)]
+    lowest = [dot["y"] / _BELOW for dot in dots] + [left * min(roof.bytes_per_s for roof in roofs)]
     lowest += [right * level.bytes_per_s / 10 for level in levels]  # the last tenth of a link's slope is in sight
     # without a roof the slopes are in sight up to some way above the dots
     top = max(
@@ -43,8 +44,8 @@ def plane_around(roofs: Sequence[Roof], levels: Sequence[Level], dots: Rows, loo
 
 
 def _below(value: float) -> float:
-    """The power of two that is not above."""
-    return 2.0 ** math.floor(math.log2(value))
+    """The step that is not above."""
+    return math.exp2(math.floor(2 * math.log2(value)) / 2)
 
 
 def ridges(
