@@ -33,8 +33,8 @@ READ = (
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """What a cell says: the value, beside it its interval, and how it stands to the page's goal; "" where there is
-    none. missed: the goal is not kept as expected."""
+    """What a cell says: the value, beside it its interval, and how it stands to the page's goal or to what fits; "" where
+    there is none. missed: the goal is not kept as expected, or not all of it fits at once."""
 
     text: str = ""
     beside: str = ""
@@ -196,7 +196,10 @@ def _room(analysis: Analysis) -> Cell:
     held = analysis.memory.max_batch
     if held is None:
         return Cell("not known")
-    return Cell(numbers.count(analysis.workload["batch"]), f"of {numbers.count(held)} at most")
+    asked, most = numbers.count(analysis.workload["batch"]), f"of {numbers.count(held)} at most"
+    if analysis.memory.fits or analysis.deployment["ignore_capacity"]:
+        return Cell(asked, most)
+    return Cell(asked, most, goal="the others wait", missed=True)
 
 
 def _cost(rate: Span | None, usd_per_hour: float | None) -> Cell:

@@ -114,7 +114,9 @@ def _move(one: Tried) -> Move:
 
 def _left(one: Left, dot: Dot) -> Left:
     """With the seconds of the ceiling, and of the resource next to it."""
-    further = None if one.next is None else f"{resource(one.next)}, {scaled(dot.terms_s[one.next], 's')}"
+    further = None
+    if one.next is not None and one.to_next is not None:
+        further = f"{resource(one.next)}, {scaled(dot.time_s.ceiling / one.to_next, 's')}"
     nearest = f"{resource(one.ceiling)}, {scaled(dot.time_s.ceiling, 's')}"
     return msgspec.structs.replace(one, ceiling=nearest, next=further)
 

@@ -43,6 +43,15 @@ def spanned(span, written=numbers.seconds):
     return written(span.expected), f"{written(span.low)} to {written(span.high)}"
 
 
+@pytest.mark.parametrize("ignored", [False, True])
+def test_more_than_fit_at_once_are_said_to_wait(ignored):
+    found, analysis, _ = lined(batch=4096, ignore_capacity=ignored)
+    cell = found.cells[PLACE["fits"]]
+
+    assert (cell.text, cell.beside) == ("4,096", f"of {analysis.memory.max_batch:,} at most")
+    assert (cell.goal, cell.missed) == (("", False) if ignored else ("the others wait", True))
+
+
 @pytest.mark.parametrize("fields", QUESTIONS)
 def test_a_line_says_what_the_run_of_the_analysis_says(fields):
     found, analysis, run = lined(**fields)

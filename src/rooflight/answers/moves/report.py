@@ -101,11 +101,13 @@ def _lefts(before: Outcome) -> tuple[Left, ...]:
 
 
 def left(phase: str, dot: Dot) -> Left:
-    """The largest gain left in a phase: down to its ceiling, and then to the next resource's."""
+    """The largest gain left in a phase: down to its ceiling, and then to the next resource's.
+
+    Times are of a token, where a step yields more of them; the resources' own are of the step.
+    """
     terms = {name: seconds for name, seconds in dot.terms_s.items() if name != "launch" and seconds > 0}
     first, *rest = sorted(terms, key=lambda name: -terms[name])
-    ceiling = dot.time_s.ceiling
     return Left(
-        phase=phase, to_ceiling=dot.time_s.expected / ceiling, ceiling=first,
-        to_next=ceiling / terms[rest[0]] if rest else None, next=rest[0] if rest else None,
+        phase=phase, to_ceiling=dot.time_s.expected / dot.time_s.ceiling, ceiling=first,
+        to_next=terms[first] / terms[rest[0]] if rest else None, next=rest[0] if rest else None,
     )  # fmt: skip
