@@ -80,7 +80,9 @@ def line(
     run = None if analysis.run is None else analysis.runs.get(analysis.run)
     if run is None:
         return Line(bound="capacity", missing=headline(analysis))
-    phase = analysis.phases.get("decode") or analysis.phases.get("prefill")
+    # what a token comes from: of drafted ones a verify step
+    names = ("decode", "prefill") if steps else ("verify", "decode", "prefill")
+    phase = next((analysis.phases[name] for name in names if name in analysis.phases), None)
     bound = None if phase is None else phase.expected_bound
     got = got_of(analysis, run, steps=steps)
     cells = (

@@ -67,11 +67,12 @@ def _got(analysis: Analysis, run: Run) -> str:
         return f"{got}, at best {scaled(run.ttft_s.ceiling, 's')}, where {CEILINGS[prefill.bound]}"
     batch = analysis.workload["batch"]
     users = f"each of {batch:,} users" if batch is not None and batch > 1 else "a user"
-    rate = 1 / run.tpot_s.expected
+    rate, step = 1 / run.tpot_s.expected, analysis.phases.get("verify")
+    kind, step = ("decode", decode) if step is None else ("verify", step)
     return (
         f"{users} gets a token every {scaled(run.tpot_s.expected, 's')}{interval(run.tpot_s)}, "
-        f"{round_significant(rate)} a second; a decode step takes {scaled(decode.time_s.ceiling, 's')} at best, where "
-        f"{CEILINGS[decode.bound]}{_known(analysis)}"
+        f"{round_significant(rate)} a second; a {kind} step takes {scaled(step.time_s.ceiling, 's')} at best, where "
+        f"{CEILINGS[step.bound]}{_known(analysis)}"
     )
 
 

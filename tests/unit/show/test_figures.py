@@ -43,6 +43,11 @@ def spanned(span, written=numbers.seconds):
     return written(span.expected), f"{written(span.low)} to {written(span.high)}"
 
 
+def test_of_drafted_tokens_the_step_is_the_verify_step():
+    found, analysis, _ = lined(model=LARGE, on="4xh100-sxm", batch=20, draft_tokens=4, acceptance=0.7)
+    assert found.cells[PLACE["best"]].text == numbers.seconds(analysis.phases["verify"].time_s.ceiling)
+
+
 @pytest.mark.parametrize("ignored", [False, True])
 def test_more_than_fit_at_once_are_said_to_wait(ignored):
     found, analysis, _ = lined(batch=4096, ignore_capacity=ignored)

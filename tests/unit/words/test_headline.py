@@ -12,7 +12,7 @@ LLAMA, LARGE = "meta-llama/Meta-Llama-3.1-8B", "meta-llama/Meta-Llama-3.1-70B"
 QUESTIONS = [
     (LLAMA, "h100-sxm", {}), (LLAMA, "h100-sxm", {"batch": 64}), (LARGE, "4xh100-sxm", {"batch": 32, "engine": "vllm"}),
     ("deepseek-ai/DeepSeek-V3", "8xh200-sxm", {"batch": 128}), ("mixtral-8x7b", "2xl40s", {"weights": "fp8"}),
-    (LLAMA, "rtx-4090+rtx-3090", {}),
+    (LLAMA, "rtx-4090+rtx-3090", {}), (LARGE, "4xh100-sxm", {"batch": 20, "draft_tokens": 4, "acceptance": 0.7}),
     (LARGE, "rtx-3090",
      {"weights": "q4_k_m", "n_gpu_layers": 40, "engine": "llama.cpp", "host_memory_bandwidth": "60GB/s"}),
 ]  # fmt: skip
@@ -21,11 +21,13 @@ QUESTIONS = [
 @pytest.mark.parametrize(("model", "on", "fields"), QUESTIONS)
 def test_it_says_what_is_expected_its_interval_and_the_ceiling(model, on, fields):
     answer = rooflight.analyze(model, on, **fields)
-    said, token, step = headline(answer), answer.runs[answer.run].tpot_s, answer.phases["decode"]
+    said, token = headline(answer), answer.runs[answer.run].tpot_s
+    name = "verify" if "draft_tokens" in fields else "decode"  # the step that tokens come from
+    step = answer.phases[name]
 
     assert scaled(token.expected, "s") in said
     assert all(scaled(one, "s").split()[0] in said for one in (token.low, token.high))
-    assert f"{scaled(step.time_s.ceiling, 's')} at best" in said
+    assert f"a {name} step takes {scaled(step.time_s.ceiling, 's')} at best" in said
     assert f"{round_significant(1 / token.expected)} a second" in said
     assert said.endswith(f"{CEILINGS[step.bound]}.")
 
