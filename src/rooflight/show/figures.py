@@ -33,8 +33,10 @@ READ = (
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """What a cell says: the value, beside it its interval, and how it stands to the page's goal or to what fits; "" where
-    there is none. missed: the goal is not kept as expected, or not all of it fits at once."""
+    """What a cell says: the value, beside it its interval, and how it stands to the page's goal or to what fits.
+
+    "" where there is none. missed: the goal is not kept as expected, or not all of it fits at once
+    """
 
     text: str = ""
     beside: str = ""
