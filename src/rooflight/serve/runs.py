@@ -27,6 +27,8 @@ SPANS = (
 )  # fmt: skip
 NUMBERS = ("running", "decoding", "waiting", "prefill_share")
 BASES = Span.__struct_fields__
+# Runs remembered of one deployment.
+_MOST = 512
 # Schedules whose runs of many numbers of requests are made at once.
 _ALONG: dict[str, Callable[..., Run]] = {"served": served, "batch": batch}
 
@@ -85,8 +87,8 @@ def run_columns(block: RunBlock) -> dict[str, Any]:
 class RunsAlong:
     """Runs of one deployment while its batch or its context moves and nothing else: stands for `scheduled`.
 
-    A run that was made is looked up. Many at once take a few times what one takes, so those of all `stops` are made
-    when a second of them is asked for; they may differ from each made by itself in the last bits.
+    A run at one of the stops that was made is looked up. Many at once take a few times what one takes, so those of all
+    `stops` are made when a second of them is asked for; they may differ from each made by itself in the last bits.
     """
 
     def __init__(self, stops: Sequence[int]) -> None:
@@ -95,8 +97,8 @@ class RunsAlong:
         self._asked: dict[str, set[float]] = {name: set() for name in _ALONG}
 
     def __call__(self, sc: Scenario, schedule: str, *, users: Number) -> Run:
-        """The run: looked up, or made."""
-        if sc.unrated or schedule == "apart":
+        """The run: looked up, or made. Those between stops are not kept, which would be any number."""
+        if sc.unrated or schedule == "apart" or (schedule in _ALONG and users not in self._places):
             return scheduled(sc, schedule, users=users)
         # what memory and the engine leave of the deployment is all that a context changes of its runs
         same = schedule, admitted(sc), sc.budget_tokens
@@ -104,19 +106,21 @@ class RunsAlong:
 
     def _run(self, sc: Scenario, same: tuple[str, float, int], users: Number) -> Run:
         schedule, *_ = same
-        place = self._places.get(users)
-        if place is None or schedule not in _ALONG:
-            return scheduled(sc, schedule, users=users)
-        self._asked[schedule].add(users)
-        if len(self._asked[schedule]) == 1:
+        if schedule in _ALONG:
+            self._asked[schedule].add(users)
+        if schedule not in _ALONG or len(self._asked[schedule]) == 1:
             return scheduled(sc, schedule, users=users)
         stops = np.asarray(list(self._places))
-        return one_of(self._found(same, lambda: _ALONG[schedule](sc, users=stops)), place)
+        return one_of(self._found(same, lambda: _ALONG[schedule](sc, users=stops)), self._places[users])
 
     def _found(self, key: object, make: Callable[[], Run]) -> Run:
-        if key not in self._made:
-            self._made[key] = make()
-        return self._made[key]
+        found = self._made.get(key)
+        if found is None:
+            found = make()
+            if len(self._made) >= _MOST:  # a new one when it is full: another thread may be reading the old
+                self._made = {}
+            self._made[key] = found
+        return found
 
 
 def one_of(many: Run, place: int) -> Run:

@@ -144,6 +144,16 @@ def test_runs_of_a_moving_context_are_looked_up_only_where_memory_admits_as_many
     assert runs[2] is runs[0]
 
 
+def test_runs_between_stops_are_not_kept():
+    """However many are asked for, by hand or by a program, what is kept is of the stops alone."""
+    made = RunsAlong([1, 2, 8])
+    for batch, kept in ((5, False), (8, True), (2, True), (5, False)):
+        sc = make_scenario(llama_3_8b(), "h100-sxm", batch=batch)
+        first, again = (made(sc, "served", users=batch) for _ in range(2))
+        assert first == again
+        assert (first is again) == kept
+
+
 def test_runs_of_a_card_without_a_peak_are_made_as_ever():
     sc = make_scenario("facebook/bart-base", "ascend-950dt", batch=4)
     assert sc.unrated
