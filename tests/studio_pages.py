@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import rooflight
@@ -108,6 +109,15 @@ class Page:
     def settled(self):
         """Waits until no question is under way, the open view has followed and the address is written."""
         self.page.wait_for_function(SETTLED)
+
+    @contextlib.contextmanager
+    def redrawn(self) -> Iterator[None]:
+        """What is done here has an answer of its own, which is waited for: a file is read before it is asked about."""
+        before = self.page.evaluate("document.documentElement.dataset.drawn")
+        yield
+        # No `async` function here: its promise would count as true.
+        self.page.wait_for_function("(before) => document.documentElement.dataset.drawn !== before", arg=before)
+        self.settled()
 
     def forget(self, words: str) -> None:
         """Of what the browser reported, lines with these words."""
