@@ -42,6 +42,13 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
         first = False if self.ttft_s is None else ttft_s > self.ttft_s
         return first, False if self.tpot_s is None or tpot_s is None else tpot_s > self.tpot_s
 
+    def kept(self, ttft_s: Span | None, tpot_s: Span | None) -> bool:
+        """Whether expected times keep them; a first token of whose time nothing is known keeps no goal for it."""
+        first, token = (None if span is None else span.expected for span in (ttft_s, tpot_s))
+        if first is None and self.ttft_s is not None:
+            return False
+        return not any(self.misses(first, token))
+
 
 def wanted_ms(ttft_slo_ms: float | None, tpot_slo_ms: float | None) -> Wanted | None:
     """Goals in milliseconds; None where there is none. Raises BadInput for what is no time."""

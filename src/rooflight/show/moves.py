@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from rooflight.serve.goals import Wanted
 from rooflight.show import numbers
 from rooflight.show.blocks import Block, Bullets, Prose, Table
 from rooflight.show.data import Rows, flat, rows_of
@@ -22,6 +23,8 @@ _HEADINGS = {
 }
 # Moves of a kind that text shows; CSV and JSON have all.
 _TEXT_MOVES = 6
+# Times that goals are for.
+_TIMES = {"ttft_s": "TTFT", "tpot_s": "TPOT"}
 _GAINS = ("throughput", "request", "ttft", "prefill", "decode", "cost")
 _DOES = {
     "nothing": "Do nothing for it:",
@@ -43,11 +46,14 @@ def blocks(found: Moves) -> list[Block]:
     return [one.block for one in listed(found)]
 
 
-def listed(found: Moves) -> list[Listed]:
-    """The blocks, each with the moves that it has a row or a line of."""
+def listed(found: Moves, goals: Wanted | None = None) -> list[Listed]:
+    """The blocks, each with the moves that it has a row or a line of.
+
+    goals   for users' times: tables say which moves keep them, and have the best that do
+    """
     whole = [] if found.combined is None else [Listed(_together(found.combined), (found.combined,))]
     shown = [
-        *map(Listed, _stated(found)), *_tables(found), *map(Listed, _others(found)), *whole,
+        *map(Listed, _stated(found)), *_tables(found, goals), *map(Listed, _others(found)), *whole,
         *map(Listed, _told(found)),
     ]  # fmt: skip
     named = renamed([one.block for one in shown], bool(found.measured))
@@ -61,12 +67,17 @@ def _stated(found: Moves) -> list[Block]:
     return shown if found.before is None else [*shown, _stands(found.before, found)]
 
 
-def _tables(found: Moves) -> Iterator[Listed]:
+def keeps(one: Move, goals: Wanted) -> bool:
+    """Whether a run after the move is expected to keep the goals."""
+    return one.after is not None and goals.kept(one.after.run.ttft_s, one.after.run.tpot_s)
+
+
+def _tables(found: Moves, goals: Wanted | None) -> Iterator[Listed]:
     """What helps, by where."""
     for of, title in _HEADINGS.items():
         helping = [one for one in found.moves if one.of == of and one.verdict == "helps"]
         if helping:
-            yield from _helping(title, helping, found.objective)
+            yield from _helping(title, helping, found.objective, goals)
 
 
 def _others(found: Moves) -> Iterator[Block]:
@@ -120,25 +131,46 @@ def _rate(one: Outcome) -> str:
     return said + f"; a request takes {scaled(one.request_s.expected, 's')} ({one.run.schedule})"
 
 
-def _helping(title: str, moves: Sequence[Move], objective: str) -> list[Listed]:
-    shown = [*moves[:_TEXT_MOVES], *(one for one in moves[_TEXT_MOVES:] if one.asked)]
+def _helping(title: str, moves: Sequence[Move], objective: str, goals: Wanted | None) -> list[Listed]:
+    shown = _shown(moves, goals)
     asked = GAIN_OF[objective]
     first = asked if any(asked in one.gains for one in shown) else "throughput"
     others = [name for name in _GAINS if name != first and any(name in one.gains for one in shown)]
-    more = f" (the best {len(shown)} of {len(moves)})" if len(moves) > len(shown) else ""
+    which = "the best" if goals is None else "the best, and the best that keep the goals,"
+    more = f" ({which} {len(shown)} of {len(moves)})" if len(moves) > len(shown) else ""
+
+    wanted = {} if goals is None else {name: most for name in _TIMES if (most := getattr(goals, name)) is not None}
 
     def cells(one: Move) -> tuple[str, ...]:
-        return (one.title, _gain(one.gains.get(first)), *(_expected(one.gains.get(name)) for name in others))
+        gains = (_gain(one.gains.get(first)), *(_expected(one.gains.get(name)) for name in others))
+        return (one.title, *gains, *(_beside_goal(one, name, most) for name, most in wanted.items()))
 
+    then = [f"{_TIMES[name]}\n(goal {numbers.seconds(most)})" for name, most in wanted.items()]
     table = Table(
         title=title + more,
-        heads=("move", f"{first}\n(ceiling)", *others),
+        heads=("move", f"{first}\n(ceiling)", *others, *then),
         left=("move",),
         whole=("move",),
         rows=tuple(map(cells, shown)),
     )
     why = Bullets("What they do, and cost:", tuple(f"{one.title}: {one.because}. Cost: {one.cost}" for one in shown))
     return [Listed(table, tuple(shown)), Listed(why)]
+
+
+def _shown(moves: Sequence[Move], goals: Wanted | None) -> list[Move]:
+    """The best few, the best few of those that keep the goals, and all that were asked about."""
+    best = set(range(_TEXT_MOVES))
+    if goals is not None:
+        best |= set([place for place, one in enumerate(moves) if keeps(one, goals)][:_TEXT_MOVES])
+    return [one for place, one in enumerate(moves) if one.asked or place in best]
+
+
+def _beside_goal(one: Move, name: str, most: float) -> str:
+    """A time of the run after the move, and whether it is above the goal."""
+    span = None if one.after is None else getattr(one.after.run, name)
+    if span is None:
+        return ""
+    return f"{numbers.seconds(span.expected)}{', over' if span.expected > most else ''}"
 
 
 def _expected(gain: Span | None) -> str:

@@ -57,7 +57,7 @@ def standing(found: Sequence[Answered], page: Page) -> str:
     if len({one.got.steps for one in runs}) > 1:
         return ""
     goals = page.goals
-    kept = runs if goals is None else [one for one in runs if _keeps(one, goals)]
+    kept = runs if goals is None else [one for one in runs if goals.kept(one.ttft_s, one.got.step)]
     if goals is None:
         return _best(runs, "")
     if not kept:
@@ -78,11 +78,6 @@ def _runs(found: Sequence[Answered]) -> Iterator[_Run]:
         rate = analysis.phases["decode"].tokens_per_s if got.steps else run.output_tokens_per_s
         if rate is not None and rate.expected and analysis.workload["osl"]:
             yield _Run(one, analysis, rate, got, run.ttft_s)
-
-
-def _keeps(one: _Run, goals: Wanted) -> bool:
-    pairs = ((one.got.step, goals.tpot_s), (one.ttft_s, goals.ttft_s))
-    return all(most is None or (span is not None and span.expected <= most) for span, most in pairs)
 
 
 def _nearest(runs: Sequence[_Run], goals: Wanted) -> str:

@@ -8,11 +8,10 @@ from msgspec.structs import replace
 
 from rooflight.answers.moves.option import Asked as Options
 from rooflight.answers.moves.report import moves as found_moves
-from rooflight.serve.goals import Wanted
 from rooflight.show.charts import gains, ghosts
 from rooflight.show.charts.place import Rows
 from rooflight.show.charts.wording import times as times_of
-from rooflight.show.moves import Listed, listed
+from rooflight.show.moves import Listed, keeps, listed
 from rooflight.studio.answered import Answered, focused, key_without_batch
 from rooflight.studio.kept import Kept, digest
 from rooflight.studio.page import Page
@@ -42,7 +41,7 @@ def moves(asked: Asked) -> View:
     choices = tuple(Choice(name, _WORDS[name]) for name in OBJECTIVES if name != "cost" or usd)
     objective = asked.option if asked.option in {one.option for one in choices} else choices[0].option
     found = _found(focus, objective, usd)
-    blocks = listed(found)[1:]  # the answer stands above
+    blocks = listed(found, asked.page.goals)[1:]  # the answer stands above
     acts = tuple(_acts(focus, blocks, usd))
     return View(
         answer=f"{found.answer}{_beside_goals(found, asked.page)}",
@@ -67,21 +66,12 @@ def _beside_goals(found: Moves, page: Page) -> str:
     if goals is None:
         return ""
     helping = [one for one in found.moves if one.fields is not None and one.verdict == "helps"]
-    kept = [one for one in helping if one.of == "settings" and _keeps(one, goals)]
+    kept = [one for one in helping if one.of == "settings" and keeps(one, goals)]
     if not kept:
         return f" No change on the same machine helps and keeps {said(goals)}, as expected."
     best = max(kept, key=lambda one: gain_of(one.gains, found.objective).expected)
     times = times_of(gain_of(best.gains, found.objective).expected)
     return f" Of single changes on the same machine that keep {said(goals)}, {best.title} helps most: {times}."
-
-
-def _keeps(one: Move, goals: Wanted) -> bool:
-    """Whether a run after the move is expected to keep the goals."""
-    if one.after is None:
-        return False
-    run = one.after.run
-    pairs = ((run.tpot_s, goals.tpot_s), (run.ttft_s, goals.ttft_s))
-    return all(most is None or (got is not None and got.expected <= most) for got, most in pairs)
 
 
 def _acts(focus: Answered, blocks: Sequence[Listed], usd: Mapping[str, float]) -> Iterator[Act]:

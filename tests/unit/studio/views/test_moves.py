@@ -27,12 +27,17 @@ TOO_BIG = {"model": LARGE, "on": "h100-sxm"}
 
 
 def asked(*scenarios, **more) -> Asked:
-    page = {name: more.pop(name) for name in ("focus", "tpot_slo_ms") if name in more}
+    page = {name: more.pop(name) for name in ("focus", "tpot_slo_ms", "ttft_slo_ms") if name in more}
     return Asked(page=Page(scenarios=[Question(**one) for one in scenarios], **page), **more)
 
 
 def act_of(view, title):
     return next(one for one in view.acts if one.name.startswith(title))
+
+
+def settings_of(view):
+    """The table of what helps on the same machine."""
+    return next(one for one in view.blocks if getattr(one, "title", "").startswith("On the same machine"))
 
 
 def made(scenario, act) -> Question:
@@ -135,3 +140,30 @@ def test_where_no_change_keeps_the_goal_the_answer_says_so():
     scenario = {"model": LARGE, "on": "4xh100-sxm", "batch": 32}
     said = moves(asked(scenario, tpot_slo_ms=1)).answer
     assert said.endswith("No change on the same machine helps and keeps a token within 1 ms, as expected.")
+
+
+@pytest.mark.parametrize("goals", [{"tpot_slo_ms": 30.0}, {"tpot_slo_ms": 30.0, "ttft_slo_ms": 900.0}])
+def test_tables_say_which_moves_keep_the_goals_and_have_the_best_that_do(goals):
+    """More requests at once gain most, and are too slow for users: what is not stands there too, past the best six."""
+    scenario = {"model": LARGE, "on": "4xh100-sxm", "batch": 64}
+    helping = [
+        one for one in rooflight.moves(LARGE, "4xh100-sxm", batch=64).moves
+        if one.of == "settings" and one.verdict == "helps"
+    ]  # fmt: skip
+    plain, beside = (settings_of(moves(asked(scenario, **more))) for more in ({}, goals))
+    columns = {"TTFT\n(goal 900 ms)": "ttft_s", "TPOT\n(goal 30 ms)": "tpot_s"}
+    columns = {head: time for head, time in columns.items() if f"{time[:4]}_slo_ms" in goals}
+
+    def over(one, time) -> bool:
+        return getattr(one.after.run, time).expected * 1000 > goals[f"{time[:4]}_slo_ms"]
+
+    keeping = [one for one in helping if not any(over(one, time) for time in columns.values())]
+    wanted = [one for one in helping if one in helping[:6] or one in keeping[:6]]
+    assert beside.heads == (*plain.heads, *columns)
+    assert [row[0] for row in plain.rows] == [one.title for one in helping[:6]]
+    assert [row[0] for row in beside.rows] == [one.title for one in wanted]
+    assert any(one not in helping[:6] for one in wanted)
+    for row, one in zip(beside.rows, wanted, strict=True):
+        assert [cell.endswith(", over") for cell in row[-len(columns) :]] == [
+            over(one, time) for time in columns.values()
+        ]
