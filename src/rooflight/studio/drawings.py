@@ -71,17 +71,25 @@ def roofline_rows(page: Page, found: Sequence[Answered], marks: Landmarks, sampl
 
 
 def slide(
-    page: Page, found: Sequence[Answered], focus: Answered, marks: Landmarks, samples: Samples, dark: bool
+    page: Page,
+    found: Sequence[Answered],
+    focus: Answered,
+    marks: Landmarks,
+    samples: Samples,
+    dark: bool,
+    *,
+    standing: str = "",
 ) -> Chart:
-    """The whole picture, as `rooflight analyze -o FILE` draws it, under the sentence of the scenario in focus, and over
-    the table of runs."""
+    """The whole picture, as `rooflight analyze -o FILE` draws it, under the sentence of the scenario in focus and the
+    one on which of several does best, and over the table of runs."""
     look = Look(EXPORT_WIDTH, dark)
     runs = _runs(run_table(page, found), found, focus)
     chart = roofline(*_drawn(found), **_asked(page, found, marks, samples), runs=runs, look=look)
     assert focus.analysis is not None
-    said = look.wrapped(focus.sentence, look.size + 4)
-    title = chart.spec["title"]
-    return msgspec.structs.replace(chart, spec={**chart.spec, "title": {**title, "text": said}})
+    title = {**chart.spec["title"], "text": look.wrapped(focus.sentence, look.size + 4)}
+    if standing:
+        title["subtitle"] = [*look.wrapped(standing, look.size), *title["subtitle"]]
+    return msgspec.structs.replace(chart, spec={**chart.spec, "title": title})
 
 
 def _runs(table: RunTable, found: Sequence[Answered], focus: Answered) -> Runs:

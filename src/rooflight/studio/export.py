@@ -17,6 +17,7 @@ from rooflight.studio.page import Label, Page, in_a_line
 from rooflight.studio.picture import goals_of
 from rooflight.studio.question import Question, samples_of
 from rooflight.studio.run_table import run_table
+from rooflight.studio.standing import standing
 from rooflight.studio.state import query_of
 from rooflight.values.analysis import Analysis
 
@@ -34,11 +35,15 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """A page in a file. query: what stands behind the ? of its address."""
+    """A page in a file. query: what stands behind the ? of its address.
+
+    standing    which of several scenarios does best, in a sentence; "" of one
+    """
 
     schema: str = SCHEMA
     query: str
     focus: int
+    standing: str
     scenarios: list[Exported]
 
 
@@ -54,7 +59,8 @@ def exported(page: Page, form: str, dark: bool) -> bytes:
 def _slide(form: str) -> Callable[[Page, list[Answered], bool], bytes]:
     def slide(page: Page, found: list[Answered], dark: bool) -> bytes:
         focus = found[page.shown]
-        chart = drawings.slide(page, found, focus, landmarks_of(focus), samples_of(page.samples), dark)
+        samples, best = samples_of(page.samples), standing(found, page)
+        chart = drawings.slide(page, found, focus, landmarks_of(focus), samples, dark, standing=best)
         return chart.encoded(f".{form}")
 
     return slide
@@ -67,6 +73,7 @@ def _html(page: Page, found: list[Answered], _dark: bool) -> bytes:
         [(one.label.tag, one.scenario) for one in shown if one.scenario is not None],
         focus=[one.label for one in shown].index(found[page.shown].label),
         levels=page.levels, goals=page.goals, usd_per_hour=[one.question.usd_per_hour for one in shown],
+        standing=standing(found, page),
     ).encode()  # fmt: skip
 
 
@@ -98,7 +105,7 @@ def _json(page: Page, found: list[Answered], _dark: bool) -> bytes:
         )
         for one in found
     ]  # fmt: skip
-    document = Document(query=query_of(page), focus=page.shown, scenarios=scenarios)
+    document = Document(query=query_of(page), focus=page.shown, standing=standing(found, page), scenarios=scenarios)
     return msgspec.json.format(encode(document).encode())
 
 

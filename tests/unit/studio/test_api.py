@@ -382,6 +382,7 @@ def test_exported_figures_are_those_of_the_library(studio):
     document = form["json"].json()
     assert document["schema"] == "rooflight.studio/1"
     assert document["focus"] == 1
+    assert document["standing"] == studio.post("/api/picture", page).json()["standing"] != ""
     assert document["query"] == shown(studio, *page["scenarios"], focus=1)["query"]
     assert [one["analysis"] for one in document["scenarios"]] == whole
     assert [one["question"] for one in document["scenarios"]] == page["scenarios"]

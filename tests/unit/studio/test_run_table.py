@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
+import re
 
 import pytest
 
@@ -53,6 +55,16 @@ def test_every_form_of_the_table_answers_alike(page):
     assert in_csv(page, heads) == told
     answered_ones = {one.label.letter for one in answered(page) if one.error is None}
     assert in_offline_page(page) == {letter: said for letter, said in told.items() if letter in answered_ones}
+
+
+def test_slide_and_offline_page_say_which_of_several_does_best():
+    """As the page does; on the offline page it is of what was asked, since there the sliders move."""
+    page = Page(scenarios=[Question(model=LLAMA, batch=8), Question(model=LLAMA, on="h200-sxm", batch=32)])
+    said = picture(page, drawings.page_look(800, dark=False)).standing
+    assert said
+    assert f"As asked: {html.escape(said)}" in exported(page, "html", dark=False).decode()
+    shown = html.unescape(re.sub("<[^>]+>", " ", exported(page, "svg", dark=False).decode()))
+    assert " ".join(said.split()[:8]) in " ".join(shown.split())
 
 
 def in_slide(page, heads):

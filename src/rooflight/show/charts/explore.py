@@ -43,6 +43,7 @@ def explore(
     levels: bool = False,
     goals: Wanted | None = None,
     usd_per_hour: Sequence[float | None] = (),
+    standing: str = "",
 ) -> str:
     """The page: roofline, throughput by batch, waterfall, memory and the run, for a grid of batches and contexts.
 
@@ -51,6 +52,7 @@ def explore(
     levels          every level of memory as a roof, where its rate is known
     goals           for users' times, to which runs are held
     usd_per_hour    the price of one accelerator of each scenario; None where it is not known
+    standing        a sentence on which of them does best as they were asked
 
     Raises BadInput for none or more than four scenarios, or a focus that is none of them.
     """
@@ -60,7 +62,7 @@ def explore(
             "there is no such scenario to begin with", where="focus", got=str(focus),
             want=f"0 to {len(scenarios) - 1}", try_this="0, the first",
         )  # fmt: skip
-    asked = Asked(levels=levels, goals=goals, usd_per_hour=tuple(usd_per_hour))
+    asked = Asked(levels=levels, goals=goals, usd_per_hour=tuple(usd_per_hour), standing=standing)
     charts = _charts(grid, focus, asked)
     rows = points(grid, levels)
     first = begun(grid, rows, focus)

@@ -121,8 +121,10 @@ def _runs(grid: Grid, focus: int, asked: Asked) -> str:
         f"{_cells(run_cells(grid, asked, number, at), len(asked.heads))}</tr>"
         for number, at in enumerate(grid.asked)
     )
+    best = f'<p id="standing">As asked: {_text(asked.standing)}</p>' if asked.standing else ""
     return (
-        '<section><h2>The run</h2><div class="box" role="region" aria-label="The run of each scenario" tabindex="0">'
+        f"<section><h2>The run</h2>{best}"
+        '<div class="box" role="region" aria-label="The run of each scenario" tabindex="0">'
         f'<table id="runs"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
         f'<p class="read">{_text(_RUNS)}</p></section>'
     )

@@ -39,11 +39,16 @@ Drawn = dict[str, dict[str, Datasets]]
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """How the page was asked for. usd_per_hour: of one accelerator of each scenario, None where not given."""
+    """How the page was asked for.
+
+    usd_per_hour    of one accelerator of each scenario, None where not given
+    standing        which of them does best, in a sentence; "" where nobody says so
+    """
 
     levels: bool = False
     goals: Wanted | None = None
     usd_per_hour: tuple[float | None, ...] = ()
+    standing: str = ""
 
     @property
     def heads(self) -> tuple[str, ...]:
