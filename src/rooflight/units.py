@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 
 _SI = {"u": 1e-6, "m": 1e-3, "": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _IEC = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
@@ -92,6 +93,20 @@ def scaled(value: float, base: str, digits: int = 3) -> str:
         steps = [(factor, prefix) for factor, prefix in steps if factor <= 1 or base == ""]
     factor, prefix = next(((f, p) for f, p in sorted(steps, reverse=True) if size >= f * 0.9995), min(steps))
     return f"{sign}{round_significant(size / factor, digits)} {prefix}{base}".rstrip()
+
+
+def exactly(value: float, base: str) -> str:
+    """A rate or a time as text that reads back as the very number: exactly(307.2e9, "B/s") == "307.2GB/s"."""
+    for prefix, factor in sorted(_SI.items(), key=lambda one: -one[1]):
+        text = f"{value / factor:.15g}"
+        if (
+            value >= factor
+            and (factor >= 1 or base == "s")
+            and "e" not in text
+            and to_base(float(text), f"{prefix}{base}") == value
+        ):
+            return f"{text}{prefix}{base}"
+    return f"{Decimal(repr(value)):f}{base}"
 
 
 def several(count: float, noun: str) -> str:

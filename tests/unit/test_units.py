@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rooflight.units import in_bytes, round_significant, scaled, several, to_base, ungrouped, whole
+from rooflight.units import exactly, in_bytes, network, round_significant, scaled, several, to_base, ungrouped, whole
 
 SI = {"u": 1e-6, "m": 1e-3, "": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 IEC = {"Ki": 1024, "Mi": 1024**2, "Gi": 1024**3, "Ti": 1024**4}
@@ -146,3 +146,19 @@ def test_a_count_has_its_noun():
     assert [several(one, "token") for one in counts] == [
         "0 tokens", "1 token", "1 token", "2 tokens", "1,024 tokens", "1,151.5 tokens",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "base", "text"),
+    [
+        (307.2e9, "B/s", "307.2GB/s"), (1e11, "B/s", "100GB/s"), (3e12, "B/s", "3TB/s"), (999.0, "B/s", "999B/s"),
+        (to_base(5, "us"), "s", "5us"), (5e-6, "s", "0.000005s"), (1.25e-3, "s", "1.25ms"), (2.0, "s", "2s"),
+    ],
+)  # fmt: skip
+def test_what_is_written_exactly_is_short(value, base, text):
+    assert exactly(value, base) == text
+
+
+@given(st.floats(1, 1e15), st.floats(1e-6, 10))
+def test_what_is_written_exactly_reads_back_as_it_was(rate, latency):
+    assert network(f"{exactly(rate, 'B/s')},{exactly(latency, 's')}") == (rate, latency)

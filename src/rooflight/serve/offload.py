@@ -15,7 +15,7 @@ from rooflight.scenario.definite import Scenario
 from rooflight.serve import phases
 from rooflight.serve.apart import is_apart
 from rooflight.serve.memory import memory
-from rooflight.units import to_base
+from rooflight.units import exactly, to_base
 from rooflight.work.count import is_encoder, weight_bytes
 from rooflight.work.places import Split, layer_count
 
@@ -103,7 +103,7 @@ def _first(sc: Scenario, name: str, values: range, fixed: dict[str, Any]) -> Off
         rate = beside.rates.memory_bytes_per_s
         if (host.fast_memory_bytes_per_s or rate) > rate and sc.deployment.host_cpu is None:
             assumed = host.origin
-            changes["host_memory_bandwidth"] = f"{rate:f}B/s"
+            changes["host_memory_bandwidth"] = exactly(rate, "B/s")
             after = changed(sc, **changes)
     layers = layer_count(sc.model)
     kept = layers if name == "cpu_offload_gb" else value - 1 if name == "n_gpu_layers" else layers - value

@@ -15,6 +15,7 @@ from rooflight.scenario.basis import basis_on
 from rooflight.scenario.definite import Scenario
 from rooflight.serve.memory import memory
 from rooflight.serve.offload import brought_back
+from rooflight.units import exactly
 from rooflight.values.accelerator import Accelerator
 from rooflight.work.layout import crossing
 
@@ -117,8 +118,8 @@ def link(sc: Scenario, asked: Asked) -> Iterator[Option]:
     """What the link alone would do."""
     own, links = sc.accelerator.link, sc.rates.links
     if links is not None and links.far == NETWORK and crossing(sc.layout):
-        latency = "" if links.far_latency_s is None else f",{links.far_latency_s:.12f}s"
-        yield option(sc, "network", network=f"{2 * links.far_bytes_per_s:f}B/s{latency}")
+        latency = "" if links.far_latency_s is None else f",{exactly(links.far_latency_s, 's')}"
+        yield option(sc, "network", network=f"{exactly(2 * links.far_bytes_per_s, 'B/s')}{latency}")
     elif own is not None:
         faster = msgspec.structs.replace(own, bytes_per_s=2 * own.bytes_per_s)
         card = changed_each(sc.accelerator, lambda one: msgspec.structs.replace(one, link=faster))
