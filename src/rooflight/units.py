@@ -97,14 +97,10 @@ def scaled(value: float, base: str, digits: int = 3) -> str:
 
 def exactly(value: float, base: str) -> str:
     """A rate or a time as text that reads back as the very number: exactly(307.2e9, "B/s") == "307.2GB/s"."""
-    for prefix, factor in sorted(_SI.items(), key=lambda one: -one[1]):
+    steps = [(factor, prefix) for prefix, factor in _SI.items() if value >= factor and (factor >= 1 or base == "s")]
+    for factor, prefix in sorted(steps, reverse=True):
         text = f"{value / factor:.15g}"
-        if (
-            value >= factor
-            and (factor >= 1 or base == "s")
-            and "e" not in text
-            and to_base(float(text), f"{prefix}{base}") == value
-        ):
+        if "e" not in text and to_base(float(text), f"{prefix}{base}") == value:
             return f"{text}{prefix}{base}"
     return f"{Decimal(repr(value)):f}{base}"
 

@@ -166,6 +166,9 @@ def test_what_is_chosen_and_written_in_a_view_is_asked_with_it_and_kept(studio_p
     studio_page.settled()
     assert studio_page.names() == ["A h100-sxm", "B twice"]
     assert page.input_value("#count") == "2"
+    focus = page.locator("#scenarios .pick:focus")
+    assert "B twice" in " ".join(focus.inner_text().split())
+    assert 0 <= focus.bounding_box()["y"] <= page.viewport_size["height"]
 
 
 # --- operators ------------------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ const focused = () => page.scenarios[page.focus];
 const operators = new Operators(() => later());
 const handles = new RoofHandles((fields) => change(fields));
 const scenarios = new Scenarios(() => page, (fields) => changePage(fields, APART));
-const makeScenario = (name, fields) => scenarios.add({ ...focused(), ...fields, name });
+const makeScenario = (name, fields) => scenarios.make({ ...focused(), ...fields, name });
 const views = new Views(() => page, makeScenario, () => {
   leave();
   later();

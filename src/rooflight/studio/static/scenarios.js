@@ -21,6 +21,12 @@ export class Scenarios {
     this.change({ scenarios: [...kept, scenario], focus: kept.length });
   }
 
+  // One of the page's own suggestions, from anywhere on it: the reader goes to it once it is there.
+  make(scenario) {
+    this.made = true;
+    this.add(scenario);
+  }
+
   remove(place) {
     const { scenarios, focus } = this.page();
     const left = scenarios.filter((_, other) => other !== place);
@@ -37,6 +43,8 @@ export class Scenarios {
         element("span", { class: "swatch", "aria-hidden": "true" }), element("b", {}, label.letter), ` ${label.name}`),
       scenarios.length > 1 ? element("button", { type: "button", class: "remove", "data-place": place, "aria-label": `Remove ${label.letter}, ${label.name}`, onclick: () => this.remove(place) }, "×") : null)));
     if (had) (byId("scenarios").querySelector(again) ?? byId("scenarios").querySelector("[aria-pressed='true']"))?.focus();
+    if (this.made) byId("scenarios").querySelector("[aria-pressed='true']")?.focus();
+    this.made = false;
     byId("add-scenario").hidden = scenarios.length >= MOST;
     for (const id of ["together-label", "work-together-label"]) byId(id).hidden = scenarios.length < 2;
     byId("focus-letter").textContent = labels[focus]?.letter ?? "";
