@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
-import rooflight
+from rooflight.answers.check.names import Names
+from rooflight.answers.check.outcome import Judged
+from rooflight.answers.check.report import RowBlock, judged_block
+from rooflight.ingest.rows import given_rows
 
-# Every so many runs are judged, which takes a minute.
-EACH = 6
+# One of so many runs is judged.
+EACH = 2
 # Least share of runs whose token is called impossible at so many times the speed, first token and later ones together;
 # of all 1,197 it is 5 % at twice and 49 % at four times. The 5 % that a draining run is given cost 4 points of the
 # latter, a blank cache format, read as narrow as suites have it, 3 to 5.
@@ -30,9 +33,13 @@ def runs(data: Path) -> list[dict[str, str]]:
 
 
 def caught(runs, times):
-    """The share that is called impossible of claims whose times are those of the runs, divided."""
+    """The share that is called impossible of claims whose times are those of the runs, divided.
+
+    They are judged as rows past the first thousands of a file are: why they are fast, which takes longest, is not asked.
+    """
     claims = [row | {"value": repr(float(row["value"]) / times)} for row in runs]
-    found = [one for one in rooflight.check(claims).rows if one.metric == "tpot_ms"]
+    judged = judged_block(Names(), RowBlock(list(given_rows(claims)), first=False))
+    found = [one for one in judged if isinstance(one, Judged) and one.row.metric == "tpot_ms"]
     return sum(one.verdict == "impossible" for one in found) / len(found)
 
 

@@ -30,6 +30,8 @@ FILES = ("measured.csv", "served.csv", "served2.csv")
 FEWEST = 12
 # Of a large group no more than these: a calibration is made of a few rows.
 MOST = 40
+# Rows of an engine on an accelerator that are looked at: of some nothing is expected.
+ENOUGH = 2 * MOST
 
 
 class Group(NamedTuple):
@@ -46,6 +48,15 @@ class Group(NamedTuple):
 def usable(path: Path) -> list[dict[str, str]]:
     with path.open(newline="", encoding="utf-8") as file:
         return [row for row in csv.DictReader(file) if not (row.get("use") or "score").startswith("no")]
+
+
+def some(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Of each engine on each accelerator of which there are enough rows, so many by their hash."""
+    by_place: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
+    for row in rows:
+        by_place[row["engine"], row["accelerator"]].append(row)
+    kept = [sorted(ones, key=lambda row: zlib.crc32(repr(row).encode()))[:ENOUGH] for ones in by_place.values()]
+    return [row for ones in kept if len(ones) >= FEWEST for row in ones]
 
 
 def off(one: Judged) -> float:
@@ -88,7 +99,7 @@ def groups(data) -> list[Group]:
     names, found = Names(configs), []
     for file in FILES:
         by_key: dict[tuple[str, ...], list[Judged]] = defaultdict(list)
-        for one in judged(list(given_rows(usable(data / file))), names):
+        for one in judged(list(given_rows(some(usable(data / file)))), names):
             by_key[key(one)].append(one)
         for deployment, ones in by_key.items():
             own, others = halves(ones)
