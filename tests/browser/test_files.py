@@ -210,6 +210,7 @@ def test_dropped_json_is_told_by_its_content(studio_page):
     page = studio_page.open()
     drop(page, ("mine.json", json.dumps(CONFIG)), ("kernels.jsonl", json.dumps(KERNEL) + "\n"))
     answered(page, "your config.json")
+    page.wait_for_selector("#forget-machine:visible")
     studio_page.settled()
 
     assert len(studio_page.rows("samples")) == 1
