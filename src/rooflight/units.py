@@ -5,6 +5,7 @@ Inside rooflight every number is in base units (bytes, FLOP, seconds, tokens, wa
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from decimal import Decimal
@@ -88,11 +89,18 @@ def scaled(value: float, base: str, digits: int = 3) -> str:
     if value == 0:
         return f"0 {base}"
     sign, size = ("-", -value) if value < 0 else ("", value)
+    steps = _steps(base)
+    factor, prefix = next((step for step in steps if size >= step[0] * 0.9995), steps[-1])
+    return f"{sign}{round_significant(size / factor, digits)} {prefix}{base}".rstrip()
+
+
+@functools.cache
+def _steps(base: str) -> tuple[tuple[float, str], ...]:
+    """Factors and prefixes that a person reads with a base, largest first: no kiloseconds, no millibytes."""
     steps = [(factor, prefix) for prefix, factor in _SI.items() if factor >= 1 or base == "s"]
     if base in ("s", ""):
         steps = [(factor, prefix) for factor, prefix in steps if factor <= 1 or base == ""]
-    factor, prefix = next(((f, p) for f, p in sorted(steps, reverse=True) if size >= f * 0.9995), min(steps))
-    return f"{sign}{round_significant(size / factor, digits)} {prefix}{base}".rstrip()
+    return tuple(sorted(steps, reverse=True))
 
 
 def exactly(value: float, base: str) -> str:
