@@ -35,7 +35,7 @@ def runs(data: Path) -> list[dict[str, str]]:
 def caught(runs, times):
     """The share that is called impossible of claims whose times are those of the runs, divided.
 
-    They are judged as rows past the first thousands of a file are: why they are fast, which takes longest, is not asked.
+    Judged as rows past the first thousands of a file are: why they are fast, which takes longest, is not asked.
     """
     claims = [row | {"value": repr(float(row["value"]) / times)} for row in runs]
     judged = judged_block(Names(), RowBlock(list(given_rows(claims)), first=False))
