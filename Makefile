@@ -17,7 +17,7 @@ FAST := -q $(SHARED) --hypothesis-profile=fast -m "not slow" --ignore=tests/brow
 NUMBERS := laws replay calibration fuzz unit/work unit/roofline unit/scenario unit/serve unit/answers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo studio browser prometheus torch test test-fast test-versions check lint types docs pasted pages bench bench-studio bench-start bench-traces replay calibration clean
+.PHONY: help demo studio browser prometheus torch ready test test-fast test-versions check lint types docs pasted pages bench bench-studio bench-start bench-traces replay calibration clean
 
 help:
 	@echo "make demo    set up, then name the ceilings of a model on a card"
@@ -72,10 +72,13 @@ torch: $(STAMP)-dev
 	@if [ "$$CI" = true ] && ! $(BIN)/python -c "import torch" 2>/dev/null; then \
 	  $(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0; fi
 
+# Whatever the tests need.
+ready: $(STAMP)-dev browser prometheus torch
+
 # One run, so that one end leaves a core idle. Coverage is what the unit tests reach, each as its first case begins
-# (tests/conftest.py): watching a line is three times running it.
-test: $(STAMP)-dev browser prometheus torch
-	$(BIN)/pytest $(ALL) --cov --cov-report=term-missing:skip-covered
+# (tests/conftest.py): watching a line is five times running it. Which lines they miss, `coverage report` says.
+test: ready
+	$(BIN)/pytest $(ALL) --cov --cov-report=
 	@.ci/versions name $(BIN)/python
 
 test-fast: $(STAMP)-dev

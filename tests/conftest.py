@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 
 UNIT, BROWSER = (Path(__file__).parent / name for name in ("unit", "browser"))
 # The processor's seconds of a test that coverage watches; its own are among them.
-WATCHED_S = 0.5
+WATCHED_S = 0.2
 COVERAGE = pytest.StashKey["Coverage"]()
 WATCHED = pytest.StashKey[set[str]]()
 
 register()
+# A command in the background ignores Ctrl-C, and so would what tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -67,7 +70,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Coverage watches how a unit test's first case begins, and no property: watching is three times running.
+    """Coverage watches how a unit test's first case begins, and no property: watching is five times running.
 
     All of them run, to their end. What counts as reached is so at most what is: the least share asked for is asked for
     still.
