@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 import rooflight
 from rooflight.errors import BadInput
 from rooflight.library.questions import make_scenario
-from rooflight.serve.goals import largest
+from rooflight.serve.goals import Wanted, largest
 from rooflight.serve.landmarks import LARGEST_BATCH
 from rooflight.serve.schedule import scheduled
+from rooflight.span import Span
 from unit.models import llama_3_8b, llama_3_70b
 
 BIG = llama_3_70b()
@@ -142,3 +143,18 @@ def test_the_largest_is_found_at_every_place_at_once(limits, most):
     wanted = np.array(limits)
     found = largest(lambda tried: tried <= wanted, wanted.shape, most)
     assert found.tolist() == np.minimum(wanted, most).tolist()
+
+
+@pytest.mark.parametrize(
+    ("goals", "ttft_s", "tpot_s", "kept"),
+    [
+        ({"ttft_s": 0.5, "tpot_s": 0.05}, 0.5, 0.05, True),
+        ({"ttft_s": 0.5, "tpot_s": 0.05}, 0.6, 0.04, False),
+        ({"tpot_s": 0.05}, None, 0.04, True),
+        ({"ttft_s": 0.5}, None, 0.04, False),  # nothing says how long a prompt takes
+        ({"tpot_s": 0.05}, 0.4, None, True),  # of one token there is no time that could be too long
+    ],
+)
+def test_expected_times_keep_goals_or_not(goals, ttft_s, tpot_s, kept):
+    spans = [None if seconds is None else Span.same(seconds) for seconds in (ttft_s, tpot_s)]
+    assert Wanted(**goals).kept(*spans) is kept
