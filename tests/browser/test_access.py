@@ -8,7 +8,10 @@ from axe_playwright_python.sync_playwright import Axe
 from rooflight.studio.views import TITLES
 from studio_pages import DCGM, diagnosed, drop
 
-DENSE = "?m=llama-3.1-70b&c=4xh100-sxm&b=32&bw=1.5&ai=20&2.c=4xh200-sxm&2.n=a+name+that+is+rather+long+for+a+tab&f=1"
+DENSE = (
+    "?m=llama-3.1-70b&c=4xh100-sxm&b=32&bw=1.5&ai=20&tpot_slo_ms=25&ttft_slo_ms=900&2.c=4xh200-sxm"
+    "&2.n=a+name+that+is+rather+long+for+a+tab&f=1"
+)
 EXPERTS = "?m=deepseek-ai/DeepSeek-V3&c=8xh200-sxm&b=4&2.c=8xb200&3.c=16xh100-sxm&4.b=128"
 TOO_LARGE = "?m=llama-3.1-70b"
 PRESET = "?q=1&w=fp8&b=16&usd=3"
