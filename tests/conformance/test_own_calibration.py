@@ -23,7 +23,7 @@ from rooflight.answers.check.report import RowBlock, judged_block
 from rooflight.ingest.rows import given_rows
 from rooflight.values.own import OwnCalibration
 
-# Two minutes: half of all rows are calibrated on, the other half judged twice.
+# Half a minute: half of the rows are calibrated on, the other half judged twice.
 pytestmark = pytest.mark.slow
 FILES = ("measured.csv", "served.csv", "served2.csv")
 # Runs of a deployment below which half of them is too little to judge by.

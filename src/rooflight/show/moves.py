@@ -138,7 +138,6 @@ def _helping(title: str, moves: Sequence[Move], objective: str, goals: Wanted | 
     others = [name for name in _GAINS if name != first and any(name in one.gains for one in shown)]
     which = "the best" if goals is None else "the best, and the best that keep the goals,"
     more = f" ({which} {len(shown)} of {len(moves)})" if len(moves) > len(shown) else ""
-
     wanted = {} if goals is None else {name: most for name in _TIMES if (most := getattr(goals, name)) is not None}
 
     def cells(one: Move) -> tuple[str, ...]:
